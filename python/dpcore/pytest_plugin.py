@@ -452,13 +452,13 @@ class DPAudit:
 
     def _told(self, found: _Result, remark: str = "") -> _Result:
         """The audit with the test that made it, listed for -v and for JUnit's XML."""
-        from .auditing.provenance import commanded
+        from .auditing.provenance import record_command
 
         self._node.user_properties.append(("dp_audit", f"{_line(found)}{remark}"))
         self._node.user_properties.append(("dp_share", _certified_share(found)))
         if found.read is not None and not found.read.is_whole:
             self._node.user_properties.append(("dp_read", str(found.read)))
-        return commanded(found, f"pytest {self._node.nodeid}")
+        return record_command(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
         """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""

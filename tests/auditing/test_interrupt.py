@@ -194,7 +194,7 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
     monkeypatch.setattr(collecting, "slices_of", one_block_slices)
     whole = run(kind)
-    codes = {collecting._count.__code__}
+    codes = {collecting._count_slices.__code__}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:

@@ -20,7 +20,7 @@ import pytest
 import dpcore
 from dpcore import Audit, OutputsAudit, audit, audit_outputs
 from dpcore.attacks import MajorityVote
-from dpcore.auditing.provenance import commanded, provenance_of
+from dpcore.auditing.provenance import provenance_of, record_command
 from dpcore.cli.user import Guarded
 from dpcore.results.provenance import LEFT_OUT, Provenance
 
@@ -242,7 +242,7 @@ def test_recorded_outputs_show_the_attack_of_their_user():
 
 def test_a_merge_keeps_both_and_compares_neither():
     parts = [audit(dpcore.Laplace(1.0), start=start, **SHORT) for start in (0, 100)]
-    early, late = (commanded(part, name) for part, name in zip(parts, "ab", strict=True))
+    early, late = (record_command(part, name) for part, name in zip(parts, "ab", strict=True))
     for both in (late + early, late.merge(early, looked=True)):
         assert [found.command for found in both.provenance] == ["a", "b"]
     assert early == parts[0]

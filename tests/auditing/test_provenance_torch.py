@@ -64,7 +64,7 @@ def test_an_encoder_and_its_noise_show_what_is_the_users():
 def test_of_installed_modules_inside_only_the_versions_are_kept(monkeypatch):
     import dpcore.auditing.provenance as provenance
 
-    monkeypatch.setattr(provenance, "_installed", lambda one: one is Noise)
+    monkeypatch.setattr(provenance, "_is_installed", lambda one: one is Noise)
     assert provenance_of(Encoder(), True).source == ENCODER
     # What is audited itself is shown wherever it is.
     assert provenance_of(Noise(), True).source == NOISE

@@ -33,7 +33,7 @@ from shared_randomness import (
 
 import dpcore
 from dpcore import Audit
-from dpcore.auditing.randomness import compare, whose
+from dpcore.auditing.randomness import classify_randomness, compare_outputs
 from dpcore.records import Pair
 from dpcore.report.script import make_script
 from dpcore.sampling.calling import CallableDraws
@@ -78,10 +78,10 @@ def test_whose_randomness_it_is(mechanism, expected):
 def test_a_word_that_is_often_kept_needs_many_rows():
     """Twice 64 rows of it are equal by chance: only more of them say whose they are."""
     draws = CallableDraws(kept, Pair(*PAIR), 1, 2**17, ())
-    assert whose(draws, 10**4) == "not known"
-    assert whose(draws, 2 * 10**6) == "seed"
+    assert classify_randomness(draws, 10**4) == "not known"
+    assert classify_randomness(draws, 2 * 10**6) == "seed"
     again = replace(draws, mechanism=lambda x, size, rng: kept(x, size, np.random.default_rng()))
-    assert whose(again, 2 * 10**6) == "own"
+    assert classify_randomness(again, 2 * 10**6) == "own"
 
 
 @pytest.mark.parametrize(("mechanism", "most"), [(noise, 128), (bits, 512), (constant, 2100)])
@@ -94,15 +94,17 @@ def test_the_probe_is_bounded_by_calls(mechanism, most):
         return mechanism(x, size, rng)
 
     draws = CallableDraws(counting, Pair(*PAIR), 1, 2**17, mechanism([0.0], 1, MODULE).shape[1:])
-    whose(draws, 2**14)
+    classify_randomness(draws, 2**14)
     assert 128 <= sum(rows) <= most
 
 
 def test_blocks_of_one_row_are_probed_row_by_row():
     draws = CallableDraws(noise, Pair(*PAIR), 1, 1, (1,))
-    assert whose(draws, 1000) == "seed"
-    assert whose(replace(draws, mechanism=globally), 1000) == "own"
-    assert whose(CallableDraws(constant, Pair(*PAIR), 1, 1, (2,)), 1000) == "not known"
+    assert classify_randomness(draws, 1000) == "seed"
+    assert classify_randomness(replace(draws, mechanism=globally), 1000) == "own"
+    assert (
+        classify_randomness(CallableDraws(constant, Pair(*PAIR), 1, 1, (2,)), 1000) == "not known"
+    )
 
 
 BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
@@ -129,7 +131,7 @@ BASE = np.random.default_rng(5).normal((0.0, 1e6), size=(64, 2))
     ],
 )
 def test_differences_are_told_from_rounding(one, other, expected):
-    assert compare(one, other) == expected
+    assert compare_outputs(one, other) == expected
 
 
 # What follows.

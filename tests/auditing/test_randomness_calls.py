@@ -14,7 +14,7 @@ from shared_randomness import MODULE, PAIR, PYTHON, above
 
 import dpcore
 from dpcore.auditing import randomness, request
-from dpcore.auditing.randomness import log_chance_of_pairs, whose
+from dpcore.auditing.randomness import classify_randomness, log_chance_of_pairs
 from dpcore.records import Pair
 from dpcore.sampling.calling import CallableDraws
 
@@ -103,7 +103,9 @@ def audited(function, trials, **options):
 
 
 def verdict(function, trials, seed=1):
-    return whose(CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ()), trials)
+    return classify_randomness(
+        CallableDraws(dpcore.repeat(function), Pair(*PAIR), seed, 4096, ()), trials
+    )
 
 
 # Calls.

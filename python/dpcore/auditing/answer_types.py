@@ -150,7 +150,7 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
         ...     print(note.split(":")[0])
         outputs on x are of type float64, those on x' of type int64
     """
-    if not _apart(outputs, outputs_prime):
+    if not _types_differ(outputs, outputs_prime):
         return ()
     named = outputs.dtype, outputs_prime.dtype
     return (
@@ -159,7 +159,7 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
     )
 
 
-def _apart(outputs: Outputs, outputs_prime: Outputs) -> bool:
+def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
     """Whether two types differ, and not because of the values."""
     one, other = outputs.dtype, outputs_prime.dtype
     if one.kind not in _ORDER or other.kind not in _ORDER:

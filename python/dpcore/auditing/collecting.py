@@ -34,7 +34,9 @@ _NUMBERED_SHARE: Final = 8
 """Of a function of one answer, which may be slow, one row in so many trials at most."""
 
 
-def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any) -> Audit:
+def make_audit(
+    request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
+) -> Audit:
     """The audit, with what the request says of it."""
     notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
@@ -73,11 +75,11 @@ def record(request: Request, source: Source, fitted: Fitted, counts: Counts, **m
     )
 
 
-def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
+def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
     """Count the event on fresh draws, all trials."""
     trials = (request.start, request.start + request.trials)
-    watches = _watches(request, fitted)
-    done, tally, tally_prime = _count(source, fitted.event, trials, watches)
+    watches = _list_watches(request, fitted)
+    done, tally, tally_prime = _count_slices(source, fitted.event, trials, watches)
     request.course.step("report", "checking the rows")
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < request.trials
@@ -85,8 +87,8 @@ def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
     # Nothing more is drawn for somebody who pressed Ctrl-C.
     checks = checks if partial else name_row_numbers(checks, source)
     warn_of((*checks, *fitted.remarks))
-    watched = _watched(request, fitted, tally, tally_prime)
-    return record(
+    watched = _read_watches(request, fitted, tally, tally_prime)
+    return make_audit(
         request,
         source,
         fitted,
@@ -96,7 +98,7 @@ def counted(request: Request, source: Source, fitted: Fitted) -> Audit:
         partial=partial,
         bound="anytime" if partial else request.bound,
         stop="interrupted" if partial else "fixed",
-        pooled=() if partial else _pooled(fitted.event, tally, tally_prime),
+        pooled=() if partial else _pool_counts(fitted.event, tally, tally_prime),
         floating_point=watched[0],
         curve=watched[1],
         checks=checks,
@@ -132,7 +134,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
         warnings.warn(said, AssumptionWarning, stacklevel=5)
 
 
-def _watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
+def _list_watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
     """What is counted beside the event: the lattice's, then the curve of the score."""
     watches = []
     if fitted.lattice is not None:
@@ -148,7 +150,7 @@ def _watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
     return tuple(watches)
 
 
-def _watched(
+def _read_watches(
     request: Request, fitted: Fitted, tally: Tally, tally_prime: Tally
 ) -> tuple[Finding | None, Scored | None]:
     finding = curve = None
@@ -171,7 +173,7 @@ def _watched(
     return finding, curve
 
 
-def _pooled(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
+def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
     multiplicities = getattr(event, "multiplicities", ())
     return tuple(
         Counts(k, tally.rows * entries, k_prime, tally_prime.rows * entries)
@@ -181,7 +183,7 @@ def _pooled(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...
     )
 
 
-def _count(
+def _count_slices(
     source: Source,
     event: Event,
     trials: tuple[int, int],

@@ -26,7 +26,7 @@ from ..sampling.calling import Place
 from ..sampling.sources import Source
 from ..streams import PILOT, PROBE
 from .answer_types import types_apart
-from .judging import choose_as_stated, cost_of, marks_on, merit_of, screen, select
+from .judging import choose_as_stated, cost_of, draw_first_outputs, marks_on, merit_of, select_event
 
 _MOST_TRAINING: Final = 2**21
 _SMALL_PILOT: Final = 2**12
@@ -134,15 +134,15 @@ class PilotDraws:
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
             scores += self.stated
         source.course.relabel("choosing the event")
-        found = _floating(source, outputs, outputs_prime, pair) if self.lattice else ()
+        found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
-        rest, rest_prime = screen(source, selection, kept)
+        rest, rest_prime = draw_first_outputs(source, selection, kept)
         wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and has_rare_presence(*map(join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
-            rest, rest_prime = screen(source, selection, kept)
+            rest, rest_prime = draw_first_outputs(source, selection, kept)
             wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
@@ -154,7 +154,7 @@ class PilotDraws:
             attack.no_scores(rest)
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
             return replace(nothing, read=read)
-        chosen = select(source, scores, (rest, rest_prime), selection, goal)
+        chosen = select_event(source, scores, (rest, rest_prime), selection, goal)
         if seldom is not None and _shows_more(seldom, chosen):
             chosen = seldom
         for score in self.stated:
@@ -168,7 +168,7 @@ class PilotDraws:
             chosen.direction,
             chosen.merit,
             training + selection,
-            _curve(chosen, rest, rest_prime) if event.happens else np.empty(0),
+            _curve_thresholds(chosen, rest, rest_prime) if event.happens else np.empty(0),
             max(told, key=merit_of, default=None),
             notes,
             remarks_on([chosen]),
@@ -233,14 +233,17 @@ def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]
     return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
 
-def _floating(
+def _float_scores(
     source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
 ) -> tuple[Score, ...]:
     """Scores of what floats show beside their values: their last bits, the sign of zero."""
     rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
     few, few_prime = outputs[:rows], outputs_prime[:rows]
     with np.errstate(over="ignore", invalid="ignore"):
-        return (*FloatLattice().candidates(few, few_prime, pair), *_signed(few, few_prime))
+        return (
+            *FloatLattice().candidates(few, few_prime, pair),
+            *_negative_zero_scores(few, few_prime),
+        )
 
 
 def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
@@ -255,7 +258,7 @@ def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
     return True
 
 
-def _signed(
+def _negative_zero_scores(
     outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
 ) -> tuple[NegativeZeros, ...]:
     """The score of -0.0, where there is one among the outputs."""
@@ -264,7 +267,7 @@ def _signed(
     return (NegativeZeros(),) if seen else ()
 
 
-def _curve(
+def _curve_thresholds(
     chosen: Choice, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
     """Thresholds of the score at which the trade-off curve will be counted."""

@@ -52,7 +52,7 @@ _COST: Final = 20
 """What a score costs that does not say: see `AdditiveScore.cost`."""
 
 
-def screen(source: Source, selection: int, most: int) -> Sides:
+def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
     """The first outputs of the split that chooses among scores, at most `most` a side."""
     rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
     rows = min(rows, _SCREENED_ROWS[1], selection, most)
@@ -65,7 +65,7 @@ def merit_of(choice: Choice) -> float:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def select(
+def select_event(
     source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
 ) -> Choice:
     """The best event of the best score: rounds on ever more of the split, for ever fewer scores.
@@ -76,7 +76,7 @@ def select(
     Args:
         source: where draws come from.
         scores: at least one.
-        first_look: the first outputs of the split (see `screen`).
+        first_look: the first outputs of the split (see `draw_first_outputs`).
         selection: draws a side in the whole split.
         goal: what is to be certified.
     """
@@ -90,21 +90,21 @@ def select(
     for size, most in zip(rounds, (_SEMIFINALISTS, _FINALISTS), strict=False):
         # The cheapest of the good ones goes on whatever its place among them, and of scores that
         # chose the same outputs one is enough.
-        first = _cheapest(ranked)
+        first = _choose_cheapest(ranked)
         simple = next((one for one in ranked if cost_of(one) <= _SIMPLE), first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
         left = tuple(choice.event.score for choice in list(different.values())[: most + 1])
         own = goal if size == selection else goal.bolder()
-        found = _judged(source, left, first_look, size, own)
+        found = _judge_scores(source, left, first_look, size, own)
         ranked = sorted(found, key=merit_of, reverse=True)
-    chosen = _cheapest(ranked)
+    chosen = _choose_cheapest(ranked)
     told = rounded is not None and rounded.merit > rounded_merit(chosen.merit)
     return replace(chosen, rounding=rounded if told else None)
 
 
-def _judged(
+def _judge_scores(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
     """The best event of each score on the first `size` draws of the split."""
@@ -132,7 +132,7 @@ def _judged(
     ]
 
 
-def _cheapest(found: list[Choice]) -> Choice:
+def _choose_cheapest(found: list[Choice]) -> Choice:
     """Of the choices about as good as the best, the one whose score takes least time."""
     most = max(map(merit_of, found))
     good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]

@@ -25,7 +25,7 @@ from ..records import Pair
 from ..sampling.course import Course
 from ..sampling.sources import Source
 from ..streams import PILOT
-from .judging import screen, select
+from .judging import draw_first_outputs, select_event
 
 _LEAST: Final = 2**11
 _MOST: Final = 2**19
@@ -97,7 +97,7 @@ class Asked:
         return pair
 
 
-def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) -> Asked:
+def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) -> Asked:
     """Read the arguments `pair`, `neighbour` and `null` of an audit.
 
     Raises:
@@ -107,7 +107,9 @@ def asked(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = False) 
     """
     if neighbour is not None:
         neighbour_of(neighbour)
-    wanted = replace(_wanted(mechanism, pair), neighbour=neighbour, null=flag("null", null))
+    wanted = replace(
+        _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null)
+    )
     for one in wanted.pairs:
         if is_native(mechanism):
             dim_of(one)
@@ -177,9 +179,9 @@ def dim_of(pair: Pair) -> int:
     return x.size
 
 
-def _wanted(mechanism: Any, pair: Any) -> Asked:
+def _list_candidates(mechanism: Any, pair: Any) -> Asked:
     if pair is None:
-        return Asked((_default(mechanism),))
+        return Asked((_get_default_pair(mechanism),))
     if isinstance(pair, Pair):
         return Asked((pair,))
     if isinstance(pair, Search):
@@ -196,7 +198,7 @@ def _wanted(mechanism: Any, pair: Any) -> Asked:
     return Asked(several)
 
 
-def _default(mechanism: Any) -> Pair:
+def _get_default_pair(mechanism: Any) -> Pair:
     """The mechanism's own pair, or 0 against 1 for the package's noises and their subclasses."""
     make = getattr(mechanism, "default_pair", None)
     if make is None and not isinstance(mechanism, Native):
@@ -219,7 +221,7 @@ def _is_data(value: Any) -> bool:
     return isinstance(value, (str, bytes, dict, np.ndarray))
 
 
-def settle(
+def choose_pair(
     wanted: Asked,
     source_of: Callable[[Pair], Source],
     attack: ScoreAttack,
@@ -246,24 +248,24 @@ def settle(
 
     def evaluate(pair: Pair, size: int) -> float:
         # A search proposes as it goes.
-        return _merit(source_of(wanted.checked(pair)), pair, attack, goal, size)
+        return _score_pair(source_of(wanted.checked(pair)), pair, attack, goal, size)
 
     if wanted.search is not None:
         return explore(wanted.search, evaluate, np.random.default_rng((seed, 0)))
     left = list(wanted.pairs)
-    for many, size in _rounds(len(left), pilot):
+    for many, size in _plan_rounds(len(left), pilot):
         left = sorted(left[:many], key=lambda pair: -evaluate(pair, size))
     return left[0], None
 
 
 def draws_of(wanted: Asked, pilot: int) -> int:
     """Draws on each side that choosing the pair takes, at most."""
-    rounds = _rounds(len(wanted.pairs), pilot)
+    rounds = _plan_rounds(len(wanted.pairs), pilot)
     rounds = rounds if wanted.search is None else wanted.search.schedule()
     return sum(many * size for many, size in rounds)
 
 
-def _rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
+def _plan_rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
     """How many of several pairs each round tries, and the draws a side for each of them."""
     found = []
     while pairs > 1:
@@ -274,7 +276,7 @@ def _rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
     return tuple(found)
 
 
-def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
+def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
     training = max(1, min(size // 2, _MOST_TRAINING))
     sides = source.in_one_form(*source.outputs(PILOT, 0, training))
     known = clean_pair(source.draws.mechanism, pair) or pair
@@ -282,7 +284,7 @@ def _merit(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: in
     if not scores:
         return -math.inf
     selection = size - training
-    first_look = screen(source, selection, selection)
-    merit = select(source, scores, first_look, selection, goal.bolder()).merit
+    first_look = draw_first_outputs(source, selection, selection)
+    merit = select_event(source, scores, first_look, selection, goal.bolder()).merit
     # A metric claim is per unit of distance, and with delta nothing is ever divided.
     return merit if goal.delta or merit < 0.0 else merit / pair.distance

@@ -25,10 +25,10 @@ from ..sampling.slicing import slices_of
 from ..sampling.tally import Event, Hits, Tally, Watch
 from ..streams import COUNT, seed_of
 from .fitting import PilotDraws
-from .request import Arguments, Request, request_of, settled
+from .request import Arguments, Request, request_of, settle_request
 from .run import audit
 
-__all__ = ["Pilots", "pilots", "sizes"]
+__all__ = ["Pilots", "fit_pilots", "iterate_sizes"]
 
 _EVENTS: Final = 8
 """Events of a round: some fits are luckier than others, and an audit has one."""
@@ -165,7 +165,7 @@ class Pilots:
         )  # fmt: skip
 
 
-def sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
+def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     """Sizes of the audits that rounds of pilots stand for, and whether it is the last.
 
     Args:
@@ -179,7 +179,7 @@ def sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     yield most, True
 
 
-def pilots(
+def fit_pilots(
     mechanism: Any,
     size: int,
     aim: int | None,
@@ -210,10 +210,10 @@ def pilots(
     }
     given = Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})
     with Course(progress, alive=given.executor is None) as course:
-        return _piloted(settled(request_of(given, course)), size, seed)
+        return _run_pilot(settle_request(request_of(given, course)), size, seed)
 
 
-def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
+def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.claim is None:
         raise mistyped("claim", "given for a mechanism that makes none itself", None)
     if request.attack.pools or request.attack.times:
@@ -230,7 +230,7 @@ def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         shape = shape if source.shape == shape else ()
         chosen.append((fitted.event, fitted.direction))
     large = replace(request, trials=_EVENTS * size, shape=shape)
-    counts = _counted(large, [event for event, _ in chosen])
+    counts = _count_events(large, [event for event, _ in chosen])
     seen = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     if isinstance(request.claim, Claim):
         # An audit of a curve refutes at least as often as one of its tangent.
@@ -239,7 +239,7 @@ def _piloted(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     return Pilots(request, tuple(chosen), seen)
 
 
-def _counted(request: Request, events: list[Event]) -> list[Counts]:
+def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     """How often each of the events happened, all on the same fresh draws."""
     source, n = request.drawn(), request.trials
     unlike: list[Event] = []

@@ -130,36 +130,38 @@ def plan(
     }  # fmt: skip
     if mechanism is not None:
         given = {"mass": mass, "canaries": canaries, "guesses": guesses}
-        _alone("where a mechanism is given", **given)
+        _refuse_ignored("where a mechanism is given", **given)
         about_pilots |= {"claim": claim, "delta": settings[0], "confidence": settings[1]}
         violation = true_epsilon, factor
-        return _piloted(mechanism, violation, power=settings[2], **about_pilots)
-    _alone("without a mechanism", **about_pilots)
+        return _plan_from_pilots(mechanism, violation, power=settings[2], **about_pilots)
+    _refuse_ignored("without a mechanism", **about_pilots)
     if claim is None:
         raise mistyped("claim", "given where there is no mechanism", claim)
     if isinstance(claim, Claim):
-        _alone("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
+        _refuse_ignored("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
         return _of_curve(claim, true_epsilon, factor, settings)
     claim = real("claim", claim, low=0.0)
-    true = _true(claim, true_epsilon, factor, settings[0])
+    true = _true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
         return _of_rates(stated, mass)
-    _alone("where canaries or guesses are given", mass=mass)
+    _refuse_ignored("where canaries or guesses are given", mass=mass)
     return _of_canaries(stated, canaries, guesses)
 
 
-def _alone(when: str, **given: Any) -> None:
+def _refuse_ignored(when: str, **given: Any) -> None:
     """Refuse arguments that would be ignored."""
     for name, value in given.items():
         if value is not None:
             raise invalid(name, f"None {when}", value)
 
 
-def _true(claim: float, true_epsilon: float | None, factor: float | None, delta: float) -> float:
+def _true_loss(
+    claim: float, true_epsilon: float | None, factor: float | None, delta: float
+) -> float:
     """The loss to be found, from either of its two arguments."""
     if true_epsilon is not None:
-        _alone("where true_epsilon is given", factor=factor)
+        _refuse_ignored("where true_epsilon is given", factor=factor)
         found = real("true_epsilon", true_epsilon, low=0.0)
         if found <= claim:
             requirement = f"above claim = {claim:g} (no number of trials refutes a true claim)"
@@ -182,7 +184,7 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
     if mass is None:
-        p, q = _best(stated.claim, true, delta, stated.confidence, stated.power)
+        p, q = _best_rates(stated.claim, true, delta, stated.confidence, stated.power)
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
@@ -198,7 +200,7 @@ def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
     """Refuse what a claim that is a curve does not go with."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
-        _alone(requirement, true_epsilon=true_epsilon)
+        _refuse_ignored(requirement, true_epsilon=true_epsilon)
         if delta:
             raise invalid("delta", "left out where claim is a curve", delta)
 
@@ -234,7 +236,7 @@ def _of_curve(
     return replace(stated, trials=trials)
 
 
-def _best(
+def _best_rates(
     claim: float, true: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
     """Rates of the event that finds the loss soonest, of Laplace or Gaussian noise."""
@@ -267,7 +269,7 @@ def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     return replace(stated, canaries=run_of(wanted), guesses=wanted)
 
 
-def _piloted(
+def _plan_from_pilots(
     mechanism: Any,
     violation: tuple[float | None, float | None],
     power: float,
@@ -277,29 +279,29 @@ def _piloted(
     **stated: Any,
 ) -> Plan:
     """From ever larger pilots of a mechanism, until they tell enough."""
-    from .piloting import Pilots, pilots, sizes
+    from .piloting import Pilots, fit_pilots, iterate_sizes
 
     claim, delta = stated["claim"], stated["delta"]
     _check_curve(claim, violation[0], delta)
     curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
     if claim is not None and curve is None and not own:
-        _true(real("claim", claim, low=0.0), *violation, delta)
+        _true_loss(real("claim", claim, low=0.0), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
     seed = seed_of(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
-        found = pilots(mechanism, size, aim, (seed, turn), progress, **stated)
-        true = None if own else _true(found.claim, *violation, found.delta)
+        found = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
+        true = None if own else _true_loss(found.claim, *violation, found.delta)
         best = None
         if true is not None and found.delta:
             # What noise that keeps such a claim makes a pilot choose is another event.
             whole = found.claim * found.distance, true * found.distance
-            best = _best(*whole, found.delta, found.confidence, power)
+            best = _best_rates(*whole, found.delta, found.confidence, power)
         return replace(found, true=true, power=power, assumed=best)
 
-    for turn, (size, last) in enumerate(sizes(pilot)):
+    for turn, (size, last) in enumerate(iterate_sizes(pilot)):
         begun = time.perf_counter()
         found = look(size, None, turn)
         timed.append((size, (time.perf_counter() - begun) / found.many))
@@ -322,10 +324,10 @@ def _piloted(
         if timed[-1][1] >= _TELLING or last or size >= planned.size:
             break
     assert planned is not None
-    return replace(planned, seconds=_seconds(timed, planned.size), curve=curve)
+    return replace(planned, seconds=_forecast_seconds(timed, planned.size), curve=curve)
 
 
-def _seconds(timed: list[tuple[int, float]], size: int) -> float:
+def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
     """The time of an audit, from those of smaller ones: what each has cost, and what draws do."""
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large

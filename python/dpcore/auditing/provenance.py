@@ -73,27 +73,27 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
     Raises:
         TypeError: if `source` is no bool.
     """
-    layers = list(_layers(thing))
-    origin, text = _source(layers) if flag("source", source) else (LEFT_OUT, "")
+    layers = list(_iterate_layers(thing))
+    origin, text = _get_source(layers) if flag("source", source) else (LEFT_OUT, "")
     return Provenance(
         date=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         origin=f"{what} {origin}" if what and text else origin,
         source=text,
-        versions=_versions(layers),
-        cpu=_cpu(),
+        versions=_list_versions(layers),
+        cpu=_read_cpu_model(),
         cores=os.cpu_count() or 1,
         system=platform.system(),
         architecture=platform.machine(),
     )
 
 
-def commanded(report: _Result, command: str) -> _Result:
+def record_command(report: _Result, command: str) -> _Result:
     """A result that says by which command it was made."""
     made = tuple(replace(one, command=command) for one in report.provenance)
     return replace(report, provenance=made)
 
 
-def _layers(thing: Any) -> Iterator[Any]:
+def _iterate_layers(thing: Any) -> Iterator[Any]:
     """A mechanism and what it wraps, from the outside inwards."""
     for _ in range(_DEEPEST):
         yield thing
@@ -105,9 +105,12 @@ def _layers(thing: Any) -> Iterator[Any]:
             return
 
 
-def _source(layers: list[Any]) -> tuple[str, str]:
+def _get_source(layers: list[Any]) -> tuple[str, str]:
     """What the text is of, and the text: of every layer that a user wrote."""
-    found = [(_called(one), _text(one)) for one in dict.fromkeys(_defined(layers))]
+    found = [
+        (_describe_object(one), _get_source_text(one))
+        for one in dict.fromkeys(_iterate_definitions(layers))
+    ]
     written = [(name, text) for name, text in found if text]
     if written:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
@@ -115,11 +118,11 @@ def _source(layers: list[Any]) -> tuple[str, str]:
         return _RECORDED, ""
     if isinstance(layers[-1], Tool):
         return f"command {layers[-1].name}", "\n".join(_texts_of_files(layers[-1].arguments))
-    last = _parts(layers[-1])[0]
-    root = _package(last)
+    last = _list_definitions(layers[-1])[0]
+    root = _get_package(last)
     if root in _RELEASED:
-        return f"{_module(last)}.{last.__qualname__} of {root} {_version(root)}", ""
-    return f"{_called(layers[-1])}: {_NO_TEXT}", ""
+        return f"{_get_module(last)}.{last.__qualname__} of {root} {_get_version(root)}", ""
+    return f"{_describe_object(layers[-1])}: {_NO_TEXT}", ""
 
 
 def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
@@ -131,16 +134,16 @@ def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
                 yield f"{one}:\n\n{Path(one).read_text(encoding='utf-8')}"
 
 
-def _defined(layers: list[Any]) -> Iterator[Any]:
+def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
     """The functions and classes of the layers, those of released packages left out."""
     for layer in layers:
-        for place, one in enumerate(dict.fromkeys(_parts(layer))):
-            inside = place > 0 and _installed(one)
-            if not inside and _package(one) not in (*_RELEASED, "builtins", "functools"):
+        for place, one in enumerate(dict.fromkeys(_list_definitions(layer))):
+            inside = place > 0 and _is_installed(one)
+            if not inside and _get_package(one) not in (*_RELEASED, "builtins", "functools"):
                 yield one
 
 
-def _parts(layer: Any) -> list[Any]:
+def _list_definitions(layer: Any) -> list[Any]:
     """A function or class; of any other object its class, and those of what runs inside it.
 
     What runs inside are the modules of one of torch, and encoder and noise of a `dpcore.torch`
@@ -152,19 +155,19 @@ def _parts(layer: Any) -> list[Any]:
     kind = getattr(getattr(loaded("torch"), "nn", None), "Module", ())
     if isinstance(layer, kind):
         parts += map(type, layer.modules())
-    elif _package(type(layer)) == "dpcore" and "encoder" in held:
+    elif _get_package(type(layer)) == "dpcore" and "encoder" in held:
         for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
-            parts += [part for one in _layers(inner) for part in _parts(one)]
+            parts += [part for one in _iterate_layers(inner) for part in _list_definitions(one)]
     return parts
 
 
-def _installed(one: Any) -> bool:
+def _is_installed(one: Any) -> bool:
     """Whether a function or class is of an installed package: of many only a few are the user's."""
-    file = getattr(loaded(_module(one)), "__file__", None) or ""
+    file = getattr(loaded(_get_module(one)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
-def _called(one: Any) -> str:
+def _describe_object(one: Any) -> str:
     """What a function or a class is, and its name; of any other object that of its class."""
     if isinstance(one, types.FunctionType):
         # Its own name: one that wraps another bears the other's.
@@ -174,17 +177,17 @@ def _called(one: Any) -> str:
     return f"class {(one if isinstance(one, type) else type(one)).__qualname__}"
 
 
-def _package(one: Any) -> str:
-    return _module(one).partition(".")[0]
+def _get_package(one: Any) -> str:
+    return _get_module(one).partition(".")[0]
 
 
-def _module(one: Any) -> str:
+def _get_module(one: Any) -> str:
     # A function that `functools.wraps` another bears the other's module.
     own = one.__globals__.get("__name__") if isinstance(one, types.FunctionType) else one.__module__
     return own if isinstance(own, str) else ""
 
 
-def _text(one: Any) -> str:
+def _get_source_text(one: Any) -> str:
     """The source text of a function or a class; empty where there is none."""
     try:
         if one not in _READ:
@@ -200,30 +203,32 @@ def _text(one: Any) -> str:
         return ""
 
 
-def _versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
+def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
     own = (
         ("Python", platform.python_version()), ("dpcore", __version__), ("numpy", np.__version__),
     )  # fmt: skip
-    roots = sorted(set(_roots(layers)) - {"dpcore", "numpy", "__main__", ""})
-    found = ((root, _version(root)) for root in roots if root not in sys.stdlib_module_names)
+    roots = sorted(set(_iterate_packages(layers)) - {"dpcore", "numpy", "__main__", ""})
+    found = ((root, _get_version(root)) for root in roots if root not in sys.stdlib_module_names)
     return own + tuple((root, version) for root, version in found if version)
 
 
-def _roots(layers: list[Any]) -> Iterator[str]:
+def _iterate_packages(layers: list[Any]) -> Iterator[str]:
     """Packages that the layers are of, or whose names stand in what a user wrote."""
-    for part in dict.fromkeys(part for layer in layers for part in _parts(layer)):
+    for part in dict.fromkeys(part for layer in layers for part in _list_definitions(layer)):
         kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
         for one in kinds:
-            package, _, inside = _module(one).partition(".")
+            package, _, inside = _get_module(one).partition(".")
             yield package
             if package == "dpcore":
                 yield from ("torch",) * inside.startswith("torch")
-            elif package not in _RELEASED and not _installed(one):
+            elif package not in _RELEASED and not _is_installed(one):
                 functions = [one] if isinstance(one, types.FunctionType) else vars(one).values()
                 for function in functions:
                     if isinstance(function, types.FunctionType):
                         held = dict(_closed_over(function))
-                        yield from _named(function.__code__, ChainMap(held, function.__globals__))
+                        yield from _iterate_called_packages(
+                            function.__code__, ChainMap(held, function.__globals__)
+                        )
 
 
 def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -234,21 +239,21 @@ def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
             yield name, cell.cell_contents
 
 
-def _named(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
+def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
     """Packages of what a function calls by a name from outside."""
     for value in (names.get(name) for name in code.co_names + code.co_freevars):
         if isinstance(value, types.ModuleType):
             yield value.__name__.partition(".")[0]
         else:
             kind = value if isinstance(value, (types.FunctionType, type)) else type(value)
-            yield _package(kind)
+            yield _get_package(kind)
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from _named(inner, names)
+            yield from _iterate_called_packages(inner, names)
 
 
 @functools.cache
-def _version(package: str) -> str:
+def _get_version(package: str) -> str:
     """The version of an imported package; empty where it tells none."""
     if package == "dpcore":
         return __version__
@@ -264,7 +269,7 @@ def _version(package: str) -> str:
 
 
 @functools.cache
-def _cpu() -> str:
+def _read_cpu_model() -> str:
     """The model of the CPU, where the system tells it without being asked by another process."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
@@ -274,4 +279,4 @@ def _cpu() -> str:
         return platform.processor() if sys.platform == "win32" else ""
 
 
-__all__ = ["commanded", "provenance_of"]
+__all__ = ["provenance_of", "record_command"]

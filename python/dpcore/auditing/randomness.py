@@ -77,7 +77,7 @@ class Heard(CallableDraws):
         return outputs
 
 
-def whose(draws: CallableDraws, trials: int) -> str:
+def classify_randomness(draws: CallableDraws, trials: int) -> str:
     """Whose randomness it is, see `Audit.randomness`.
 
     Args:
@@ -113,7 +113,7 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
 
     Args:
         draws: the mechanism's draws.
-        trials: as for `whose`.
+        trials: as for `classify_randomness`.
         executor: for the complaint.
 
     Returns:
@@ -130,7 +130,7 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
         return True
     with Generators.everywhere() as every:
         # Copies as processes would have them; what they share with the original is put back.
-        twins = [replace(draws, mechanism=twin) for twin in _copies(draws.mechanism)]
+        twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
         found = _with_states(every, twins[0], twins[1], trials)
     if found & {"seed", "rounding"}:
         _refuse_copies(draws, executor, "draws")
@@ -185,9 +185,9 @@ def _with_states(
     return found | ({_verdict_of(equal)} if equal else set())
 
 
-def _copies(mechanism: Any) -> tuple[Any, Any]:
+def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
     """Two copies as two processes would have them; where there are none, the thing itself."""
-    for duplicate in (_pickled, copy.deepcopy):
+    for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
         except Exception:
@@ -196,7 +196,7 @@ def _copies(mechanism: Any) -> tuple[Any, Any]:
     return mechanism, mechanism
 
 
-def _pickled(mechanism: Any) -> Any:
+def _pickle_copy(mechanism: Any) -> Any:
     return pickle.loads(pickle.dumps(mechanism))
 
 
@@ -258,7 +258,7 @@ class _Side:
         parts = zip(*self.recent, strict=True)
         outputs, again = (one[0] if len(one) == 1 else join_outputs(one) for one in parts)
         self.recent = []
-        alike = compare(outputs, again)
+        alike = compare_outputs(outputs, again)
         self.found = self.found if alike == "seed" else alike
         if self.found == "own":
             return
@@ -351,9 +351,9 @@ def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
     """Return True if two blocks differ by more than any format rounds."""
-    numbers, others = _floats(outputs), _floats(again)
+    numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
-        return compare(outputs, again) == "own"
+        return compare_outputs(outputs, again) == "own"
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(numbers), np.abs(others))
         return bool((np.abs(numbers - others) > _PLAIN * size).any())
@@ -362,12 +362,12 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Return which rows agree with one row within rounding."""
     both = join_outputs([row, outputs])
-    return _agree(both[1:], both[np.zeros(len(outputs), np.intp)])
+    return _rows_agree(both[1:], both[np.zeros(len(outputs), np.intp)])
 
 
 def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Return for each row the number of a group: rows that agree are in one, and perhaps more."""
-    numbers = _floats(outputs)
+    numbers = _as_float_columns(outputs)
     if numbers is None:
         rows = encoded(outputs)
         if rows is None or not rows.shape[1]:
@@ -388,7 +388,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     return groups
 
 
-def compare(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
+def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
     """How two arrays of outputs compare: "seed", "rounding" or "own".
 
     Args:
@@ -403,12 +403,12 @@ def compare(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
     same = one is not None and other is not None and np.array_equal(one, other)
     if same and outputs.dtype == again.dtype:
         return "seed"
-    return "rounding" if bool(_agree(outputs, again).all()) else "own"
+    return "rounding" if bool(_rows_agree(outputs, again).all()) else "own"
 
 
-def _agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """Which rows agree within rounding; of what is no float, which are equal."""
-    numbers, others = _floats(outputs), _floats(again)
+    numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
         one, other = encoded(outputs), encoded(again)
         # What cannot be told apart is not taken for independent.
@@ -428,7 +428,7 @@ def _agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np
     return np.asarray(near.all(axis=1), np.bool_)
 
 
-def _floats(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
+def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
     """Outputs as columns of floats, or None where they are no floats."""
     kind = outputs.dtype.kind
     if kind == "O" and all(isinstance(one, float) for one in outputs.ravel().tolist()):
@@ -453,14 +453,14 @@ _PROCESS: Final = uuid.uuid4().hex
 """Names this process and those that are forked from it."""
 
 
-def _here() -> tuple[str, int, int]:
+def _get_process_and_thread() -> tuple[str, int, int]:
     return _PROCESS, os.getpid(), threading.get_ident()
 
 
 def runs_in(executor: Executor) -> str:
     """Where an executor does its work, asked by a task: "here", "threads" or "processes"."""
-    process, pid, thread = executor.submit(_here).result()
-    mine = _here()
+    process, pid, thread = executor.submit(_get_process_and_thread).result()
+    mine = _get_process_and_thread()
     if (process, pid) != mine[:2]:
         return "processes"
     return "here" if thread == mine[2] else "threads"

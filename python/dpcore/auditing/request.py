@@ -56,15 +56,15 @@ from ..sampling.course import Course
 from ..sampling.sources import NativeDraws, Source
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .answer_types import form_of
-from .pairing import Asked, asked, dim_of, settle, watch_inputs
+from .pairing import Asked, choose_pair, dim_of, parse_pair, watch_inputs
 from .provenance import provenance_of
 from .randomness import (
     Heard,
+    classify_randomness,
     draws_globals_alone,
     refuse_threads,
     runs_in,
     shared_globals,
-    whose,
 )
 from .sequential import BLOCK
 
@@ -120,7 +120,7 @@ class Arguments:
 class Request(Arguments):
     """The checked arguments of an audit, and what follows from them before anything is counted.
 
-    `pair` is the one to learn shapes from, and the one that is audited once it is `settled`.
+    `pair` is the one to learn shapes from, and the one that is audited once it is `settle_request`.
     `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
     every block. `clean` are the vectors that the noise is added to, where the mechanism tells them,
     `declared_loss` its exact loss on the pair and `told` what it says of the pair.
@@ -261,8 +261,8 @@ def request_of(
     start = integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     _refuse_encoder(given.mechanism, given.pair)
-    mechanism, claim, delta = _stated(
-        _adapted(given.mechanism), given.neighbour, given.claim, delta
+    mechanism, claim, delta = _read_privacy_map(
+        _adapt_mechanism(given.mechanism), given.neighbour, given.claim, delta
     )
     route = choice("route", given.route, get_args(Route))
     choice("bound", given.bound, tuple(BOUNDS))
@@ -275,7 +275,7 @@ def request_of(
     if given.executor is not None and not isinstance(given.executor, Executor):
         raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
     attack = _attack_of(given.attack)
-    wanted = asked(mechanism, given.pair, given.neighbour, given.null)
+    wanted = parse_pair(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
     usual = _default_trials(mechanism, pair)
@@ -298,7 +298,7 @@ def request_of(
         _check_size(request)
         if announce is not None:
             announce(request)
-        return _probed(request)
+        return _probe_mechanism(request)
     with watch_inputs(name_of(mechanism), pair):
         shape, fields = form_of(mechanism, pair, seed, course, start + trials)
         request = replace(request, shape=shape, fields=fields)
@@ -306,7 +306,7 @@ def request_of(
         if announce is not None:
             _time_larger_call(request)
             announce(request)
-        return _probed(request)
+        return _probe_mechanism(request)
 
 
 def _time_larger_call(request: Request) -> None:
@@ -331,7 +331,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
     return (own(pair) if callable(own) else None) or _TRIALS
 
 
-def _probed(request: Request) -> Request:
+def _probe_mechanism(request: Request) -> Request:
     """The request with what a few calls show: dependent rows, and whose randomness it is.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
@@ -345,7 +345,7 @@ def _probed(request: Request) -> Request:
     source, trials = request.drawn(), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
-    found = "own" if own else whose(draws, trials)
+    found = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=found)
     if found == "not known" and executor is not None and runs_in(executor) == "processes":
         return replace(request, globals=draws_globals_alone(draws, executor))
@@ -400,7 +400,7 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
         raise mistyped("mechanism", need, given)
 
 
-def _adapted(mechanism: Any) -> Any:
+def _adapt_mechanism(mechanism: Any) -> Any:
     if is_native(mechanism):
         return mechanism
     from ..adapters import adapt
@@ -409,7 +409,7 @@ def _adapted(mechanism: Any) -> Any:
     return mechanism_of(mechanism if found is None else found)
 
 
-def _stated(
+def _read_privacy_map(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
     """What a measurement's privacy map says of neighbours, where no claim was given.
@@ -465,14 +465,14 @@ def _native_route(
     return "integer" if alike or trials >= _WORTH_LIMITS else "sampled"
 
 
-def settled(request: Request) -> Request:
+def settle_request(request: Request) -> Request:
     """The request with its one pair, and the claim that applies to it."""
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
         attack = require_scores(request.attack, "to choose among pairs")
         at = request.goal, request.pilot_size, request.seed
-        pair, searched = settle(request.wanted, request.drawn, attack, *at, request.course)
+        pair, searched = choose_pair(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _TRIALS

@@ -20,12 +20,12 @@ from ..results.audits import Audit
 from ..results.figures import numerator_first
 from ..sampling.course import Course
 from ..streams import Rng
-from .collecting import counted
+from .collecting import count_event
 from .fitting import PilotDraws
 from .pairing import draws_of
-from .request import Arguments, Request, Route, Stop, most_certified, request_of, settled
+from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
 from .stopping import first_pilot, stopped_early
-from .timed import timed
+from .timed import audit_timing
 
 if TYPE_CHECKING:
     from ..sampling.forecast import Forecast
@@ -212,10 +212,10 @@ def audit(
         source=source,
     )
     with Course(progress, alive=executor is None) as course:
-        request = request_of(given, course, lambda tried: course.say(str(_forecast(tried))))
-        request = settled(request)
+        request = request_of(given, course, lambda tried: course.say(str(_make_forecast(tried))))
+        request = settle_request(request)
         if request.attack.times:
-            return timed(request)
+            return audit_timing(request)
         drawn = request.drawn()
         if request.stop == "refuted":
             return stopped_early(request, drawn)
@@ -227,10 +227,10 @@ def audit(
         if isinstance(request.claim, Claim):
             seen = fitted.counts or draws.counts(fitted.event, size)
             request = request.at_tangent(numerator_first(seen, fitted.direction))
-        return counted(request, drawn, fitted)
+        return count_event(request, drawn, fitted)
 
 
-def _forecast(request: Request) -> Forecast:
+def _make_forecast(request: Request) -> Forecast:
     """What is to come, as the first call shows it."""
     from ..sampling.forecast import Forecast
 

@@ -117,7 +117,9 @@ class Sequence:
                 before, chosen = chosen, self._choose(chosen, stop - start)
                 if martingale is None:
                     martingale = Martingale(*self._choose_tangent(chosen))
-                label += before is not None and _named(before) != _named(chosen)
+                label += before is not None and _event_and_direction(
+                    before
+                ) != _event_and_direction(chosen)
                 course.step("count")
                 first = start + self.done
                 end = min(stop, first + self._size())
@@ -220,21 +222,21 @@ class Sequence:
             self._kept.pop(0)
 
 
-def _named(choice: Choice) -> tuple[Any, str]:
+def _event_and_direction(choice: Choice) -> tuple[Any, str]:
     return choice.event, choice.direction
 
 
-def total(slices: tuple[Slice, ...]) -> Counts:
+def sum_counts(slices: tuple[Slice, ...]) -> Counts:
     """The counts of all slices, whatever their events: for the record only."""
     hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
     size = sum(piece.counts.n for piece in slices)
     return Counts(hits[0], size, hits[1], size)
 
 
-def last(slices: tuple[Slice, ...]) -> Fitted:
+def get_last_event(slices: tuple[Slice, ...]) -> Fitted:
     """The latest event, as what the pilot decided."""
     piece = slices[-1]
     return Fitted(piece.event, piece.direction, None, 0, np.empty(0))
 
 
-__all__ = ["BLOCK", "Sequence", "last", "total"]
+__all__ = ["BLOCK", "Sequence", "get_last_event", "sum_counts"]

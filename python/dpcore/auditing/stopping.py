@@ -9,9 +9,9 @@ from ..claims.claim import Claim
 from ..errors import invalid
 from ..results.audits import Audit
 from ..sampling.sources import Source
-from .collecting import name_row_numbers, record, warn_of
+from .collecting import make_audit, name_row_numbers, warn_of
 from .request import Request
-from .sequential import BLOCK, Sequence, last, total
+from .sequential import BLOCK, Sequence, get_last_event, sum_counts
 
 
 def first_pilot(trials: int) -> int:
@@ -36,17 +36,17 @@ def stopped_early(request: Request, source: Source) -> Audit:
     warn_of((*checks, *course.remarks))
     if course.tangent is not None:
         request = request.at_tangent(course.tangent)
-    return record(
+    return make_audit(
         request,
         source,
         replace(
-            last(course.slices),
+            get_last_event(course.slices),
             pilot=pilot,
             remarks=course.remarks,
             read=course.read,
             inside=course.inside,
         ),
-        total(course.slices),
+        sum_counts(course.slices),
         nan=course.nan[0],
         nan_prime=course.nan[1],
         partial=partial,

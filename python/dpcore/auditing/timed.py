@@ -15,11 +15,11 @@ from ..results.audits import Audit
 from ..sampling.calling import CallableDraws
 from ..sampling.sources import Source
 from ..streams import COUNT, PILOT
-from .collecting import record
+from .collecting import make_audit
 from .request import Request
 
 
-def timed(request: Request) -> Audit:
+def audit_timing(request: Request) -> Audit:
     """Time `2 trials` calls; the event is one of output and latency together.
 
     Args:
@@ -68,4 +68,4 @@ def timed(request: Request) -> Audit:
     fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
     counts = Counts(found.k, calls, found.k_prime, calls)
     course.drew(calls + found.pilot)
-    return record(request, source, fitted, counts, bound="conditional", notes=found.notes)
+    return make_audit(request, source, fitted, counts, bound="conditional", notes=found.notes)

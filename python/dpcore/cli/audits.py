@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks, published
-from ..auditing.provenance import commanded
+from ..auditing.provenance import record_command
 from ..auditing.run import Audit, audit
 from ..claims.claim import Claim
 from ..errors import AssumptionWarning, count, invalid
@@ -80,7 +80,7 @@ def run(asked: Asked, command: str = "") -> int:
         check_folder("--html", Path(asked.html))
     with _found(asked) as (mechanism, pair):
         report = _audit(asked, mechanism, pair)
-    report = commanded(report, command)
+    report = record_command(report, command)
     deliver(asked, report)
     if report.partial:
         return INTERRUPTED

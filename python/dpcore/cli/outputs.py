@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import attacks
-from ..auditing.provenance import commanded
+from ..auditing.provenance import record_command
 from ..errors import AssumptionWarning, invalid
 from ..recorded.run import OutputsAudit, audit_outputs
 from .delivering import check_folder, check_plot, deliver_outputs
@@ -35,7 +35,7 @@ def run(asked: AskedOutputs, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    report = commanded(_audit(asked), command)
+    report = record_command(_audit(asked), command)
     for doubt in report.doubts:
         say(f"warning: {doubt}")
     deliver_outputs(asked, report)
