@@ -71,7 +71,7 @@ def half_sorted(rng):
 def test_the_control_without_a_shuffle_overclaims(monkeypatch):
     """The first half of a sorted file has the small outputs, the half that is counted none."""
     assert refuted(half_sorted, attack=one_event)[0] <= MOST
-    monkeypatch.setattr(independent, "_shuffle", lambda size, seed, side: np.arange(size))
+    monkeypatch.setattr(independent, "_shuffle_numbers", lambda size, seed, side: np.arange(size))
     assert refuted(half_sorted, attack=one_event)[0] > AUDITS / 2
 
 

@@ -297,7 +297,10 @@ def test_the_level_of_pairs():
     columns = rng.laplace(size=400), rng.integers(3, size=400), rng.standard_cauchy(size=400)
     for one in columns:
         for other in columns:
-            found = [_outputs_doubts._together(one, rng.permutation(other)) for _ in range(500)]
+            found = [
+                _outputs_doubts._clustering_deviation(one, rng.permutation(other))
+                for _ in range(500)
+            ]
             assert abs(np.mean(found)) < 0.2
             assert 0.85 < np.std(found) < 1.15
             assert np.abs(found).max() < 5.0

@@ -96,11 +96,11 @@ def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
     """Otherwise the partners of rows that chose the event are counted."""
     settings = {"claim": 0.0, "attack": by_mirror, "paired": True}
     assert above_the_claim(mirrored, AUDITS, **settings) <= MOST
-    together = independent._shuffle
+    together = independent._shuffle_numbers
     calls = iter(range(10**6))
     monkeypatch.setattr(
         independent,
-        "_shuffle",
+        "_shuffle_numbers",
         lambda size, seed, side: together(size, seed, next(calls) % 2),
     )
     assert above_the_claim(mirrored, AUDITS, **settings) > AUDITS / 2

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpcore import Audit, Counts, Laplace, OutputsAudit, audit, audit_outputs
 from dpcore.attacks import MajorityVote
 from dpcore.results import merging
-from dpcore.results.fields import together, told, total
+from dpcore.results.fields import make_field_metadata, merge_together, total
 
 STEP = {"trials": 1000, "rng": 1, "attack": MajorityVote(), "claim": 1.0}
 FIRST = audit(Laplace(1.0), **STEP)
@@ -30,15 +30,15 @@ def test_of_every_field_is_told_how_it_is_read_and_merged(cls):
 
 
 def test_what_is_worked_out_together_is_worked_out():
-    wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is together}
-    assert set(merging._together(FIRST, SECOND, "fixed")) == wanted
+    wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is merge_together}
+    assert set(merging._merge_dependent_fields(FIRST, SECOND, "fixed")) == wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Longer(Audit):
     """An audit with a field more, of which all is told."""
 
-    extra: int = field(default=0, metadata=told(merge=total))
+    extra: int = field(default=0, metadata=make_field_metadata(merge=total))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

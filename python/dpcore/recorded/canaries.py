@@ -18,7 +18,7 @@ _UNLIKELY: Final = 1e-6
 """Chance below which the number of included canaries is no matter of fair coins."""
 
 
-def guess(
+def guess_canaries(
     sides: Sides, wanted: int | float | tuple[int, int] | None, seed: int
 ) -> tuple[Guesses, str]:
     """Guess the canaries with the highest scores in and those with the lowest out.
@@ -39,9 +39,11 @@ def guess(
         ValueError: if a score is NaN, there is more than one for a canary, or `wanted` is out of
             range.
     """
-    scores = np.concatenate([_scores("outputs", sides[0]), _scores("outputs_prime", sides[1])])
+    scores = np.concatenate(
+        [_read_scores("outputs", sides[0]), _read_scores("outputs_prime", sides[1])]
+    )
     included = np.arange(scores.size) < len(sides[0])
-    guessed_in, guessed_out = _numbers(wanted, scores.size)
+    guessed_in, guessed_out = _split_guesses(wanted, scores.size)
     sequence = np.random.SeedSequence(seed, spawn_key=(_COINS,))
     order = np.random.Generator(np.random.PCG64(sequence)).permutation(scores.size)
     ranked = included[order[np.argsort(scores[order], kind="stable")]]
@@ -52,7 +54,7 @@ def guess(
     return found, how
 
 
-def _scores(name: str, side: Array) -> Array:
+def _read_scores(name: str, side: Array) -> Array:
     """One real number for each canary; a NaN has no rank, so no guess can be made of it."""
     flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
     if flat.dtype.kind not in "buif":
@@ -67,7 +69,7 @@ def _scores(name: str, side: Array) -> Array:
     return scores
 
 
-def _numbers(wanted: Any, canaries: int) -> tuple[int, int]:
+def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
     """How many canaries are guessed in, and out."""
     if isinstance(wanted, tuple):
         if len(wanted) != 2:

@@ -103,8 +103,8 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
     if any(side.size == 0 for side in sides):
         return ()
     if all(side.dtype.kind in "buifcUSmM" for side in sides):
-        tables = [_matrix(side) for side in sides]
-        keys = _keys(tables)
+        tables = [_as_columns(side) for side in sides]
+        keys = _hash_rows(tables)
     else:
         tables = [side.astype(object) for side in sides]
         digests = [encoded(table) for table in tables]
@@ -112,18 +112,21 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
         if len(keys) < len(sides):
             return ()
     names = ("outputs", "outputs_prime")
-    found = (_repeated(names[this], tables[this], keys[this], keys[1 - this]) for this in range(2))
+    found = (
+        _describe_repetitions(names[this], tables[this], keys[this], keys[1 - this])
+        for this in range(2)
+    )
     return tuple(sentence for sentence in found if sentence)
 
 
-def _matrix(side: Array) -> Array:
+def _as_columns(side: Array) -> Array:
     """The rows as columns of numbers or of texts."""
     flat = side.reshape(len(side), -1)
     flat = flat.view(np.int64) if side.dtype.kind in "mM" else flat
     return np.hstack([flat.real, flat.imag]) if side.dtype.kind == "c" else flat
 
 
-def _keys(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
+def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
     """A hash of every row: two unequal rows share one with probability 2^-64."""
     both = np.concatenate(tables)
     numbers: Array
@@ -141,7 +144,7 @@ def _keys(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
     return [keys[: len(tables[0])], keys[len(tables[0]) :]]
 
 
-def _repeated(
+def _describe_repetitions(
     name: str,
     table: Array,
     keys: npt.NDArray[np.uint64],
@@ -154,15 +157,15 @@ def _repeated(
     copies = int(np.gcd.reduce(times))
     if copies > 1:
         return f"rows are repeated: each row of {name} occurs {copies} times or more"
-    if _spread(times)[0] < _UNLIKELY:
+    if _variance_p_values(times)[0] < _UNLIKELY:
         often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance has it"
     # Atoms of either side belong to both: the censored values of one are rare on the other.
-    rare = ~np.isin(found, np.concatenate([_frequent(keys), _frequent(others)]))
+    rare = ~np.isin(found, np.concatenate([_most_frequent_keys(keys), _most_frequent_keys(others)]))
     many = times[rare]
     again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
     meetings = float((many * (many - 1.0)).sum() / 2.0)
-    bits = min(_MOST_BITS, _bits(table[first]))
+    bits = min(_MOST_BITS, _digit_bits(table[first]))
     by_chance = _PEAKS * len(keys) ** 2 / 2.0 / 2.0**bits
     if meetings <= by_chance + _DEVIATIONS * math.sqrt(by_chance):
         return ""
@@ -171,18 +174,18 @@ def _repeated(
     if twins < _TWINS or met > _MET * twins:
         return ""
     # A law with values of its own that come again has unequal probabilities, as a rule.
-    if alone <= again and _spread(many)[1] < _UNLIKELY:
+    if alone <= again and _variance_p_values(many)[1] < _UNLIKELY:
         return ""
     return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
 
 
-def _frequent(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _most_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """The most frequent values, as many as a density may have beside it."""
     found, times = np.unique(keys, return_counts=True)
     return found[np.argsort(times, kind="stable")[-_MOST_ATOMS:]]
 
 
-def _spread(times: npt.NDArray[np.int64]) -> tuple[float, float]:
+def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
     """The chances of so little, and of so much, variance if all values are equally probable.
 
     Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
@@ -208,7 +211,7 @@ def _spread(times: npt.NDArray[np.int64]) -> tuple[float, float]:
 # How many values the digits of a row could make.
 
 
-def _bits(rows: Array) -> float:
+def _digit_bits(rows: Array) -> float:
     """The log2 of how many rows the digits between the quartiles could write."""
     if rows.dtype.kind in "US":
         # As many as the characters of each place can be combined.
@@ -221,7 +224,7 @@ def _bits(rows: Array) -> float:
         if column.dtype.kind == "U":
             values = np.unique(column)
             few = values.size * _SEEN_OFTEN <= column.size
-            total += math.log2(values.size) if few else _bits(values)
+            total += math.log2(values.size) if few else _digit_bits(values)
             continue
         total += _column_bits(column)
         if total >= _MOST_BITS:
@@ -231,7 +234,7 @@ def _bits(rows: Array) -> float:
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
     """Yield what objects of one form hold at each place, as floats or texts; else their texts."""
-    listed = [list(itertools.islice(_walk(row), _MOST_LEAVES)) for row in rows]
+    listed = [list(itertools.islice(_walk_containers(row), _MOST_LEAVES)) for row in rows]
     if len(set(map(len, listed))) > 1:
         yield np.array(["|".join(map(str, one))[:_CHARACTERS] for one in listed])
         return
@@ -244,7 +247,7 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
             yield np.array([str(value)[:_CHARACTERS] for value in values])
 
 
-def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
+def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
     """Yield the numbers, texts and other objects in containers, in their order."""
     inner: Any = None
     if isinstance(value, Mapping):
@@ -259,7 +262,7 @@ def _walk(value: Any, depth: int = 0) -> Iterator[Any]:
         yield value
         return
     for one in inner:
-        yield from _walk(one, depth + 1)
+        yield from _walk_containers(one, depth + 1)
 
 
 def _column_bits(column: Array) -> float:
@@ -272,7 +275,7 @@ def _column_bits(column: Array) -> float:
         step = float(np.gcd.reduce(np.diff(values.astype(np.int64))))
         return math.log2(max(1.0, (float(high) - float(low)) / max(1.0, abs(step))))
     values = values.astype(np.float64)
-    step = max(_last_place(values, float(max(abs(low), abs(high)))), _grid(values))
+    step = max(_last_place(values, float(max(abs(low), abs(high)))), _find_grid_step(values))
     return math.log2(max(1.0, (float(high) - float(low)) / step))
 
 
@@ -283,7 +286,7 @@ def _last_place(values: Floats, at: float) -> float:
     return float(np.spacing(at)) * spare
 
 
-def _grid(values: Floats) -> float:
+def _find_grid_step(values: Floats) -> float:
     """The step of which all gaps are multiples, by Euclid's algorithm; 0 if there is none.
 
     A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
@@ -319,27 +322,27 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
         A sentence for each side with something to say.
     """
     names = ("outputs", "outputs_prime")
-    found = (_neighbours(name, side) for name, side in zip(names, sides, strict=True))
+    found = (_describe_neighbours(name, side) for name, side in zip(names, sides, strict=True))
     return tuple(sentence for sentence in found if sentence)
 
 
-def _neighbours(name: str, side: Array) -> str:
+def _describe_neighbours(name: str, side: Array) -> str:
     """What is odd about neighbouring rows of one side, or an empty string."""
     if len(side) < _FEWEST_PAIRS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _COLUMNS))
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
-        columns |= _distances(np.stack(numbers, axis=1).astype(np.float64))
+        columns |= _row_distances(np.stack(numbers, axis=1).astype(np.float64))
     largest, where = 0.0, ""
     for title, column in columns.items():
-        ranks, still = _ranks(column)
+        ranks, still = _centred_ranks(column)
         steps = np.sign(np.diff(ranks))
         moves = np.count_nonzero(steps)
         # Chance meetings of rare values are far from normal.
         if moves < _FEWEST_STEPS or column.size * (1.0 - still) ** 2 < _EXPECTED:
             continue
-        together = _ordered(ranks)
+        together = _order_deviation(ranks)
         if abs(together) <= _DEVIATIONS:
             continue
         falls = np.count_nonzero(steps < 0) / moves
@@ -358,7 +361,7 @@ def _neighbours(name: str, side: Array) -> str:
     )
 
 
-def _distances(rows: Floats) -> dict[str, Floats]:
+def _row_distances(rows: Floats) -> dict[str, Floats]:
     """Return distances of all rows from a few of them, each column in units of its spread."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
     centres = np.linspace(0, len(rows) - 1, _CENTRES).astype(int).tolist()
@@ -390,39 +393,39 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     hits = [happened(event, side[:size]).astype(np.int8) for side in sides]
     compared: list[tuple[str, Array, Array]] = [("hits of the event", hits[0], hits[1])]
     if all(side.dtype.kind in "buifcUS" for side in sides):
-        first, second = (_matrix(side[:size]) for side in sides)
+        first, second = (_as_columns(side[:size]) for side in sides)
         for place in range(min(first.shape[1], _COLUMNS)):
             what = f"values in column {place}" if first.shape[1] > 1 else "values"
             compared.append((what, first[:, place], second[:, place]))
     for what, one, other in compared:
-        found = _together(one, other)
+        found = _clustering_deviation(one, other)
         if abs(found) > _DEVIATIONS:
             told = f"{what} of outputs and outputs_prime go together row by row"
             return (f"{told} ({found:.1f} standard deviations): give paired=True",)
     return ()
 
 
-def _together(one: Array, other: Array) -> float:
+def _clustering_deviation(one: Array, other: Array) -> float:
     """Standard deviations from what a random order of the rows gives; 0 where it says nothing."""
-    ranks, still = _ranks(one)
-    others, still_other = _ranks(other)
+    ranks, still = _centred_ranks(one)
+    others, still_other = _centred_ranks(other)
     # Chance meetings of rare values are far from normal.
     if one.size * (1.0 - still) * (1.0 - still_other) < _EXPECTED:
         return 0.0
     # Where both orders mean something (chunks that were sorted, say) they are no random ones.
-    if min(_ordered(ranks), _ordered(others)) > _DEVIATIONS:
+    if min(_order_deviation(ranks), _order_deviation(others)) > _DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
     scale = float((ranks @ ranks) * (apart @ apart)) / (one.size - 1)
     return float(ranks @ apart) / math.sqrt(scale) if scale > 0.0 else 0.0
 
 
-def _ordered(ranks: Floats) -> float:
+def _order_deviation(ranks: Floats) -> float:
     """Standard deviations of the correlation of neighbouring rows from that in a random order."""
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
-def _ranks(values: Array) -> tuple[Floats, float]:
+def _centred_ranks(values: Array) -> tuple[Floats, float]:
     """Centred middle ranks, and the share of the most frequent value."""
     _, where, times = np.unique(values, return_inverse=True, return_counts=True)
     middles = np.cumsum(times) - (times - 1.0) / 2.0

@@ -21,10 +21,10 @@ from .frames import (
     choose_places,
     convert_column,
     describe_table,
-    framed,
     list_titles,
     place_of,
-    selected,
+    read_columns,
+    select_column,
 )  # fmt: skip
 from .opening import HashedFile, Reader, open_file, require_memory
 from .texts import read_csv, read_json, read_json_lines, read_lines
@@ -84,7 +84,7 @@ def read_titled(
         # An array is an output whole, whatever its shape.
         reader.tables.append(describe_table(table, []))
         return table.whole, ()
-    outputs, titles = selected(table, column), list_titles(table, column)
+    outputs, titles = select_column(table, column), list_titles(table, column)
     reader.tables.append(describe_table(table, choose_places(table, column)))
     return outputs, titles
 
@@ -108,7 +108,7 @@ def read_table(
 # Arrays.
 
 
-def _load(file: HashedFile) -> Any:
+def _load_numpy(file: HashedFile) -> Any:
     try:
         return np.load(_open_whole(file), allow_pickle=False)
     except (EOFError, ValueError, zipfile.BadZipFile) as error:
@@ -124,7 +124,7 @@ def _open_whole(file: HashedFile) -> io.BytesIO:
     return io.BytesIO(file.open_bytes().read())
 
 
-def _rows(name: str, loaded: Any) -> Array:
+def _require_rows(name: str, loaded: Any) -> Array:
     if not isinstance(loaded, np.ndarray) or loaded.ndim == 0 or len(loaded) == 0:
         found = loaded.shape if isinstance(loaded, np.ndarray) else loaded
         raise invalid(name, "an array with one row an output, and at least one", found)
@@ -132,7 +132,7 @@ def _rows(name: str, loaded: Any) -> Array:
 
 
 def _read_npy(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    array = _rows(file.name, _load(file))
+    array = _require_rows(file.name, _load_numpy(file))
     how = Found("npy", sha256=file.sha256)
     if array.dtype.names is not None:
         names = tuple(array.dtype.names)
@@ -142,7 +142,7 @@ def _read_npy(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
 
 
 def _read_npz(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    loaded = _load(file)
+    loaded = _load_numpy(file)
     if isinstance(loaded, np.ndarray):
         raise invalid(file.name, "an archive of arrays", loaded)
     with loaded as archive:
@@ -150,7 +150,7 @@ def _read_npz(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
         sizes = sum(one.file_size for one in archive.zip.infolist())
         require_memory(file.name, sizes)
         try:
-            columns = tuple(_rows(file.name, archive[name]) for name in names)
+            columns = tuple(_require_rows(file.name, archive[name]) for name in names)
         except (EOFError, ValueError, zipfile.BadZipFile) as error:
             text = f"{file.name} must hold arrays without Python objects, got {error}"
             raise ValueError(text) from None
@@ -197,7 +197,7 @@ def _read_by_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any
     except ImportError as error:
         text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
         raise ImportError(f"reading {file.name} {text}: {error}") from None
-    table = framed(frame, file.name, column, label)
+    table = read_columns(frame, file.name, column, label)
     assert table is not None
     return table._replace(found=Found("parquet", sha256=file.sha256))
 

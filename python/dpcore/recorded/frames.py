@@ -70,7 +70,7 @@ def describe_table(table: Table, places: Sequence[int]) -> TableRead:
     )
 
 
-def selected(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
+def select_column(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
     """The outputs in a table.
 
     Args:
@@ -116,7 +116,7 @@ def selected(table: Table, column: Any = None, default: Sequence[int] | None = N
 def choose_places(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> list[int]:
-    """Return the numbers of the columns that are asked for, see `selected`."""
+    """Return the numbers of the columns that are asked for, see `select_column`."""
     if column is None or (isinstance(column, str) and column == ALL):
         return list(range(len(table.columns)) if default is None else default)
     return [place_of(table, one) for one in list_wanted(column)]
@@ -125,7 +125,7 @@ def choose_places(
 def list_titles(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[str, ...]:
-    """Return what messages call the columns that `selected` takes; nothing for several arrays."""
+    """Return what messages call the columns of `select_column`; nothing for several arrays."""
     places = choose_places(table, column, default)
     if table.columns[places[0]].ndim > 1:
         return ()
@@ -133,7 +133,7 @@ def list_titles(
     return tuple(f"column {place if names is None else repr(names[place])}" for place in places)
 
 
-def parted(
+def split_by_label(
     table: Table,
     label: Column,
     column: Any = None,
@@ -163,7 +163,7 @@ def parted(
         # Any further column, a row number say, could tell the sides apart by itself.
         requirement = f"given where a file has {len(others)} columns beside the label"
         raise invalid("column", requirement, column)
-    outputs = selected(table, column, others)
+    outputs = select_column(table, column, others)
     if place in choose_places(table, column, others):
         raise invalid("column", "another one than the label", column)
     is_x = are_x(table.columns[place], f" of {table.name}", label_x)
@@ -266,7 +266,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames, known by what they can do: none of their libraries is imported.
 
 
-def framed(
+def read_columns(
     value: Any, name: str = "outputs", column: Any = ALL, label: Column | None = None
 ) -> Table | None:
     """The columns of a pandas, polars or pyarrow table or of a structured array; of others None.

@@ -110,7 +110,7 @@ def count_event(
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
     # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
     first, second = (
-        _divide(size, groups and groups[number], share, seed, 0 if paired else number)
+        _divide_rows(size, groups and groups[number], share, seed, 0 if paired else number)
         for number, size in enumerate(sizes)
     )
     cuts = [first.cuts, second.cuts]
@@ -135,18 +135,18 @@ def count_event(
         fitted.remarks,
         fitted.read,
         fitted.inside,
-        _tangent(claim, fitted),
+        _choose_tangent(claim, fitted),
     )
 
 
-def _tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] | None:
+def _choose_tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] | None:
     """Return the tangent of a curve that suits the event, by the rows that chose it."""
     if claim is None or fitted.counts is None:
         return None
     return choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
 
 
-def _cuts(size: int, share: float) -> tuple[int, int]:
+def _cut_points(size: int, share: float) -> tuple[int, int]:
     """Where the rows that choose begin, and those that are counted."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
@@ -156,7 +156,7 @@ def _make_rng(seed: int, *key: int) -> np.random.Generator:
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
-def _shuffle(size: int, seed: int, side: int) -> Array:
+def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
     """Return the numbers below `size` in a random order."""
     return _make_rng(seed, _SHUFFLE, side).permutation(size)
 
@@ -170,19 +170,19 @@ class _Division(NamedTuple):
     separate: Any
 
 
-def _divide(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
+def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
     """Shuffle rows, or groups, and cut them into those that fit, that choose, and the counted."""
     if groups is None:
-        order, cuts = _shuffle(size, seed, side), _cuts(size, share)
+        order, cuts = _shuffle_numbers(size, seed, side), _cut_points(size, share)
         return _Division(order[: cuts[1]], cuts, order[cuts[1] :], slice(None))
     from ..divergence.points.points import one_of_each
 
-    shuffled = _shuffle(int(groups.max()) + 1, seed, side)
+    shuffled = _shuffle_numbers(int(groups.max()) + 1, seed, side)
     # When the turn of each group comes.
     turns = np.empty_like(shuffled)
     turns[shuffled] = np.arange(len(shuffled))
     turn = turns[groups]
-    cuts = _cuts(len(shuffled), share)
+    cuts = _cut_points(len(shuffled), share)
     order = np.argsort(turn, kind="stable")
     ends = np.searchsorted(turn[order], cuts)
     drawn = one_of_each(groups, _make_rng(seed, _ROW_OF_GROUP, side))

@@ -33,14 +33,14 @@ from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
 from ..results.recorded import OutputsAudit
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .canaries import doubts_of_coins, guess
+from .canaries import doubts_of_coins, guess_canaries
 from .doubts import doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .frames import ALL, Column
 from .independent import Array, Sides, count_event
 from .opening import STDIN, Reader
 from .sides import (
     by_label,
-    called,
+    get_display_name,
     has_columns,
     is_column,
     is_path,
@@ -267,7 +267,7 @@ def audit_outputs(
 
 
 def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
-    found, how = guess(sides, guesses, stated["seed"])
+    found, how = guess_canaries(sides, guesses, stated["seed"])
     if isinstance(stated["claim"], Claim):
         stated |= {"delta": _CURVE_DELTA, "tangent": stated["claim"].epsilon(_CURVE_DELTA)}
         # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
@@ -397,8 +397,8 @@ def _sides_of(
         if outputs_prime is not None:
             raise invalid("outputs_prime", "None where label is given", outputs_prime)
         sides, titles, listed = by_label(outputs, label, column, label_x, groups[0], reader)
-        first, second = (_outputs("outputs", side) for side in sides)
-        names = (called(outputs, "outputs"),) * 2
+        first, second = (_as_output_rows("outputs", side) for side in sides)
+        names = (get_display_name(outputs, "outputs"),) * 2
         return (first, second), names, titles, listed and number_groups(*listed)
     if label_x is not None:
         raise invalid("label_x", "None where label is not given", label_x)
@@ -416,8 +416,8 @@ def _sides_of(
         read_grouped(value, column, of, (name, name.replace("outputs", "groups")), reader)
         for (name, value), of in zip(given.items(), groups, strict=True)
     ]
-    first, second = _alike(
-        *(_outputs(*one) for one in zip(given, (one[0] for one in read), strict=True))
+    first, second = _align_rows(
+        *(_as_output_rows(*one) for one in zip(given, (one[0] for one in read), strict=True))
     )
     refuse_labels((first, second))
     refuse_unlike_marks((first, second))
@@ -425,7 +425,7 @@ def _sides_of(
     if first.shape[1:] != second.shape[1:] or len(kinds) > 1:
         wanted = f"{first.dtype} of shape (size{''.join(f', {d}' for d in first.shape[1:])})"
         raise invalid("outputs_prime", f"like outputs, {wanted}", (second.dtype, second.shape))
-    names = called(outputs, "outputs"), called(outputs_prime, "outputs_prime")
+    names = get_display_name(outputs, "outputs"), get_display_name(outputs_prime, "outputs_prime")
     one, other = read[0][2], read[1][2]
     numbers = None if one is None or other is None else number_groups(one, other)
     return (first, second), names, read[0][1], numbers
@@ -444,14 +444,14 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
         raise mistyped("groups_prime", requirement, None)
 
 
-def _alike(first: Array, second: Array) -> Sides:
+def _align_rows(first: Array, second: Array) -> Sides:
     """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         first, second = (one if one.ndim == 1 else objects(one.tolist()) for one in (first, second))
     return first, second
 
 
-def _outputs(name: str, value: Any) -> Array:
+def _as_output_rows(name: str, value: Any) -> Array:
     """The outputs of one side as an array with a row for each."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):

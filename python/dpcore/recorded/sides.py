@@ -20,13 +20,13 @@ from .frames import (
     choose_places,
     convert_column,
     describe_table,
-    framed,
     list_names,
     list_titles,
     list_wanted,
-    parted,
     place_of,
-    selected,
+    read_columns,
+    select_column,
+    split_by_label,
 )  # fmt: skip
 from .opening import STDIN, Reader
 
@@ -49,7 +49,7 @@ def has_columns(value: Any) -> bool:
     return is_path(value) or list_names(value) is not None
 
 
-def called(value: Any, otherwise: str) -> str:
+def get_display_name(value: Any, otherwise: str) -> str:
     """What reports call outputs: the name of their file, or of the argument."""
     if not is_path(value):
         return otherwise
@@ -80,10 +80,10 @@ def read_titled(
         return read_file(value, column, reader)
     table = None
     if not isinstance(value, np.ndarray) or column is not None:
-        table = framed(value, name, ALL if column is None else column)
+        table = read_columns(value, name, ALL if column is None else column)
     if table is None:
-        return _untied(value), ()
-    outputs, titles = selected(table, column), list_titles(table, column)
+        return _detach_to_array(value), ()
+    outputs, titles = select_column(table, column), list_titles(table, column)
     if reader is not None:
         reader.tables.append(describe_table(table, choose_places(table, column)))
     return outputs, titles
@@ -120,7 +120,7 @@ def read_grouped(
     table = _open_table(value, None, column, groups, names, reader)
     place = place_of(table, groups, names[1])
     others = [number for number in range(len(table.columns)) if number != place]
-    rows, titles = selected(table, column, others), list_titles(table, column, others)
+    rows, titles = select_column(table, column, others), list_titles(table, column, others)
     _check_no_output(table, place, column, names[1])
     _record_table(reader, value, table, [*choose_places(table, column, others), place])
     return rows, titles, _read_groups(names[1], table.columns[place], None, rows)
@@ -165,7 +165,7 @@ def by_label(
             _check_no_output(table, where, column, "groups")
             groups = table.columns[where]
         others = [number for number in range(len(table.columns)) if number not in (place, where)]
-        rows, is_x = parted(table, place, column, label_x, where)
+        rows, is_x = split_by_label(table, place, column, label_x, where)
         titles = list_titles(table, column, others)
         read = [*choose_places(table, column, others), place, *([] if where is None else [where])]
         _record_table(reader, outputs, table, read)
@@ -173,7 +173,7 @@ def by_label(
     else:
         found, titles, listed = read_grouped(outputs, column, groups, reader=reader)
         rows = _as_rows(found)
-        is_x = are_x(_labels(label, outputs, len(rows), reader), label_x=label_x)
+        is_x = are_x(_read_labels(label, outputs, len(rows), reader), label_x=label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
@@ -267,7 +267,7 @@ def _open_table(
             # The message must name the argument whose column is missing.
             named = about(ValueError(text.replace("column", names[1], 1)), names[1])
             raise named from None
-    table = framed(outputs, names[0], ALL if parsed is None else parsed, label)
+    table = read_columns(outputs, names[0], ALL if parsed is None else parsed, label)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table(names[0], None, tuple(outputs.T))
     if table is None:
@@ -299,7 +299,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
         raise invalid(name, f"{what} with the index of outputs", index)
 
 
-def _labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
+def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
     """A label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
@@ -317,7 +317,7 @@ def _labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -
     return flat
 
 
-def _untied(value: Any) -> Any:
+def _detach_to_array(value: Any) -> Any:
     """A Series or a torch tensor as an array, without gradient or device."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()

@@ -18,7 +18,17 @@ import numpy as np
 
 from ..errors import invalid, show
 from ..mechanisms.answers import objects, rows_of
-from .frames import ALL, MISSING, Array, Column, Found, Table, choose_places, place_of, selected
+from .frames import (
+    ALL,
+    MISSING,
+    Array,
+    Column,
+    Found,
+    Table,
+    choose_places,
+    place_of,
+    select_column,
+)
 from .opening import HashedFile, Reader, require_memory
 
 _SEPARATORS: Final = ",;\t"
@@ -197,7 +207,7 @@ def _parse_csv(file: HashedFile, rows: _Rows, column: Any, label: Any, reader: R
             columns.extend(first, len(first), first=True)
         elif must_choose:
             # The choice that is needed is asked for before the rest is read.
-            selected(empty, column)
+            select_column(empty, column)
         if number == 0:
             file.check_memory(columns.size_in_memory())
     nothing = np.broadcast_to(np.zeros(1, np.bool_), columns.rows)
@@ -300,7 +310,7 @@ class _Rows:
 
 
 def _find_wanted(table: Table, column: Any, label: Any) -> list[int]:
-    """Return the columns to parse; none where a choice is needed, which `selected` says."""
+    """Return the columns to parse; none where a choice is needed, which `select_column` says."""
     if column is None and table.names is not None and label is None and len(table.names) > 1:
         return []
     if label is None:
@@ -404,7 +414,7 @@ def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader
         size += len(rows)
         if number == 0:
             if is_table and column is None and label is None:
-                selected(Table(file.name, tuple(names), (np.empty(0),) * len(names)), column)
+                select_column(Table(file.name, tuple(names), (np.empty(0),) * len(names)), column)
             file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
     if not is_table:

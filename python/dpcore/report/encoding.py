@@ -19,7 +19,7 @@ from ..pairs import distances
 from ..published import NATIVE, is_native
 from ..records import Pair, Record, class_of, word_of
 from ..results.audits import Audit
-from ..results.fields import may_lack, read_field, tuples
+from ..results.fields import lists_to_tuples, may_lack, read_field
 from ..results.findings import Finding, Slice
 from .distances import describe_neighbours
 
@@ -135,7 +135,7 @@ def decode_value(value: Any) -> Any:
         cls = _find_class(value["record"])
         rest = {key: decode_value(item) for key, item in value.items() if key != "record"}
         # An input may be a list of its own; every other sequence in a record is a tuple.
-        return cls(**rest if cls is Pair else {key: tuples(rest[key]) for key in rest})
+        return cls(**rest if cls is Pair else {key: lists_to_tuples(rest[key]) for key in rest})
     if value.get("event") == "Vote":
         return Vote.from_dict(value)
     if "repr" in value:

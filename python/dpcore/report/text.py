@@ -14,7 +14,7 @@ from ..claims.claim import Claim
 from ..exact import explain_infinite_loss
 from ..records import Counts
 from ..results.audits import Audit
-from ..results.certificate import level
+from ..results.certificate import single_bound_level
 from ..results.recorded import OutputsAudit
 from ..sampling.slicing import shared_block
 from . import distances
@@ -212,7 +212,7 @@ def _describe_floats(audit: Audit) -> str:
     found = audit.floating_point
     assert found is not None
     # Where it counts it has half of the error probability, as the certified bound says.
-    lower = clopper_pearson(found.bound_counts, found.delta, level(audit))
+    lower = clopper_pearson(found.bound_counts, found.delta, single_bound_level(audit))
     counts = "counted in the verdict" if audit.floats else "not part of the verdict"
     return (
         f"the code as it runs: epsilon >= {format_epsilon(lower)} ({counts}): "

@@ -20,7 +20,7 @@ from ..published import is_native
 from ..records import one_line
 from . import certificate
 from .evidence import Evidence
-from .figures import per_distance, verdict
+from .figures import format_verdict, per_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return per_distance(certificate.certified(self), self.delta, self.pair.distance)
+        return per_distance(certificate.certified_bound(self), self.delta, self.pair.distance)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """The certified lower bound on epsilon at another delta, from the same counts.
@@ -82,7 +82,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` by itself, not jointly with what else is certified.
         A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
-        return mu_lower(certificate.fixed(self).bound_counts, self.confidence)
+        return mu_lower(certificate.require_fixed_size(self).bound_counts, self.confidence)
 
     @property
     def parameter_lower(self) -> float | None:
@@ -111,7 +111,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
         A ValueError if the event is no threshold on a score, or as for `mu_lower`.
         """
-        return certificate.band(certificate.fixed(self))
+        return certificate.confidence_band(certificate.require_fixed_size(self))
 
     @property
     def power(self) -> str:
@@ -147,12 +147,12 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         No bound holds where `checks` is not empty.
         """
-        return certificate.refuted(self)
+        return certificate.is_refuted(self)
 
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        return verdict(self.refuted, self.checks)
+        return format_verdict(self.refuted, self.checks)
 
     @property
     def own_claim(self) -> float | None:
@@ -223,9 +223,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         Raises:
             ValueError: if the audits differ in more than their trials, or their trials overlap.
         """
-        from .merging import added
+        from .merging import add_audits
 
-        return added(self, other)
+        return add_audits(self, other)
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
         """The audit of both ranges of trials; say so if it was decided after looking.
@@ -251,9 +251,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             >>> parts[0].merge(parts[1], looked=True).bound
             'anytime'
         """
-        from .merging import merge
+        from .merging import merge_audits
 
-        return merge(self, other, looked)
+        return merge_audits(self, other, looked)
 
     def __repr__(self) -> str:
         """One line: what was audited and what came out."""

@@ -37,7 +37,7 @@ _MOST_DIGITS, _MOST_DIGITS_NEVER = 15, 17
 """Digits after the first two of the numbers of draws that are tried."""
 
 
-def certified(audit: Evidence) -> float:
+def certified_bound(audit: Evidence) -> float:
     """The bound that the verdict rests on, whole (never divided by a distance).
 
     Where a check of the rows failed it is 0, which holds whatever the mechanism does.
@@ -49,15 +49,15 @@ def certified_at(audit: Evidence, delta: float) -> float:
     """The same at any delta."""
     if audit.checks:
         return 0.0
-    own = bound_at(audit, delta, level(audit))
+    own = bound_at(audit, delta, single_bound_level(audit))
     if not audit.floats or audit.floating_point is None:
         return own
     # Both hold at once with the confidence asked for, so the larger one may be reported.
     bound = clopper_pearson if audit.stop == "fixed" else anytime
-    return max(own, bound(audit.floating_point.bound_counts, delta, level(audit)))
+    return max(own, bound(audit.floating_point.bound_counts, delta, single_bound_level(audit)))
 
 
-def level(audit: Evidence) -> float:
+def single_bound_level(audit: Evidence) -> float:
     """The confidence of a single bound: alpha is split where the floating-point one counts."""
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
@@ -67,14 +67,14 @@ def bound_at(audit: Evidence, delta: float, confidence: float) -> float:
     if audit.checks:
         return 0.0
     if audit.slices:
-        return _sequential(audit, delta, confidence)
+        return _sequential_bound(audit, delta, confidence)
     if audit.pooled:
         groups = [numerator_first(c, audit.direction) for c in audit.pooled]
         return every_coordinate(groups, audit.event.multiplicities, delta, confidence)
     return BOUNDS[audit.bound](audit.bound_counts, delta, confidence)
 
 
-def wealth(audit: Evidence, epsilon: float, delta: float) -> float:
+def log_wealth(audit: Evidence, epsilon: float, delta: float) -> float:
     """Log wealth of the test martingale against (epsilon, delta) over an audit's slices."""
     martingale = Martingale(epsilon, delta)
     label, before = 0, None
@@ -87,7 +87,7 @@ def wealth(audit: Evidence, epsilon: float, delta: float) -> float:
     return martingale.log_wealth
 
 
-def _sequential(audit: Evidence, delta: float, confidence: float) -> float:
+def _sequential_bound(audit: Evidence, delta: float, confidence: float) -> float:
     """The end of a fixed grid up to which the martingale refutes every epsilon.
 
     A loss of at most e is also one of at most the next grid point g, so for the result to exceed
@@ -97,16 +97,16 @@ def _sequential(audit: Evidence, delta: float, confidence: float) -> float:
         raise invalid("delta", f"{audit.delta:g}, the one that the slices were bet on", delta)
     goal = -math.log1p(-confidence)
     found = 0.0
-    for epsilon in _grid(
+    for epsilon in _iterate_grid(
         0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     ):
-        if wealth(audit, epsilon, delta) < goal:
+        if log_wealth(audit, epsilon, delta) < goal:
             break
         found = epsilon
     return found
 
 
-def _grid(claim: float) -> Iterator[float]:
+def _iterate_grid(claim: float) -> Iterator[float]:
     """Epsilons fixed by the claim alone: tenths of it, then 2 per cent apart up to 64."""
     if claim > 0.0:
         yield from (claim * step / _BELOW for step in range(1, _BELOW + 1))
@@ -118,7 +118,7 @@ def _grid(claim: float) -> Iterator[float]:
         yield epsilon
 
 
-def fixed(audit: Evidence) -> Evidence:
+def require_fixed_size(audit: Evidence) -> Evidence:
     """The audit itself, if its rows are independent and their number was fixed in advance."""
     if audit.checks:
         raise invalid("checks", "empty for what rests on independent rows", audit.checks[0])
@@ -127,7 +127,7 @@ def fixed(audit: Evidence) -> Evidence:
     return audit
 
 
-def band(audit: Evidence) -> Band:
+def confidence_band(audit: Evidence) -> Band:
     """The upper confidence band on the trade-off function."""
     curve = audit.curve
     if curve is None or event_of(audit.event).own_score is None:
@@ -152,7 +152,12 @@ def power_sentence(audit: Evidence) -> str:
         One or two short sentences; empty where a claim was refuted, not given or not tested, and
         for audits with early stop or pooled coordinates.
     """
-    if refuted(audit) is not False or audit.claimed_epsilon is None or audit.slices or audit.pooled:
+    if (
+        is_refuted(audit) is not False
+        or audit.claimed_epsilon is None
+        or audit.slices
+        or audit.pooled
+    ):
         return ""
     counts = audit.bound_counts
     first, second = ("x", "x'") if audit.direction == "x" else ("x'", "x")
@@ -169,7 +174,7 @@ def power_sentence(audit: Evidence) -> str:
     bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
     bound = clopper_pearson if declared(bound).slow else bound
-    ratio = detectable(counts.n, whole, mass, bound, audit.delta, level(audit))[1]
+    ratio = detectable(counts.n, whole, mass, bound, audit.delta, single_bound_level(audit))[1]
     if not math.isfinite(ratio):
         return (
             "power: with these trials no event of this frequency refutes the claim with 95 % "
@@ -181,7 +186,7 @@ def power_sentence(audit: Evidence) -> str:
     )
 
 
-def refuted(audit: Evidence) -> bool | None:
+def is_refuted(audit: Evidence) -> bool | None:
     """True if the bound exceeds the claim, False if not, None without a claim or a bound."""
     if audit.claimed_epsilon is None or audit.checks:
         return None
@@ -191,8 +196,8 @@ def refuted(audit: Evidence) -> bool | None:
     whole = audit.claimed_epsilon * audit.pair.distance
     if audit.slices:
         # Whether the martingale against the claim itself has crossed.
-        return wealth(audit, whole, audit.delta) >= -math.log1p(-audit.confidence)
-    return certified(audit) > whole
+        return log_wealth(audit, whole, audit.delta) >= -math.log1p(-audit.confidence)
+    return certified_bound(audit) > whole
 
 
 def is_curve_test(audit: Evidence) -> bool:
@@ -214,7 +219,7 @@ def curve_points(audit: Evidence) -> list[tuple[float, float]]:
     found = [audit.bound_counts]
     if audit.floats and audit.floating_point is not None:
         found.append(audit.floating_point.bound_counts)
-    alpha = (1.0 - level(audit)) / 2.0
+    alpha = (1.0 - single_bound_level(audit)) / 2.0
     return [point_of(counts, alpha) for counts in found]
 
 
@@ -259,7 +264,9 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
         refuted: True for a delta at which (epsilon, delta) is refuted.
     """
     found = 0.0
-    for value in itertools.islice(_grid(getattr(claim, str(claim.parameter))), _MOST_PARAMETERS):
+    for value in itertools.islice(
+        _iterate_grid(getattr(claim, str(claim.parameter))), _MOST_PARAMETERS
+    ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
             break
@@ -276,7 +283,7 @@ def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -
 def _tangent_refuted(audit: Evidence, epsilon: float, delta: float) -> bool:
     """Return True if the audit's bound refutes (epsilon, delta)."""
     if audit.slices:
-        return wealth(audit, epsilon, delta) >= -math.log1p(-audit.confidence)
+        return log_wealth(audit, epsilon, delta) >= -math.log1p(-audit.confidence)
     return certified_at(audit, delta) > epsilon
 
 
@@ -309,7 +316,7 @@ def trials_needed(audit: Evidence) -> int | None:
         event never happened on the other side).
     """
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return draws_needed(audit.bound_counts, claim, audit.delta, level(audit))
+    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
 
 
 def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:

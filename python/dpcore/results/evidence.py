@@ -12,24 +12,24 @@ from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput
 from .fields import (
-    a,
-    checked,
-    claimed,
     either,
     either_one,
     larger,
-    loss,
-    number,
+    make_field_metadata,
+    merge_together,
     one_of,
-    perhaps,
-    ranges,
-    seed,
-    several,
-    shape,
-    together,
-    told,
+    read_checked,
+    read_claim,
+    read_epsilon,
+    read_float,
+    read_instance,
+    read_optional,
+    read_ranges,
+    read_seed,
+    read_several,
+    read_shape,
+    read_whole_number,
     total,
-    whole,
 )
 from .figures import numerator_first
 from .findings import (
@@ -108,71 +108,135 @@ class Evidence(Record):
         provenance: how each run that was added up was made (not compared).
     """
 
-    mechanism: Any = field(metadata=told(objects=True))
-    pair: Pair = field(metadata=told(a(Pair), objects=True))
-    attack: str = field(metadata=told(a(str)))
-    event: Any = field(metadata=told(objects=True))
-    direction: str = field(metadata=told(one_of(*SIDES)))
-    counts: Counts = field(metadata=told(a(Counts), total, objects=True))
-    claim: float | Claim | None = field(metadata=told(perhaps(claimed), objects=True))
-    delta: float = field(metadata=told(checked(delta_level)))
-    confidence: float = field(metadata=told(checked(confidence_level)))
-    seed: int = field(metadata=told(seed))
-    block: int = field(metadata=told(whole(1)))
-    route: str = field(metadata=told(one_of("integer", "sampled", "callable", "timed"), larger))
-    ranges: tuple[tuple[int, int], ...] = field(metadata=told(ranges, together))
-    end: int = field(metadata=told(merge=together))
-    nan: int = field(default=0, metadata=told(whole(0), total, always=True))
-    nan_prime: int = field(default=0, metadata=told(whole(0), total, always=True))
-    pilot: int = field(default=0, metadata=told(whole(0), larger, always=True))
-    partial: bool = field(default=False, metadata=told(a(bool), either, always=True))
+    mechanism: Any = field(metadata=make_field_metadata(objects=True))
+    pair: Pair = field(metadata=make_field_metadata(read_instance(Pair), objects=True))
+    attack: str = field(metadata=make_field_metadata(read_instance(str)))
+    event: Any = field(metadata=make_field_metadata(objects=True))
+    direction: str = field(metadata=make_field_metadata(one_of(*SIDES)))
+    counts: Counts = field(metadata=make_field_metadata(read_instance(Counts), total, objects=True))
+    claim: float | Claim | None = field(
+        metadata=make_field_metadata(read_optional(read_claim), objects=True)
+    )
+    delta: float = field(metadata=make_field_metadata(read_checked(delta_level)))
+    confidence: float = field(metadata=make_field_metadata(read_checked(confidence_level)))
+    seed: int = field(metadata=make_field_metadata(read_seed))
+    block: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    route: str = field(
+        metadata=make_field_metadata(one_of("integer", "sampled", "callable", "timed"), larger)
+    )
+    ranges: tuple[tuple[int, int], ...] = field(
+        metadata=make_field_metadata(read_ranges, merge_together)
+    )
+    end: int = field(metadata=make_field_metadata(merge=merge_together))
+    nan: int = field(
+        default=0, metadata=make_field_metadata(read_whole_number(0), total, always=True)
+    )
+    nan_prime: int = field(
+        default=0, metadata=make_field_metadata(read_whole_number(0), total, always=True)
+    )
+    pilot: int = field(
+        default=0, metadata=make_field_metadata(read_whole_number(0), larger, always=True)
+    )
+    partial: bool = field(
+        default=False, metadata=make_field_metadata(read_instance(bool), either, always=True)
+    )
     bound: str = field(
-        default="clopper_pearson", metadata=told(one_of(*BOUNDS), together, always=True)
+        default="clopper_pearson",
+        metadata=make_field_metadata(one_of(*BOUNDS), merge_together, always=True),
     )
     stop: str = field(
         default="fixed",
-        metadata=told(one_of("fixed", "refuted", "interrupted", "looked"), together, always=True),
+        metadata=make_field_metadata(
+            one_of("fixed", "refuted", "interrupted", "looked"), merge_together, always=True
+        ),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=told(several(Counts), together, always=True, objects=True)
+        default=(),
+        metadata=make_field_metadata(
+            read_several(Counts), merge_together, always=True, objects=True
+        ),
     )
     floating_point: Finding | None = field(
-        default=None, metadata=told(perhaps(a(Finding)), both_findings, always=True, objects=True)
+        default=None,
+        metadata=make_field_metadata(
+            read_optional(read_instance(Finding)), both_findings, always=True, objects=True
+        ),
     )
-    floats: bool = field(default=False, metadata=told(a(bool), always=True))
+    floats: bool = field(
+        default=False, metadata=make_field_metadata(read_instance(bool), always=True)
+    )
     curve: Scored | None = field(
-        default=None, metadata=told(perhaps(a(Scored)), both_curves, always=True, objects=True)
+        default=None,
+        metadata=make_field_metadata(
+            read_optional(read_instance(Scored)), both_curves, always=True, objects=True
+        ),
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=told(several(Slice), together, always=True, objects=True)
+        default=(),
+        metadata=make_field_metadata(
+            read_several(Slice), merge_together, always=True, objects=True
+        ),
     )
     checks: tuple[str, ...] = field(
-        default=(), metadata=told(several(str), together, always=True, objects=True)
+        default=(),
+        metadata=make_field_metadata(read_several(str), merge_together, always=True, objects=True),
     )
-    notes: tuple[str, ...] = field(default=(), metadata=told(several(str), together, objects=True))
-    neighbour: str = field(default="", metadata=told(a(str)))
-    randomness: str = field(default="not known", metadata=told(one_of(*RANDOMNESS), less_repeated))
-    runs_on: str = field(default="", metadata=told(a(str)))
-    shape: tuple[int, ...] = field(default=(1,), metadata=told(shape, always=True))
-    clean: Pair | None = field(default=None, metadata=told(perhaps(a(Pair)), objects=True))
-    declared_loss: float | None = field(default=None, metadata=told(perhaps(number)))
-    tangent: float | None = field(default=None, metadata=told(perhaps(loss)))
+    notes: tuple[str, ...] = field(
+        default=(), metadata=make_field_metadata(read_several(str), merge_together, objects=True)
+    )
+    neighbour: str = field(default="", metadata=make_field_metadata(read_instance(str)))
+    randomness: str = field(
+        default="not known", metadata=make_field_metadata(one_of(*RANDOMNESS), less_repeated)
+    )
+    runs_on: str = field(default="", metadata=make_field_metadata(read_instance(str)))
+    shape: tuple[int, ...] = field(
+        default=(1,), metadata=make_field_metadata(read_shape, always=True)
+    )
+    clean: Pair | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_instance(Pair)), objects=True)
+    )
+    declared_loss: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_float))
+    )
+    tangent: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
+    )
     read: PartsRead | None = field(
-        default=None, compare=False, metadata=told(perhaps(a(PartsRead)), either_one, objects=True)
+        default=None,
+        compare=False,
+        metadata=make_field_metadata(
+            read_optional(read_instance(PartsRead)), either_one, objects=True
+        ),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=told(several(SeenOutput), either_one, objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(SeenOutput), either_one, objects=True),
     )
     searched: Searched | None = field(
-        default=None, compare=False, metadata=told(perhaps(a(Searched)), either_one, objects=True)
+        default=None,
+        compare=False,
+        metadata=make_field_metadata(
+            read_optional(read_instance(Searched)), either_one, objects=True
+        ),
     )
-    threads: int = field(default=1, compare=False, metadata=told(whole(1), larger, always=True))
-    seconds: float = field(default=0.0, compare=False, metadata=told(number, total, always=True))
+    threads: int = field(
+        default=1,
+        compare=False,
+        metadata=make_field_metadata(read_whole_number(1), larger, always=True),
+    )
+    seconds: float = field(
+        default=0.0, compare=False, metadata=make_field_metadata(read_float, total, always=True)
+    )
     spent: tuple[Spent, ...] = field(
-        default=(), compare=False, metadata=told(several(Spent), both_spent, objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(Spent), both_spent, objects=True),
     )
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=told(several(Provenance), total, objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(Provenance), total, objects=True),
     )
 
     @property

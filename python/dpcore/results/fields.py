@@ -26,12 +26,12 @@ def as_it_stands(name: str, value: Any) -> Any:
     return value
 
 
-def equal(early: Any, late: Any) -> Any:
+def require_equal(early: Any, late: Any) -> Any:
     """What both audits have in common; `merge` refuses others."""
     return early
 
 
-def together(early: Any, late: Any) -> Any:
+def merge_together(early: Any, late: Any) -> Any:
     """What follows from several fields of both audits: `merge` works it out."""
     raise NotImplementedError
 
@@ -46,9 +46,9 @@ def either_one(early: Any, late: Any) -> Any:
     return late if early is None else early
 
 
-def told(
+def make_field_metadata(
     read: Reading = as_it_stands,
-    merge: Merging = equal,
+    merge: Merging = require_equal,
     *,
     always: bool = False,
     objects: bool = False,
@@ -57,8 +57,8 @@ def told(
 
     Args:
         read: checks what a file holds and returns the field's value.
-        merge: the value for the trials of two audits: `equal`, `total`, `larger`, `either`,
-            `together`, or a function of the earlier and the later one.
+        merge: the value for the trials of two audits: `require_equal`, `total`, `larger`, `either`,
+            `merge_together`, or a function of the earlier and the later one.
         always: True if every file of this format holds the field, so that one without is refused.
         objects: True if it may hold more than numbers, words and lists of them: what a file holds
             of objects is then made objects before it is read.
@@ -90,16 +90,16 @@ def may_lack(field: Field[Any]) -> bool:
 
 def merging_of(field: Field[Any]) -> Merging:
     """How two values of a field become one."""
-    found: Merging = field.metadata.get("merge", equal)
+    found: Merging = field.metadata.get("merge", require_equal)
     return found
 
 
-def tuples(value: Any) -> Any:
+def lists_to_tuples(value: Any) -> Any:
     """Lists as tuples, inside too: a record holds no list."""
-    return tuple(tuples(item) for item in value) if isinstance(value, list) else value
+    return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
-def checked(check: Callable[[Any], Any]) -> Reading:
+def read_checked(check: Callable[[Any], Any]) -> Reading:
     """A value that stands once `check` has seen it."""
 
     def read(name: str, value: Any) -> Any:
@@ -109,12 +109,12 @@ def checked(check: Callable[[Any], Any]) -> Reading:
     return read
 
 
-def a(kind: type) -> Reading:
+def read_instance(kind: type) -> Reading:
     """An object of a class."""
     return lambda name, value: instance(name, value, kind)
 
 
-def perhaps(read: Reading) -> Reading:
+def read_optional(read: Reading) -> Reading:
     """None, or what `read` takes."""
     return lambda name, value: None if value is None else read(name, value)
 
@@ -124,13 +124,13 @@ def one_of(*options: str) -> Reading:
     return lambda name, value: choice(name, value, options)
 
 
-def several(kind: type) -> Reading:
+def read_several(kind: type) -> Reading:
     """A tuple of objects of a class."""
 
     def read(name: str, value: Any) -> Any:
-        for item in instance(name, tuples(value), tuple):
+        for item in instance(name, lists_to_tuples(value), tuple):
             instance(name, item, kind)
-        return tuples(value)
+        return lists_to_tuples(value)
 
     return read
 
@@ -148,38 +148,38 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
     return read
 
 
-def whole(low: int) -> Reading:
+def read_whole_number(low: int) -> Reading:
     """An integer from `low` on."""
     return lambda name, value: integer(name, value, low)
 
 
-def loss(name: str, value: Any) -> Any:
+def read_epsilon(name: str, value: Any) -> Any:
     """An epsilon: a finite number, at least 0."""
     real(name, value, low=0.0)
     return value
 
 
-def claimed(name: str, value: Any) -> Any:
+def read_claim(name: str, value: Any) -> Any:
     """An epsilon, or a claim that is a curve."""
-    return value if isinstance(value, Claim) else loss(name, value)
+    return value if isinstance(value, Claim) else read_epsilon(name, value)
 
 
-def number(name: str, value: Any) -> float:
+def read_float(name: str, value: Any) -> float:
     """A float."""
     return float(value)
 
 
-def seed(name: str, value: Any) -> int:
+def read_seed(name: str, value: Any) -> int:
     """A seed, which files hold as a string: not every reader of JSON knows such integers."""
     return integer(name, int(value), 0, 2**63 - 1)
 
 
-def shape(name: str, value: Any) -> tuple[int, ...]:
+def read_shape(name: str, value: Any) -> tuple[int, ...]:
     """Lengths of an array's axes."""
     return tuple(integer(name, length, 0) for length in value)
 
 
-def ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
     """Ranges of trials, in order and disjoint, as they are when they are written."""
     reach = 0
     for start, stop in value:

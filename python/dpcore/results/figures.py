@@ -34,7 +34,7 @@ def empirical_loss(counts: Counts) -> float:
     return max(abs(log_ratio(c.k, c.k_prime, c.n, c.n_prime)) for c in cells)
 
 
-def verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
+def format_verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
     """The outcome in words; with doubts of the rows no bound holds, and the first is named."""
     if doubts:
         return f"invalid: {doubts[0]}"

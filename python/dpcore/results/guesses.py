@@ -104,7 +104,7 @@ class Guesses(Shown):
             correct: right guesses; None takes those that were.
         """
         right = self.correct if correct is None else correct
-        return _parameter(claim, self.guesses, right, self.canaries, confidence)
+        return _certified_parameter(claim, self.guesses, right, self.canaries, confidence)
 
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """The most that so many guesses certify, by that bound: all of them right."""
@@ -115,7 +115,9 @@ declare("Guesses", Guesses)
 
 
 @lru_cache(maxsize=256)
-def _parameter(claim: Claim, guesses: int, correct: int, canaries: int, confidence: float) -> float:
+def _certified_parameter(
+    claim: Claim, guesses: int, correct: int, canaries: int, confidence: float
+) -> float:
     if isinstance(claim, GDP):
         return one_run_mu(guesses, correct, canaries, confidence)
 

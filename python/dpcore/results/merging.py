@@ -9,17 +9,17 @@ from ..errors import instance, invalid, mistyped
 from ..records import Counts
 from ..sampling.rows import blocks_apart
 from .audits import Audit
-from .fields import equal, merging_of, together
+from .fields import merge_together, merging_of, require_equal
 
 
-def added(first: Audit, second: object) -> Audit:
+def add_audits(first: Audit, second: object) -> Audit:
     """The audit of both ranges of trials, their sizes being fixed in advance."""
     if not isinstance(second, Audit):
         return NotImplemented  # type: ignore[no-any-return]
-    return _merged(first, second, "fixed")
+    return _merge_fields(first, second, "fixed")
 
 
-def merge(first: Audit, second: Audit, looked: bool) -> Audit:
+def merge_audits(first: Audit, second: Audit, looked: bool) -> Audit:
     """The audit of both ranges of trials.
 
     Args:
@@ -36,29 +36,29 @@ def merge(first: Audit, second: Audit, looked: bool) -> Audit:
     """
     if not isinstance(second, Audit):
         raise mistyped("other", "an Audit", second)
-    return _merged(first, second, "looked" if instance("looked", looked, bool) else "fixed")
+    return _merge_fields(first, second, "looked" if instance("looked", looked, bool) else "fixed")
 
 
-def _merged(first: Audit, second: Audit, stop: str) -> Audit:
+def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     rules = {field.name: merging_of(field) for field in fields(first)}
-    for name in (name for name, rule in rules.items() if rule is equal):
+    for name in (name for name, rule in rules.items() if rule is require_equal):
         mine, theirs = getattr(first, name), getattr(second, name)
         if mine != theirs:
             raise invalid(f"{name} of the second audit", f"{mine!r} as in the first", theirs)
-    values = _together(first, second, stop)
+    values = _merge_dependent_fields(first, second, stop)
     # What could be kept of either is kept of the earlier trials, whatever was found.
     early, late = sorted((first, second), key=lambda audit: audit.ranges)
     for name, rule in rules.items():
-        if rule not in (equal, together):
+        if rule not in (require_equal, merge_together):
             values[name] = rule(getattr(early, name), getattr(late, name))
     return replace(first, **values)
 
 
-def _together(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
+def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
     """The fields that follow from several of both audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
-    ranges = _union(first.ranges, second.ranges)
+    ranges = _unite_ranges(first.ranges, second.ranges)
     if first.route == "callable":
         _check_block_ends(first, second)
     stops = {stop, first.stop, second.stop} - {"fixed"}
@@ -75,12 +75,14 @@ def _together(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
         "bound": "anytime" if stops else first.bound,
         "pooled": tuple(map(Counts.__add__, first.pooled, second.pooled)) if pooled else (),
         "slices": (),
-        "checks": tuple(dict.fromkeys(early.checks + late.checks + _apart(early, late))),
+        "checks": tuple(
+            dict.fromkeys(early.checks + late.checks + _describe_difference(early, late))
+        ),
         "notes": tuple(dict.fromkeys(early.notes + late.notes)),
     }
 
 
-def _apart(first: Audit, second: Audit) -> tuple[str, ...]:
+def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
     """What two counts of one event say against one law; the compiled core's rows need no look."""
     if first.route != "callable":
         return ()
@@ -98,7 +100,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
             raise invalid("end of a range of trials", requirement, stop)
 
 
-def _union(
+def _unite_ranges(
     first: tuple[tuple[int, int], ...], second: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[int, int], ...]:
     """Disjoint ranges in order, neighbours joined."""

@@ -14,8 +14,19 @@ from ..claims.claim import Claim
 from ..errors import confidence_level, delta_level, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of
-from .fields import a, checked, claimed, lists_of, loss, one_of, perhaps, seed, several, told
-from .figures import empirical_loss, log_ratio, numerator_first, per_distance, verdict
+from .fields import (
+    lists_of,
+    make_field_metadata,
+    one_of,
+    read_checked,
+    read_claim,
+    read_epsilon,
+    read_instance,
+    read_optional,
+    read_seed,
+    read_several,
+)
+from .figures import empirical_loss, format_verdict, log_ratio, numerator_first, per_distance
 from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses, guesses_needed_for
 from .provenance import Provenance, TableRead
 
@@ -77,37 +88,60 @@ class OutputsAudit(Record):
             compared).
     """
 
-    names: tuple[str, str] = field(metadata=told(lists_of(str, 2)))
-    rows: str = field(metadata=told(one_of(*ROWS)))
-    evidence: Counts | Guesses = field(metadata=told(objects=True))
-    attack: str = field(metadata=told(a(str)))
-    claim: float | Claim | None = field(metadata=told(perhaps(claimed), objects=True))
-    delta: float = field(metadata=told(checked(delta_level)))
-    confidence: float = field(metadata=told(checked(confidence_level)))
-    bound: str = field(metadata=told())
-    seed: int = field(metadata=told(seed))
-    event: Any = field(default=None, metadata=told(always=True, objects=True))
-    direction: str | None = field(default=None, metadata=told(always=True))
-    pair: Pair = field(default=UNKNOWN, metadata=told(a(Pair), always=True, objects=True))
-    pilot: tuple[int, int] = field(default=(0, 0), metadata=told(lists_of(int, 2), always=True))
-    doubts: tuple[str, ...] = field(default=(), metadata=told(lists_of(str), always=True))
-    paired: bool = field(default=False, metadata=told(a(bool)))
-    arranged: bool = field(default=False, metadata=told(a(bool)))
-    groups: tuple[int, int] | None = field(default=None, metadata=told(perhaps(lists_of(int, 2))))
-    remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
+    names: tuple[str, str] = field(metadata=make_field_metadata(lists_of(str, 2)))
+    rows: str = field(metadata=make_field_metadata(one_of(*ROWS)))
+    evidence: Counts | Guesses = field(metadata=make_field_metadata(objects=True))
+    attack: str = field(metadata=make_field_metadata(read_instance(str)))
+    claim: float | Claim | None = field(
+        metadata=make_field_metadata(read_optional(read_claim), objects=True)
+    )
+    delta: float = field(metadata=make_field_metadata(read_checked(delta_level)))
+    confidence: float = field(metadata=make_field_metadata(read_checked(confidence_level)))
+    bound: str = field(metadata=make_field_metadata())
+    seed: int = field(metadata=make_field_metadata(read_seed))
+    event: Any = field(default=None, metadata=make_field_metadata(always=True, objects=True))
+    direction: str | None = field(default=None, metadata=make_field_metadata(always=True))
+    pair: Pair = field(
+        default=UNKNOWN,
+        metadata=make_field_metadata(read_instance(Pair), always=True, objects=True),
+    )
+    pilot: tuple[int, int] = field(
+        default=(0, 0), metadata=make_field_metadata(lists_of(int, 2), always=True)
+    )
+    doubts: tuple[str, ...] = field(
+        default=(), metadata=make_field_metadata(lists_of(str), always=True)
+    )
+    paired: bool = field(default=False, metadata=make_field_metadata(read_instance(bool)))
+    arranged: bool = field(default=False, metadata=make_field_metadata(read_instance(bool)))
+    groups: tuple[int, int] | None = field(
+        default=None, metadata=make_field_metadata(read_optional(lists_of(int, 2)))
+    )
+    remarks: tuple[str, ...] = field(default=(), metadata=make_field_metadata(lists_of(str)))
     read: PartsRead | None = field(
-        default=None, compare=False, metadata=told(perhaps(a(PartsRead)), objects=True)
+        default=None,
+        compare=False,
+        metadata=make_field_metadata(read_optional(read_instance(PartsRead)), objects=True),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=told(several(SeenOutput), objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(SeenOutput), objects=True),
     )
-    auc: float | None = field(default=None, metadata=told(perhaps(checked(_check_share))))
-    tangent: float | None = field(default=None, metadata=told(perhaps(loss)))
+    auc: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_checked(_check_share)))
+    )
+    tangent: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
+    )
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=told(several(Provenance), objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(Provenance), objects=True),
     )
     files: tuple[TableRead, ...] = field(
-        default=(), compare=False, metadata=told(several(TableRead), objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(TableRead), objects=True),
     )
 
     @property
@@ -277,7 +311,7 @@ class OutputsAudit(Record):
     @property
     def verdict(self) -> str:
         """The outcome in words; never that a mechanism is private."""
-        return verdict(self.refuted, self.doubts)
+        return format_verdict(self.refuted, self.doubts)
 
     @property
     def checks(self) -> tuple[str, ...]:

@@ -11,8 +11,16 @@ import numpy as np
 
 from ..errors import invalid
 from ..records import Record, frozen_array, one_line
-from ..results.fields import a, lists_of, number, perhaps, several, told, whole
-from ..results.fields import loss as finite_loss
+from ..results.fields import (
+    lists_of,
+    make_field_metadata,
+    read_float,
+    read_instance,
+    read_optional,
+    read_several,
+    read_whole_number,
+)
+from ..results.fields import read_epsilon as finite_loss
 from ..results.provenance import Provenance
 from .comparing import Comparison
 from .reading import Floats
@@ -57,29 +65,37 @@ class TableAudit(Record):
             a file, which does not hold the table (not compared).
     """
 
-    name: str = field(metadata=told(a(str)))
-    inputs: int = field(metadata=told(whole(2)))
-    outputs: int = field(metadata=told(whole(1)))
-    metric: bool = field(metadata=told(a(bool)))
-    epsilon: float = field(metadata=told(number))
-    witness: tuple[int, int, int] = field(metadata=told(lists_of(int, 3)))
-    labels: tuple[str, ...] = field(metadata=told(lists_of(str)))
-    loss: float = field(metadata=told(number))
-    distance: float = field(metadata=told(number))
-    per_input: Floats = field(metadata=told(a(np.ndarray), objects=True))
-    pairs: int = field(metadata=told(whole(1)))
-    infinite_pairs: int = field(metadata=told(whole(0)))
-    neighbours: str = field(metadata=told(a(str)))
-    tolerance: float = field(metadata=told(number))
-    claim: float | None = field(default=None, metadata=told(perhaps(finite_loss), always=True))
-    own_claim: float | None = field(default=None, metadata=told(perhaps(finite_loss)))
-    excess: float | None = field(default=None, metadata=told(perhaps(number), always=True))
-    excess_pair: tuple[int, int] | None = field(
-        default=None, metadata=told(perhaps(lists_of(int, 2)), always=True)
+    name: str = field(metadata=make_field_metadata(read_instance(str)))
+    inputs: int = field(metadata=make_field_metadata(read_whole_number(2)))
+    outputs: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    metric: bool = field(metadata=make_field_metadata(read_instance(bool)))
+    epsilon: float = field(metadata=make_field_metadata(read_float))
+    witness: tuple[int, int, int] = field(metadata=make_field_metadata(lists_of(int, 3)))
+    labels: tuple[str, ...] = field(metadata=make_field_metadata(lists_of(str)))
+    loss: float = field(metadata=make_field_metadata(read_float))
+    distance: float = field(metadata=make_field_metadata(read_float))
+    per_input: Floats = field(metadata=make_field_metadata(read_instance(np.ndarray), objects=True))
+    pairs: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    infinite_pairs: int = field(metadata=make_field_metadata(read_whole_number(0)))
+    neighbours: str = field(metadata=make_field_metadata(read_instance(str)))
+    tolerance: float = field(metadata=make_field_metadata(read_float))
+    claim: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(finite_loss), always=True)
     )
-    remarks: tuple[str, ...] = field(default=(), metadata=told(lists_of(str)))
+    own_claim: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(finite_loss))
+    )
+    excess: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_float), always=True)
+    )
+    excess_pair: tuple[int, int] | None = field(
+        default=None, metadata=make_field_metadata(read_optional(lists_of(int, 2)), always=True)
+    )
+    remarks: tuple[str, ...] = field(default=(), metadata=make_field_metadata(lists_of(str)))
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=told(several(Provenance), objects=True)
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(Provenance), objects=True),
     )
     comparison: Comparison | None = field(default=None, compare=False)
 
