@@ -12,10 +12,10 @@ import typer
 
 import dpcore
 from dpcore import errors
-from dpcore.cli.asking import asking
+from dpcore.cli.asking import add_options
 from dpcore.cli.audits import SYSTEMS
 from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, AskedPlan, Described, for_call
-from dpcore.cli.status import Usage, usage
+from dpcore.cli.status import Usage, report_bad_usage
 
 OWN = {"mechanism", "pair", "executor", "rng"}
 """Arguments of `audit` that no option passes on: inputs, and what is not text."""
@@ -95,22 +95,26 @@ def test_an_error_knows_its_argument(raised):
     assert type(error) in (TypeError, ValueError)
     assert error.argument == "count_share"
     assert pickle.loads(pickle.dumps(error)).argument == "count_share"
-    with pytest.raises(Usage, match=r"^--count-share must be"), usage():
+    with pytest.raises(Usage, match=r"^--count-share must be"), report_bad_usage():
         raise error
 
 
 def test_a_message_is_never_read():
     """Who writes the same words, but is not dpcore, is quoted as it stands."""
-    with pytest.raises(Usage, match=r"^trials must be lucky \(null=True\)$"), usage():
+    with pytest.raises(Usage, match=r"^trials must be lucky \(null=True\)$"), report_bad_usage():
         raise ValueError("trials must be lucky (null=True)")
 
 
 def test_a_part_of_an_argument_and_what_a_message_mentions():
-    with pytest.raises(Usage, match=r"^--guesses in must be"), usage(), errors.part_of("guesses"):
+    with (
+        pytest.raises(Usage, match=r"^--guesses in must be"),
+        report_bad_usage(),
+        errors.part_of("guesses"),
+    ):
         errors.integer("guesses in", -1, 0)
     error = ValueError("pair must be near (neighbour=L1(1.0)), or null=True, or claim=, said")
     told = errors.about(error, "pair", neighbour="L1(1.0)", null="True", claim="")
-    with pytest.raises(Usage) as caught, usage():
+    with pytest.raises(Usage) as caught, report_bad_usage():
         raise told
     assert (
         str(caught.value) == "pair must be near (--neighbour L1(1.0)), or --null, or --claim, said"
@@ -130,7 +134,7 @@ def test_a_new_option_is_one_field():
     app = typer.Typer()
 
     @app.command()
-    @asking(More)
+    @add_options(More)
     def command(asked):
         seen.append(asked)
 

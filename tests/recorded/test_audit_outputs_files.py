@@ -16,7 +16,7 @@ from dpcore import Counts
 from dpcore.bounds import one_run
 from dpcore.cli import outputs as _cli_outputs
 from dpcore.cli.options import AskedOutputs
-from dpcore.cli.status import guard
+from dpcore.cli.status import run_guarded
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import OutputsAudit, audit_outputs
 from dpcore.results.recorded import Guesses
@@ -213,7 +213,7 @@ ASKED = {
 
 def command(*names, **change):
     asked = AskedOutputs(files=tuple(map(str, names)), **{**ASKED, **change})
-    return guard(lambda: _cli_outputs.run(asked))
+    return run_guarded(lambda: _cli_outputs.run_outputs_audit(asked))
 
 
 def test_the_command_prints_the_report_and_exits_with_the_verdict(files, capsys):

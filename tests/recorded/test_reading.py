@@ -23,7 +23,7 @@ import dpcore
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import outputs as command
 from dpcore.cli.options import AskedOutputs
-from dpcore.cli.status import USAGE, guard
+from dpcore.cli.status import USAGE, run_guarded
 from dpcore.progress import Progress
 from dpcore.recorded import opening, texts
 from dpcore.recorded.files import read_outputs
@@ -335,7 +335,7 @@ def test_the_command(write, monkeypatch, capsys):
         ["-", str(other)], "independent", 1.0, seed=1, format="lines", encoding="latin-1",
         header="no", as_json=True,
     )  # fmt: skip
-    assert command.run(asked) == 1
+    assert command.run_outputs_audit(asked) == 1
     record = json.loads(capsys.readouterr().out)
     assert [one["rows"] for one in record["files"]] == [2000, 2001]
     assert record["files"][1]["encoding"] == "iso8859-1"
@@ -353,7 +353,7 @@ def test_the_command_names_its_options(write, capsys):
         ({"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines', 'json'"),
     ):
         asked = AskedOutputs(**settings | change)
-        assert guard(lambda asked=asked: command.run(asked), False) == USAGE
+        assert run_guarded(lambda asked=asked: command.run_outputs_audit(asked), False) == USAGE
         assert text in capsys.readouterr().err
 
 

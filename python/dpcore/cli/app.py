@@ -16,13 +16,13 @@ from .. import __version__
 from ..hints import called_here
 from . import help as texts
 from . import options
-from .asking import asking
-from .audits import run
-from .outputs import run as run_outputs
-from .planning import run as run_plan
-from .show import environment, experiment, experiments_list, systems_list
-from .status import NOT_REFUTED, USAGE, Usage, guard, say, usage
-from .tables import run as run_table
+from .asking import add_options
+from .audits import run_audit
+from .outputs import run_outputs_audit as run_outputs
+from .planning import run_plan as run_plan
+from .show import experiments_list, print_environment, run_experiment, systems_list
+from .status import NOT_REFUTED, USAGE, Usage, report_bad_usage, run_guarded, write_line
+from .tables import run_table_audit as run_table
 
 app = typer.Typer(
     name="dpcore",
@@ -36,25 +36,25 @@ app = typer.Typer(
 )
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"dpcore {__version__}")
         raise typer.Exit(NOT_REFUTED)
 
 
 @app.callback()
-def _top(
+def _accept_top_options(
     version: Annotated[
         bool,
-        typer.Option("--version", callback=_version, is_eager=True, help="Show the version."),
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Options of dpcore itself."""
 
 
 @app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
-@asking(options.Asked)
-def _audit(
+@add_options(options.Asked)
+def _run_audit(
     context: typer.Context,
     systems: options.Systems = False,
     *,
@@ -65,15 +65,15 @@ def _audit(
 
     def work() -> int:
         if systems:
-            _alone("--list", context, "systems", "as_json", "traceback")
+            _refuse_ignored_options("--list", context, "systems", "as_json", "traceback")
             return systems_list(asked.as_json)
-        return run(asked, context.obj)
+        return run_audit(asked, context.obj)
 
-    raise typer.Exit(guard(work, traceback))
+    raise typer.Exit(run_guarded(work, traceback))
 
 
 @app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
-@asking(options.AskedOutputs)
+@add_options(options.AskedOutputs)
 def _audit_outputs(
     context: typer.Context,
     *,
@@ -81,11 +81,11 @@ def _audit_outputs(
     traceback: options.Traceback = False,
 ) -> None:
     """Audit outputs that were drawn elsewhere."""
-    raise typer.Exit(guard(lambda: run_outputs(asked, context.obj), traceback))
+    raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
 
 
 @app.command("audit-table", help=texts.TABLE, epilog=texts.TABLE_END)
-@asking(options.AskedTable)
+@add_options(options.AskedTable)
 def _audit_table(
     context: typer.Context,
     *,
@@ -93,19 +93,19 @@ def _audit_table(
     traceback: options.Traceback = False,
 ) -> None:
     """Audit a mechanism with finitely many outputs exactly, from its table."""
-    raise typer.Exit(guard(lambda: run_table(asked, context.obj), traceback))
+    raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))
 
 
 @app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
-@asking(options.AskedPlan)
-def _plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
+@add_options(options.AskedPlan)
+def _run_plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
     """How many trials, or canaries, find a violation."""
-    raise typer.Exit(guard(lambda: run_plan(asked), traceback))
+    raise typer.Exit(run_guarded(lambda: run_plan(asked), traceback))
 
 
 @app.command("reproduce", help=texts.REPRODUCE, epilog=texts.REPRODUCE_END)
-@asking(options.AskedExperiment)
-def _reproduce(
+@add_options(options.AskedExperiment)
+def _run_experiment(
     context: typer.Context,
     names: options.Names = False,
     *,
@@ -117,25 +117,25 @@ def _reproduce(
     def work() -> int:
         if asked.name is None or names:
             what = "--list" if names else "without a name, dpcore reproduce"
-            _alone(what, context, "names", "as_json", "traceback")
+            _refuse_ignored_options(what, context, "names", "as_json", "traceback")
             return experiments_list(asked.as_json)
-        return experiment(asked)
+        return run_experiment(asked)
 
-    raise typer.Exit(guard(work, traceback))
+    raise typer.Exit(run_guarded(work, traceback))
 
 
 @app.command("info", help=texts.INFO, epilog=texts.INFO_END)
-def _info(as_json: options.Json = False) -> None:
+def _print_environment(as_json: options.Json = False) -> None:
     """Show versions, CPU path and threads."""
 
     def work() -> int:
-        with usage():  # a DPCORE_CPU that this CPU lacks
-            return environment(as_json)
+        with report_bad_usage():  # a DPCORE_CPU that this CPU lacks
+            return print_environment(as_json)
 
-    raise typer.Exit(guard(work))
+    raise typer.Exit(run_guarded(work))
 
 
-def _alone(what: str, context: typer.Context, *allowed: str) -> None:
+def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) -> None:
     """Refuse the options that a listing would ignore."""
     for key in context.params:
         source = context.get_parameter_source(key)
@@ -158,10 +158,10 @@ def main(args: Sequence[str] | None = None) -> int:
         2
     """
     words = sys.argv[1:] if args is None else list(args)
-    return guard(lambda: _parse(words))
+    return run_guarded(lambda: _parse_words(words))
 
 
-def _parse(words: list[str]) -> int:
+def _parse_words(words: list[str]) -> int:
     command = typer.main.get_command(app)
     try:
         # Not standalone: that mode exits with 1, our "refuted", on errors of its own.
@@ -181,7 +181,7 @@ def _parse(words: list[str]) -> int:
             less = " (1 - alpha)" if given == "alpha" else ""
             text = f"No such option: --{given.replace('_', '-')} (did you mean --{here}{less}?)"
         if text:  # there is none where a call without words has shown the help
-            say(f"error: {text}")
-            say(f"hint: {context.command_path if context else 'dpcore'} --help")
+            write_line(f"error: {text}")
+            write_line(f"hint: {context.command_path if context else 'dpcore'} --help")
         return USAGE
     return int(status or NOT_REFUTED)

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from dataclasses import MISSING, Field, fields
 from typing import Any, TypeVar, get_type_hints
 
-__all__ = ["asking"]
+__all__ = ["add_options"]
 
 _Asked = TypeVar("_Asked")
 
 
-def asking(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def add_options(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the fields of a class as its options, in the place of its argument `asked`.
 
     Args:
@@ -29,7 +29,7 @@ def asking(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., 
             inspect.Parameter(
                 one.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=_default(one),
+                default=_get_default(one),
                 annotation=hints[one.name],
             )
             for one in fields(kind)  # type: ignore[arg-type]
@@ -49,7 +49,7 @@ def asking(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., 
     return decorate
 
 
-def _default(one: Field[Any]) -> Any:
+def _get_default(one: Field[Any]) -> Any:
     if one.default_factory is not MISSING:
         return one.default_factory()
     return inspect.Parameter.empty if one.default is MISSING else one.default

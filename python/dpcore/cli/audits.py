@@ -23,16 +23,16 @@ from ..mechanisms.systems import System
 from ..pairs import distance
 from ..records import Pair
 from . import user
-from .delivering import check_folder, check_plot, deliver
+from .delivering import check_folder, check_plot, deliver_report
 from .options import Asked, for_call
-from .pairs import given as given_pair
-from .pairs import relation
-from .status import CALLED, INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, usage
+from .pairs import parse_relation
+from .pairs import read_pairs as given_pair
+from .status import CALLED, INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, report_bad_usage
 
 __all__ = [
     "SYSTEMS",
-    "found",
-    "run",
+    "load_mechanism",
+    "run_audit",
 ]
 
 SYSTEMS: dict[str, type[System]] = {
@@ -62,7 +62,7 @@ _OF_SYSTEMS = tuple(
 """Options that describe a published system."""
 
 
-def run(asked: Asked, command: str = "") -> int:
+def run_audit(asked: Asked, command: str = "") -> int:
     """Audit what was asked for, print the result, and return the exit status."""
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
@@ -78,10 +78,10 @@ def run(asked: Asked, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    with _found(asked) as (mechanism, pair):
-        report = _audit(asked, mechanism, pair)
+    with _find_mechanism(asked) as (mechanism, pair):
+        report = _audit_pairs(asked, mechanism, pair)
     report = record_command(report, command)
-    deliver(asked, report)
+    deliver_report(asked, report)
     if report.partial:
         return INTERRUPTED
     if report.checks:
@@ -89,30 +89,30 @@ def run(asked: Asked, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _found(asked: Asked) -> contextlib.AbstractContextManager[tuple[Any, _Pairs]]:
+def _find_mechanism(asked: Asked) -> contextlib.AbstractContextManager[tuple[Any, _Pairs]]:
     if asked.command is not None:
-        return contextlib.nullcontext(_tool(asked, asked.command))
-    return found(asked, asked.target or "")
+        return contextlib.nullcontext(_make_tool(asked, asked.command))
+    return load_mechanism(asked, asked.target or "")
 
 
 @contextlib.contextmanager
-def found(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
+def load_mechanism(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
     """The mechanism that a target names and the pair to audit it on, its own code at work."""
     if user.is_own(target):
-        path, name = user.split(target)
+        path, name = user.split_target(target)
         with user.at_work(path):
-            yield _own(asked, target, path, name)
+            yield _load_own_mechanism(asked, target, path, name)
     else:
-        yield _system(asked, target)
+        yield _find_system(asked, target)
 
 
-def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
-    neighbour = relation(asked.neighbour)
-    with usage(CALLED if asked.command is None else _RUN_AS), warnings.catch_warnings():
+def _audit_pairs(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
+    neighbour = parse_relation(asked.neighbour)
+    with report_bad_usage(CALLED if asked.command is None else _RUN_AS), warnings.catch_warnings():
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
         given = for_call(asked, audit)
-        given["neighbour"], given["start"] = neighbour, _start(asked.start)
+        given["neighbour"], given["start"] = neighbour, _first_trial(asked.start)
         given["attack"] = attacks.named(asked.attack, "attack")
         if asked.no_claim:
             # Any number here keeps the mechanism's own claim out of an audit without one.
@@ -121,7 +121,7 @@ def _audit(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
     return replace(report, claim=None) if asked.no_claim else report
 
 
-def _start(text: str) -> int:
+def _first_trial(text: str) -> int:
     with contextlib.suppress(InvalidOperation):
         if Decimal(text) == 0:
             return 0
@@ -131,7 +131,7 @@ def _start(text: str) -> int:
         raise invalid("start", "a whole number at least 0 and below 2**63", text) from None
 
 
-def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
+def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     """The published system with its options, and the pair to audit it on."""
     if name not in SYSTEMS:
         close = get_close_matches(name.lower(), SYSTEMS, n=1)
@@ -154,7 +154,7 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     if asked.text is not None or asked.text_prime is not None:
         raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
     pair = given_pair(asked)
-    with usage():
+    with report_bad_usage():
         if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
             if "sensitivity" in known and "sensitivity" not in given:
@@ -165,7 +165,7 @@ def _system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     return system, pair
 
 
-def _tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
+def _make_tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
     """The command as a mechanism, and the pair to audit it on: what was typed, as texts."""
     _refuse_options_of_systems(asked, "a command")
     if asked.repeat:
@@ -181,7 +181,7 @@ def _tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
         pair = Pair(*inputs)
     if pair is None:
         raise Usage("give two inputs that the claim calls neighbours: --x TEXT and --x-prime TEXT")
-    with usage():
+    with report_bad_usage():
         try:
             return make_tool(shlex.split(text), timeout=asked.timeout), pair
         except ValueError as error:
@@ -199,11 +199,11 @@ def _refuse_options_of_systems(asked: Asked, what: str) -> None:
             raise Usage(f"--{key} does not apply to {what}{meant}")
 
 
-def _own(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
+def _load_own_mechanism(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
     """A user's mechanism, and the pair to audit it on."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = given_pair(asked)
-    mechanism = user.load(path, name, target, asked.repeat)
+    mechanism = user.load_from_file(path, name, target, asked.repeat)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")

@@ -13,9 +13,9 @@ from ..recorded.run import OutputsAudit
 from ..report.style import use_own_style
 from ..tables.run import TableAudit
 from .options import Asked, AskedOutputs, AskedTable
-from .status import Usage, say
+from .status import Usage, write_line
 
-__all__ = ["check_folder", "check_plot", "deliver", "deliver_outputs"]
+__all__ = ["check_folder", "check_plot", "deliver_outputs", "deliver_report"]
 
 
 def check_plot(path: Path) -> None:
@@ -34,15 +34,15 @@ def check_folder(option: str, path: Path) -> None:
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
-def deliver(asked: Asked, report: Audit) -> None:
+def deliver_report(asked: Asked, report: Audit) -> None:
     """Print a report, and save what was asked for."""
     if asked.as_json:
         # A callable is kept by name, so that what is printed is just what from_json reads.
         plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
         sys.stdout.write(plain.to_json() + "\n")
     else:
-        _print(report)
-    _save(asked, report)
+        _print_report(report)
+    _save_files(asked, report)
 
 
 def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | TableAudit) -> None:
@@ -50,11 +50,11 @@ def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | Tab
     if asked.as_json:
         sys.stdout.write(report.to_json() + "\n")
     else:
-        _print(report)
-    _save(asked, report)
+        _print_report(report)
+    _save_files(asked, report)
 
 
-def _save(
+def _save_files(
     asked: Asked | AskedOutputs | AskedTable, report: Audit | OutputsAudit | TableAudit
 ) -> None:
     if asked.plot is not None:
@@ -62,13 +62,13 @@ def _save(
         with use_own_style() as picture:
             report.plot(ax=picture)
             picture.savefig(asked.plot)
-        say(f"wrote {asked.plot}")
+        write_line(f"wrote {asked.plot}")
     if asked.html is not None:
         report.to_html(asked.html)
-        say(f"wrote {asked.html}")
+        write_line(f"wrote {asked.html}")
 
 
-def _print(report: Audit | OutputsAudit | TableAudit) -> None:
+def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
     from rich.console import Console
 
     console = Console(highlight=False, soft_wrap=True)

@@ -35,11 +35,13 @@ __all__ = [
 ]
 
 
-def _in(panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any) -> Any:
+def _option_in_panel(
+    panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any
+) -> Any:
     return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
 
 
-def _listed(names: list[str]) -> str:
+def _list_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
@@ -71,7 +73,7 @@ def _read_claim(text: str) -> float | Curve:
 
 Claim = Annotated[
     Any,
-    _in(
+    _option_in_panel(
         _CLAIM,
         "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
         parser=_read_claim,
@@ -79,29 +81,38 @@ Claim = Annotated[
     ),
 ]
 EpsilonClaim = Annotated[
-    float | None, _in(_CLAIM, "The epsilon to test. Default: the mechanism's own claim.")
+    float | None,
+    _option_in_panel(_CLAIM, "The epsilon to test. Default: the mechanism's own claim."),
 ]
-NoClaim = Annotated[bool, _in(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
-Delta = Annotated[float, _in(_CLAIM, "The delta of the claim.")]
-Confidence = Annotated[float, _in(_CLAIM, "Probability that the bound holds.")]
+NoClaim = Annotated[bool, _option_in_panel(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
+Delta = Annotated[float, _option_in_panel(_CLAIM, "The delta of the claim.")]
+Confidence = Annotated[float, _option_in_panel(_CLAIM, "Probability that the bound holds.")]
 Seed = Annotated[
     int | None,
-    _in(_RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."),
+    _option_in_panel(
+        _RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
+    ),
 ]
 LikeAudit = Annotated[
-    str | None, _in(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
+    str | None, _option_in_panel(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
 ]
 Threads = Annotated[
-    int | None, _in(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism.")
+    int | None,
+    _option_in_panel(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism."),
 ]
 Plot = Annotated[
-    str | None, _in(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE")
+    str | None,
+    _option_in_panel(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
 ]
-Json = Annotated[bool, _in(_OUTPUT, "Print one JSON document, nothing else.", "--json")]
-Html = Annotated[str | None, _in(_OUTPUT, "Save the whole report as one page.", metavar="FILE")]
+Json = Annotated[
+    bool, _option_in_panel(_OUTPUT, "Print one JSON document, nothing else.", "--json")
+]
+Html = Annotated[
+    str | None, _option_in_panel(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
+]
 Source = Annotated[
     bool,
-    _in(
+    _option_in_panel(
         _OUTPUT,
         "Keep the mechanism's source text in page and JSON.",
         "--source/--no-source",
@@ -109,16 +120,18 @@ Source = Annotated[
 ]
 Progress = Annotated[
     bool | None,
-    _in(
+    _option_in_panel(
         _OUTPUT,
         "Show a bar on stderr. Default: for long work on a terminal.",
         "--progress/--no-progress",
         show_default=False,
     ),
 ]
-Traceback = Annotated[bool, _in(_OUTPUT, "Show the whole traceback of an error.", "--traceback")]
-Systems = Annotated[bool, _in(None, "List the published systems.", "--list")]
-Names = Annotated[bool, _in(None, "List the experiments.", "--list")]
+Traceback = Annotated[
+    bool, _option_in_panel(_OUTPUT, "Show the whole traceback of an error.", "--traceback")
+]
+Systems = Annotated[bool, _option_in_panel(None, "List the published systems.", "--list")]
+Names = Annotated[bool, _option_in_panel(None, "List the experiments.", "--list")]
 
 
 @dataclass(frozen=True)
@@ -134,22 +147,24 @@ class Described:
         ),
     ] = None
     epsilon: Annotated[
-        float | None, _in(_SYSTEM, "The epsilon it is run with, its claim. Default: --claim.")
+        float | None,
+        _option_in_panel(_SYSTEM, "The epsilon it is run with, its claim. Default: --claim."),
     ] = None
     sensitivity: Annotated[
         float | None,
-        _in(
+        _option_in_panel(
             _SYSTEM,
             "L1 sensitivity that the noise is made for. Default: the distance of --x and "
             "--x-prime, 1 without them.",
         ),
     ] = None
     clip: Annotated[
-        float | None, _in(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1.")
+        float | None,
+        _option_in_panel(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1."),
     ] = None
     nan: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _SYSTEM,
             "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
             metavar="MODE",
@@ -157,22 +172,29 @@ class Described:
     ] = None
     dim: Annotated[
         int | None,
-        _in(_INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."),
+        _option_in_panel(
+            _INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."
+        ),
     ] = None
     x: Annotated[
         str | None,
-        _in(_INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"),
+        _option_in_panel(
+            _INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"
+        ),
     ] = None
-    x_prime: Annotated[str | None, _in(_INPUTS, "Second input, likewise.", metavar="NUMBERS")] = (
+    x_prime: Annotated[
+        str | None, _option_in_panel(_INPUTS, "Second input, likewise.", metavar="NUMBERS")
+    ] = None
+    text: Annotated[
+        str | None,
+        _option_in_panel(_INPUTS, "First input of a mechanism that takes a text.", metavar="TEXT"),
+    ] = None
+    text_prime: Annotated[str | None, _option_in_panel(_INPUTS, "Second text.", metavar="TEXT")] = (
         None
     )
-    text: Annotated[
-        str | None, _in(_INPUTS, "First input of a mechanism that takes a text.", metavar="TEXT")
-    ] = None
-    text_prime: Annotated[str | None, _in(_INPUTS, "Second text.", metavar="TEXT")] = None
     patterns: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _INPUTS,
             "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
             metavar="WHICH",
@@ -186,7 +208,7 @@ class Asked(Described):
 
     command: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _RUN,
             "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
             "{size} lines, one answer each. --x and --x-prime are put in as they are.",
@@ -195,7 +217,7 @@ class Asked(Described):
     ] = None
     timeout: Annotated[
         float | None,
-        _in(
+        _option_in_panel(
             _RUN,
             "Seconds in which a command may write nothing. Default: 60, and .1 for each answer.",
         ),
@@ -206,31 +228,38 @@ class Asked(Described):
     confidence: Confidence = 0.95
     attack: Annotated[
         str,
-        _in(
+        _option_in_panel(
             _ATTACK,
-            f"auto (all that apply), {_listed([one for one in NAMES if one != 'auto'])}",
+            f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
             metavar="NAME",
         ),
     ] = "auto"
-    bound: Annotated[str, _in(_ATTACK, _listed(list(BOUNDS)), metavar="NAME")] = "clopper_pearson"
+    bound: Annotated[str, _option_in_panel(_ATTACK, _list_names(list(BOUNDS)), metavar="NAME")] = (
+        "clopper_pearson"
+    )
     stop: Annotated[
         str,
-        _in(
+        _option_in_panel(
             _ATTACK,
             "fixed counts all trials, refuted stops as soon as the claim is refuted.",
             metavar="RULE",
         ),
     ] = "fixed"
     floats: Annotated[
-        bool, _in(_ATTACK, "Let what rounding gives away count towards the verdict.", "--floats")
+        bool,
+        _option_in_panel(
+            _ATTACK, "Let what rounding gives away count towards the verdict.", "--floats"
+        ),
     ] = False
     pilot: Annotated[
         int | None,
-        _in(_ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."),
+        _option_in_panel(
+            _ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."
+        ),
     ] = None
     neighbour: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _INPUTS,
             "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
             "add-remove. A farther pair is refused. Default: the two inputs given.",
@@ -239,7 +268,7 @@ class Asked(Described):
     ] = None
     repeat: Annotated[
         bool,
-        _in(
+        _option_in_panel(
             _RUN,
             "Your function returns one answer, (x) or (x, rng): call it once for every output.",
             "--repeat",
@@ -247,11 +276,13 @@ class Asked(Described):
     ] = False
     null: Annotated[
         bool,
-        _in(_INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"),
+        _option_in_panel(
+            _INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"
+        ),
     ] = False
     trials: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _RUN,
             "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
             metavar="N",
@@ -259,18 +290,22 @@ class Asked(Described):
     ] = None
     start: Annotated[
         str,
-        _in(_RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"),
+        _option_in_panel(
+            _RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"
+        ),
     ] = "0"
     seed: Seed = None
     route: Annotated[
         str,
-        _in(
+        _option_in_panel(
             _RUN,
             "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
             metavar="ROUTE",
         ),
     ] = "auto"
-    block: Annotated[int | None, _in(_RUN, "Trials in a block, part of what repeats a run.")] = None
+    block: Annotated[
+        int | None, _option_in_panel(_RUN, "Trials in a block, part of what repeats a run.")
+    ] = None
     threads: Threads = None
     plot: Plot = None
     html: Html = None
@@ -294,7 +329,7 @@ class AskedOutputs:
     ]
     rows: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _CLAIM,
             "independent (every row drawn anew) or one_run (canaries of one training run): you "
             "must say which.",
@@ -308,27 +343,34 @@ class AskedOutputs:
     confidence: Confidence = 0.95
     attack: LikeAudit = None
     bound: Annotated[
-        str | None, _in(_ATTACK, "Default: the one that fits the kind of rows.", metavar="NAME")
+        str | None,
+        _option_in_panel(_ATTACK, "Default: the one that fits the kind of rows.", metavar="NAME"),
     ] = None
     count_share: Annotated[
-        float | None, _in(_ATTACK, "Share of independent rows that is counted. Default: one half.")
+        float | None,
+        _option_in_panel(_ATTACK, "Share of independent rows that is counted. Default: one half."),
     ] = None
     guesses: Annotated[
         str | None,
-        _in(_ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"),
+        _option_in_panel(
+            _ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"
+        ),
     ] = None
     column: Annotated[
-        list[str], _in(_INPUTS, "Column to read, by name or number, or '*'; may be repeated.")
+        list[str],
+        _option_in_panel(_INPUTS, "Column to read, by name or number, or '*'; may be repeated."),
     ] = field(default_factory=list)
     label: Annotated[
-        str | None, _in(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime.")
+        str | None,
+        _option_in_panel(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime."),
     ] = None
     label_x: Annotated[
-        str | None, _in(_INPUTS, "Which of two other labels stands for x.", metavar="VALUE")
+        str | None,
+        _option_in_panel(_INPUTS, "Which of two other labels stands for x.", metavar="VALUE"),
     ] = None
     groups: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _INPUTS,
             "Column with the run, document or person of each row: one row of each is counted.",
             metavar="COLUMN",
@@ -336,25 +378,35 @@ class AskedOutputs:
     ] = None
     paired: Annotated[
         bool,
-        _in(_CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"),
+        _option_in_panel(
+            _CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"
+        ),
     ] = False
     arranged: Annotated[
         bool,
-        _in(_CLAIM, "Rows were put in this order when the runs were over.", "--arranged"),
+        _option_in_panel(
+            _CLAIM, "Rows were put in this order when the runs were over.", "--arranged"
+        ),
     ] = False
     header: Annotated[
-        str, _in(_FILES, "First row holds names: yes, no, or auto (found out).", metavar="WHICH")
+        str,
+        _option_in_panel(
+            _FILES, "First row holds names: yes, no, or auto (found out).", metavar="WHICH"
+        ),
     ] = "auto"
     sep: Annotated[
         str | None,
-        _in(_FILES, "Between the cells of a CSV file, or tab. Default: found out.", metavar="CHAR"),
+        _option_in_panel(
+            _FILES, "Between the cells of a CSV file, or tab. Default: found out.", metavar="CHAR"
+        ),
     ] = None
     encoding: Annotated[
-        str | None, _in(_FILES, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME")
+        str | None,
+        _option_in_panel(_FILES, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
     ] = None
     format: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _FILES,
             "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
             "parquet. Default: by their names.",
@@ -382,14 +434,16 @@ class AskedTable:
         ),
     ]
     distances: Annotated[
-        str | None, _in(_INPUTS, "Distances between the inputs, .npy.", metavar="FILE")
+        str | None, _option_in_panel(_INPUTS, "Distances between the inputs, .npy.", metavar="FILE")
     ] = None
-    log: Annotated[bool, _in(_INPUTS, "The table holds natural logarithms.", "--log")] = False
+    log: Annotated[
+        bool, _option_in_panel(_INPUTS, "The table holds natural logarithms.", "--log")
+    ] = False
     claim: EpsilonClaim = None
     no_claim: NoClaim = False
     neighbour: Annotated[
         str | None,
-        _in(
+        _option_in_panel(
             _CLAIM,
             "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
             "Default: all.",
@@ -398,9 +452,13 @@ class AskedTable:
     ] = None
     tolerance: Annotated[
         float | None,
-        _in(_CLAIM, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."),
+        _option_in_panel(
+            _CLAIM, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
+        ),
     ] = None
-    threads: Annotated[int | None, _in(_RUN, "Number of threads. Default: all cores.")] = None
+    threads: Annotated[
+        int | None, _option_in_panel(_RUN, "Number of threads. Default: all cores.")
+    ] = None
     plot: Plot = None
     html: Html = None
     as_json: Json = False
@@ -412,17 +470,19 @@ class AskedPlan(Described):
     """What `dpcore plan` is asked for; None where an option was not given."""
 
     claim: Claim = None
-    true_epsilon: Annotated[float | None, _in(_CLAIM, "The true loss that is to be found.")] = None
+    true_epsilon: Annotated[
+        float | None, _option_in_panel(_CLAIM, "The true loss that is to be found.")
+    ] = None
     factor: Annotated[
         float | None,
-        _in(_CLAIM, "Or the scale of the noise over the right one, such as 0.9."),
+        _option_in_panel(_CLAIM, "Or the scale of the noise over the right one, such as 0.9."),
     ] = None
     delta: Delta = 0.0
     confidence: Confidence = 0.95
-    power: Annotated[float, _in(_CLAIM, "Probability of refuting the claim.")] = 0.95
+    power: Annotated[float, _option_in_panel(_CLAIM, "Probability of refuting the claim.")] = 0.95
     mass: Annotated[
         float | None,
-        _in(
+        _option_in_panel(
             _ATTACK,
             "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
             "with a delta, of Gaussian noise.",
@@ -430,12 +490,17 @@ class AskedPlan(Described):
     ] = None
     attack: LikeAudit = None
     pilot: Annotated[
-        int | None, _in(_ATTACK, "Most draws a side that tell the event's rates. Default: 2^20.")
+        int | None,
+        _option_in_panel(_ATTACK, "Most draws a side that tell the event's rates. Default: 2^20."),
     ] = None
-    canaries: Annotated[int | None, _in(_RUN, "For one training run: its canaries.")] = None
+    canaries: Annotated[
+        int | None, _option_in_panel(_RUN, "For one training run: its canaries.")
+    ] = None
     guesses: Annotated[
         str | None,
-        _in(_RUN, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"),
+        _option_in_panel(
+            _RUN, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
+        ),
     ] = None
     seed: Seed = None
     threads: Threads = None
@@ -452,24 +517,31 @@ class AskedExperiment:
         str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
     ] = None
     out: Annotated[
-        str | None, _in(None, "Folder for the files. Default: results.", metavar="DIR")
+        str | None, _option_in_panel(None, "Folder for the files. Default: results.", metavar="DIR")
     ] = None
     trials: Annotated[
         str | None,
-        _in(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
+        _option_in_panel(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
     ] = None
-    seed: Annotated[int | None, _in(None, "Default: the one of the published files.")] = None
-    threads: Annotated[int | None, _in(None, "Number of threads. Default: all cores.")] = None
-    quick: Annotated[bool, _in(None, "Few trials, one seed: under 20 s.", "--quick")] = False
-    full: Annotated[bool, _in(None, "The size of the paper.", "--full")] = False
+    seed: Annotated[
+        int | None, _option_in_panel(None, "Default: the one of the published files.")
+    ] = None
+    threads: Annotated[
+        int | None, _option_in_panel(None, "Number of threads. Default: all cores.")
+    ] = None
+    quick: Annotated[
+        bool, _option_in_panel(None, "Few trials, one seed: under 20 s.", "--quick")
+    ] = False
+    full: Annotated[bool, _option_in_panel(None, "The size of the paper.", "--full")] = False
     seeds: Annotated[
-        int | None, _in(None, "Runs of which mean and spread are shown.", metavar="N")
+        int | None, _option_in_panel(None, "Runs of which mean and spread are shown.", metavar="N")
     ] = None
     data: Annotated[
-        str | None, _in(None, "Folder with corpora. Default: texts made up.", metavar="DIR")
+        str | None,
+        _option_in_panel(None, "Folder with corpora. Default: texts made up.", metavar="DIR"),
     ] = None
     device: Annotated[
-        str | None, _in(None, "Where torch runs, such as cpu or cuda.", metavar="D")
+        str | None, _option_in_panel(None, "Where torch runs, such as cpu or cuda.", metavar="D")
     ] = None
     as_json: Json = False
     progress: Progress = None
@@ -489,7 +561,7 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
     return {one.name: getattr(asked, one.name) for one in fields(asked) if one.name in taken}
 
 
-def _spelled() -> dict[str, str]:
+def _spell_options() -> dict[str, str]:
     """How every argument is spelled as an option."""
     found = {}
     for kind in (Asked, AskedOutputs, AskedTable, AskedPlan, AskedExperiment):
@@ -503,5 +575,5 @@ def _spelled() -> dict[str, str]:
     return {**{name: own for name, own in found.items() if name != "floats"}, "rng": found["seed"]}
 
 
-OPTIONS: Final = _spelled()
+OPTIONS: Final = _spell_options()
 """The options by the arguments that they stand for, as messages name them."""

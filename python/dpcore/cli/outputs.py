@@ -14,14 +14,14 @@ from ..errors import AssumptionWarning, invalid
 from ..recorded.run import OutputsAudit, audit_outputs
 from .delivering import check_folder, check_plot, deliver_outputs
 from .options import AskedOutputs, for_call
-from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, say, usage
+from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, report_bad_usage, write_line
 
 __all__ = [
-    "run",
+    "run_outputs_audit",
 ]
 
 
-def run(asked: AskedOutputs, command: str = "") -> int:
+def run_outputs_audit(asked: AskedOutputs, command: str = "") -> int:
     """Audit the outputs in the files, print the result, and return the exit status."""
     wanted = 2 if asked.label is None else 1
     if len(asked.files) != wanted:
@@ -35,9 +35,9 @@ def run(asked: AskedOutputs, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    report = record_command(_audit(asked), command)
+    report = record_command(_audit_files(asked), command)
     for doubt in report.doubts:
-        say(f"warning: {doubt}")
+        write_line(f"warning: {doubt}")
     deliver_outputs(asked, report)
     if report.doubts:
         # No verdict: neither status may stand for rows that no bound holds for.
@@ -45,38 +45,41 @@ def run(asked: AskedOutputs, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit(asked: AskedOutputs) -> OutputsAudit:
-    with _usage(), warnings.catch_warnings():
-        # The report holds them, and `run` says them in its own words.
+def _audit_files(asked: AskedOutputs) -> OutputsAudit:
+    with _report_bad_usage(), warnings.catch_warnings():
+        # The report holds them, and `run_outputs_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
         given = for_call(asked, audit_outputs)
-        given["attack"], given["guesses"] = _attack(asked.attack), _guesses(asked.guesses)
-        columns = [_column(name) for name in asked.column] or None
+        given["attack"], given["guesses"] = (
+            _find_attack(asked.attack),
+            _parse_guesses(asked.guesses),
+        )
+        columns = [_parse_column(name) for name in asked.column] or None
         given["column"] = columns[0] if columns and len(columns) == 1 else columns
         for name in ("label", "groups"):
-            given[name] = None if given[name] is None else _column(given[name])
+            given[name] = None if given[name] is None else _parse_column(given[name])
         return audit_outputs(*asked.files, rng=asked.seed, **given)
 
 
 @contextlib.contextmanager
-def _usage() -> Iterator[None]:
+def _report_bad_usage() -> Iterator[None]:
     """Bad usage for bad arguments, and for files that cannot be read."""
     try:
-        with usage():
+        with report_bad_usage():
             yield
     except (OSError, ImportError, MemoryError) as error:
         raise Usage(str(error)) from error
 
 
-def _attack(name: str | None) -> Any:
+def _find_attack(name: str | None) -> Any:
     return None if name is None else attacks.named(name, "attack")
 
 
-def _column(name: str) -> str | int:
+def _parse_column(name: str) -> str | int:
     return int(name) if name.isascii() and name.isdigit() else name
 
 
-def _guesses(text: str | None) -> int | float | tuple[int, int] | None:
+def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
     """A number, a share such as 0.2, or two numbers with a comma between."""
     if text is None:
         return None

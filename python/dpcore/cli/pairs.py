@@ -10,18 +10,18 @@ from ..errors import choice, invalid
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, patterns
 from ..records import Pair
 from .options import Asked
-from .status import Usage, usage
+from .status import Usage, report_bad_usage
 
 __all__ = [
-    "given",
-    "relation",
+    "parse_relation",
+    "read_pairs",
 ]
 
 _BALLS = {"l1": L1, "l2": L2, "linf": Linf}
 _DATASETS = {"replace": Replace, "add-remove": AddRemove}
 
 
-def relation(text: str | None) -> Neighbour | None:
+def parse_relation(text: str | None) -> Neighbour | None:
     """The relation that `--neighbour` names.
 
     Args:
@@ -45,7 +45,7 @@ def relation(text: str | None) -> Neighbour | None:
         raise Usage(str(invalid("--neighbour", requirement, text))) from None
 
 
-def given(asked: Asked) -> Pair | tuple[Pair, ...] | None:
+def read_pairs(asked: Asked) -> Pair | tuple[Pair, ...] | None:
     """The pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
 
     Raises:
@@ -55,7 +55,7 @@ def given(asked: Asked) -> Pair | tuple[Pair, ...] | None:
         inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
         if asked.dim is None or inputs != (None,) * 4:
             raise Usage("--patterns needs --dim, and no other inputs")
-        with usage():
+        with report_bad_usage():
             return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
     texts = (asked.text, asked.text_prime)
     if texts != (None, None):
@@ -70,11 +70,11 @@ def given(asked: Asked) -> Pair | tuple[Pair, ...] | None:
         raise Usage("--x and --x-prime go together")
     if asked.dim is not None:
         raise Usage("--dim does not apply where --x and --x-prime give the pair")
-    with usage():
-        return Pair(_vector("--x", asked.x), _vector("--x-prime", asked.x_prime))
+    with report_bad_usage():
+        return Pair(_read_vector("--x", asked.x), _read_vector("--x-prime", asked.x_prime))
 
 
-def _vector(option: str, text: str) -> Any:
+def _read_vector(option: str, text: str) -> Any:
     if text.startswith("@"):
         try:
             return np.load(text[1:], allow_pickle=False)

@@ -10,31 +10,35 @@ from typing import Any
 from .. import attacks
 from ..auditing.power import Plan, plan
 from ..errors import choice
-from .audits import found
+from .audits import load_mechanism
 from .delivering import check_plot
 from .options import OPTIONS, Asked, AskedPlan, Described, for_call
-from .status import NOT_REFUTED, Usage, say, usage
+from .status import NOT_REFUTED, Usage, report_bad_usage, write_line
 
 __all__ = [
-    "run",
+    "run_plan",
 ]
 
 
-def run(asked: AskedPlan) -> int:
+def run_plan(asked: AskedPlan) -> int:
     """Plan what was asked for, print it, and return the exit status."""
     if asked.plot is not None:
         check_plot(Path(asked.plot))
-    made = _plan(asked)
+    made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
     if asked.plot is not None:
-        _save(made, asked.plot)
+        _save_picture(made, asked.plot)
     return NOT_REFUTED
 
 
-def _plan(asked: AskedPlan) -> Plan:
+def _make_plan(asked: AskedPlan) -> Plan:
     described = {one.name: getattr(asked, one.name) for one in fields(Described)}
-    with usage():
-        given = {**for_call(asked, plan), "rng": asked.seed, "guesses": _number(asked.guesses)}
+    with report_bad_usage():
+        given = {
+            **for_call(asked, plan),
+            "rng": asked.seed,
+            "guesses": _parse_number(asked.guesses),
+        }
         if asked.attack is not None:
             given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
     if asked.target is None:
@@ -43,14 +47,17 @@ def _plan(asked: AskedPlan) -> Plan:
                 raise Usage(f"{OPTIONS[name]} needs a system or FILE.py:FUNCTION")
         if asked.claim is None:
             raise Usage("give --claim EPSILON, or a mechanism that has a claim")
-        with usage():
+        with report_bad_usage():
             return plan(**given)
     # Of a claim that is missing the plan itself complains.
-    with found(Asked(**described, no_claim=True), asked.target) as (mechanism, pair), usage():
+    with (
+        load_mechanism(Asked(**described, no_claim=True), asked.target) as (mechanism, pair),
+        report_bad_usage(),
+    ):
         return plan(mechanism=mechanism, pair=pair, **given)
 
 
-def _number(text: str | None) -> Any:
+def _parse_number(text: str | None) -> Any:
     """Guesses: a whole number of them, a share, or what the plan will refuse."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
@@ -58,11 +65,11 @@ def _number(text: str | None) -> Any:
     return text
 
 
-def _save(made: Plan, path: str) -> None:
+def _save_picture(made: Plan, path: str) -> None:
     """The picture on a figure of its own: pyplot would keep one open."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(5.5, 3.4), layout="constrained")
     made.plot(picture.subplots())
     picture.savefig(path)
-    say(f"wrote {path}")
+    write_line(f"wrote {path}")

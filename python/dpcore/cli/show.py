@@ -18,12 +18,12 @@ from .. import __version__, _core, experiments
 from ..streams import threads_of
 from .audits import SYSTEMS
 from .options import AskedExperiment
-from .status import INTERRUPTED, NOT_REFUTED, Usage, usage
+from .status import INTERRUPTED, NOT_REFUTED, Usage, report_bad_usage
 
 __all__ = [
-    "environment",
-    "experiment",
     "experiments_list",
+    "print_environment",
+    "run_experiment",
     "systems_list",
 ]
 
@@ -31,7 +31,7 @@ __all__ = [
 def systems_list(as_json: bool) -> int:
     """Print the published systems."""
     if as_json:
-        print(json.dumps([_facts(name) for name in SYSTEMS]))
+        print(json.dumps([_list_facts(name) for name in SYSTEMS]))
         return NOT_REFUTED
     from rich.console import Console
     from rich.table import Table
@@ -39,11 +39,11 @@ def systems_list(as_json: bool) -> int:
 
     table = Table("name, class", "claim\nnorm", "sound?", "fault, source", show_lines=True)
     for name in SYSTEMS:
-        facts = _facts(name)
+        facts = _list_facts(name)
         options = "\n".join(facts["options"])
         table.add_row(
             Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
-            _norm(facts["norm"]),
+            _format_norm(facts["norm"]),
             Text("yes", "green") if facts["sound"] else Text("no", "red"),
             Text.assemble(facts["fault"], "\n", (facts["source"], "dim")),
         )
@@ -55,7 +55,7 @@ def systems_list(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def _facts(name: str) -> dict[str, Any]:
+def _list_facts(name: str) -> dict[str, Any]:
     cls = SYSTEMS[name]
     return {
         "name": name,
@@ -68,7 +68,7 @@ def _facts(name: str) -> dict[str, Any]:
     }
 
 
-def _norm(norm: str | None) -> str:
+def _format_norm(norm: str | None) -> str:
     return "any" if norm is None else norm.replace("l", "L", 1)
 
 
@@ -85,14 +85,14 @@ def experiments_list(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def experiment(asked: AskedExperiment) -> int:
+def run_experiment(asked: AskedExperiment) -> int:
     """Run an experiment, print its table and the files that it wrote."""
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:
         raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
     words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
     given = {word: getattr(asked, word) for word in words}
-    with usage():
+    with report_bad_usage():
         # Checked here, so that an error of the run itself is not taken for bad usage.
         experiments.config_of(name, **given)
         threads_of(asked.threads)
@@ -121,7 +121,7 @@ def experiment(asked: AskedExperiment) -> int:
     return INTERRUPTED if result.partial else NOT_REFUTED
 
 
-def environment(as_json: bool) -> int:
+def print_environment(as_json: bool) -> int:
     """Print versions, the CPU path and the number of threads."""
     forced = os.environ.get("DPCORE_CPU")
     found = {

@@ -23,11 +23,11 @@ __all__ = [
     "USAGE",
     "Failure",
     "Usage",
-    "failures",
-    "guard",
     "last_line",
-    "say",
-    "usage",
+    "report_bad_usage",
+    "run_guarded",
+    "tag_failures",
+    "write_line",
 ]
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
@@ -53,7 +53,7 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def usage(called: str = CALLED) -> Iterator[None]:
+def report_bad_usage(called: str = CALLED) -> Iterator[None]:
     """Turn what an argument check raises into bad usage, in the words of the command line.
 
     Args:
@@ -77,7 +77,7 @@ def usage(called: str = CALLED) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
+def tag_failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
     """Tag whatever a user's code raises, so that it is never taken for dpcore's own.
 
     Args:
@@ -90,11 +90,11 @@ def failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
     except (KeyboardInterrupt, Failure):
         raise
     except BaseException as error:  # SystemExit too: a mechanism does not choose the status
-        text = f"{doing} failed: {last_line(error)}{_place(error, file)}"
+        text = f"{doing} failed: {last_line(error)}{_format_place(error, file)}"
         raise Failure(text, hint) from error
 
 
-def _place(error: BaseException, file: str) -> str:
+def _format_place(error: BaseException, file: str) -> str:
     lines = [
         frame.lineno for frame in traceback.extract_tb(error.__traceback__)
         if os.path.abspath(frame.filename) == os.path.abspath(file)
@@ -104,7 +104,7 @@ def _place(error: BaseException, file: str) -> str:
     return f" ({os.path.basename(file)}, line {lines[-1]})" if lines else ""
 
 
-def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
+def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
     """Run a command and turn everything that it can raise into an exit status.
 
     Args:
@@ -119,32 +119,32 @@ def guard(work: Callable[[], int], show_traceback: bool = False) -> int:
         sys.stdout.flush()
         return status
     except KeyboardInterrupt:
-        say("interrupted")
+        write_line("interrupted")
         return INTERRUPTED
     except Usage as error:
-        _trace(error.__cause__, show_traceback)
-        say(f"error: {error}")
+        _print_traceback(error.__cause__, show_traceback)
+        write_line(f"error: {error}")
         return USAGE
     except Failure as error:
-        _trace(error.__cause__, show_traceback)
-        say(f"error: {error}")
-        say(f"hint: {error.hint}")
+        _print_traceback(error.__cause__, show_traceback)
+        write_line(f"error: {error}")
+        write_line(f"hint: {error.hint}")
         if not show_traceback:
-            say("hint: --traceback shows the whole traceback")
+            write_line("hint: --traceback shows the whole traceback")
         return NO_VERDICT
     except (BrokenPipeError, SystemExit):  # click and rich leave with 1 on a closed pipe
         _drop_stdout()
         return NO_VERDICT
     except BaseException as error:
-        _trace(error, show_traceback)
-        say(f"error: dpcore failed: {last_line(error)}")
+        _print_traceback(error, show_traceback)
+        write_line(f"error: dpcore failed: {last_line(error)}")
         if not show_traceback:
-            say("hint: --traceback shows where, for a report of the bug")
+            write_line("hint: --traceback shows where, for a report of the bug")
         _drop_stdout()
         return NO_VERDICT
 
 
-def say(text: str) -> None:
+def write_line(text: str) -> None:
     """Write a line to stderr, if there is one to write to."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
@@ -155,7 +155,7 @@ def last_line(error: BaseException) -> str:
     return " ".join(traceback.format_exception_only(error)[-1].split())
 
 
-def _trace(error: BaseException | None, wanted: bool) -> None:
+def _print_traceback(error: BaseException | None, wanted: bool) -> None:
     if wanted and error is not None:
         with contextlib.suppress(OSError, ValueError):
             traceback.print_exception(error)

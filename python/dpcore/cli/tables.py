@@ -13,13 +13,13 @@ from ..errors import AssumptionWarning
 from ..tables.run import TableAudit, audit_table
 from .delivering import check_folder, check_plot, deliver_outputs
 from .options import AskedTable, for_call
-from .pairs import relation
-from .status import NOT_REFUTED, REFUTED, Usage, say, usage
+from .pairs import parse_relation
+from .status import NOT_REFUTED, REFUTED, Usage, report_bad_usage, write_line
 
-__all__ = ["run"]
+__all__ = ["run_table_audit"]
 
 
-def run(asked: AskedTable, command: str = "") -> int:
+def run_table_audit(asked: AskedTable, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
@@ -33,7 +33,7 @@ def run(asked: AskedTable, command: str = "") -> int:
     made = tuple(replace(one, command=command) for one in found.provenance)
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
     for remark in report.remarks:
-        say(f"warning: {remark}")
+        write_line(f"warning: {remark}")
     deliver_outputs(asked, report)
     return REFUTED if report.refuted else NOT_REFUTED
 
@@ -45,10 +45,12 @@ def _audit_file(asked: AskedTable) -> TableAudit:
         given["distances"] = _read_matrix("--distances", asked.distances)
     is_file = asked.neighbour is not None and asked.neighbour.endswith(".npy")
     given["neighbour"] = (
-        _read_matrix("--neighbour", asked.neighbour or "") if is_file else relation(asked.neighbour)
+        _read_matrix("--neighbour", asked.neighbour or "")
+        if is_file
+        else parse_relation(asked.neighbour)
     )
-    with usage(), warnings.catch_warnings():
-        # The report holds them, and `run` says them in its own words.
+    with report_bad_usage(), warnings.catch_warnings():
+        # The report holds them, and `run_table_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
         return audit_table(**given)
 

@@ -21,15 +21,15 @@ from ..mechanisms.callables import answers_once
 from ..mechanisms.repeating import repeat
 from ..published import is_native
 from ..records import Pair
-from .status import Usage, failures, usage
+from .status import Usage, report_bad_usage, tag_failures
 
 __all__ = [
     "Guarded",
     "at_work",
     "is_own",
-    "load",
+    "load_from_file",
     "own_pair",
-    "split",
+    "split_target",
 ]
 
 _IMPORTED = "its own folder is on sys.path, other folders go into PYTHONPATH"
@@ -43,7 +43,7 @@ def is_own(target: str) -> bool:
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
-def split(target: str) -> tuple[Path, str]:
+def split_target(target: str) -> tuple[Path, str]:
     """The file and the name in it.
 
     Raises:
@@ -76,7 +76,7 @@ def at_work(path: Path) -> Iterator[None]:
             sys.path.remove(folder)
 
 
-def load(path: Path, name: str, label: str, repeated: bool = False) -> Any:
+def load_from_file(path: Path, name: str, label: str, repeated: bool = False) -> Any:
     """Import the file and find the mechanism.
 
     Args:
@@ -92,21 +92,21 @@ def load(path: Path, name: str, label: str, repeated: bool = False) -> Any:
         Usage: if there is no such attribute, or it is not a mechanism.
         Failure: if the import raises.
     """
-    found: Any = _import(path)
+    found: Any = _import_file(path)
     for part in name.split("."):
-        with failures(label, str(path), _ATTRIBUTE):
+        with tag_failures(label, str(path), _ATTRIBUTE):
             inside, found = found, getattr(found, part, _MISSING)
         if found is _MISSING:
-            raise Usage(f"{path} has no {name!r}{_suggestion(inside, part)}")
+            raise Usage(f"{path} has no {name!r}{_suggest_name(inside, part)}")
     if inspect.isclass(found):
         raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
-    with failures(label, str(path)):
+    with tag_failures(label, str(path)):
         # An encoder of texts, say, or what another package calls a mechanism.
         found = found if is_native(found) else adapt(found) or found
     if not callable(found):
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
     if repeated:
-        with usage():
+        with report_bad_usage():
             own = repeat(found, thread_safe=getattr(found, "thread_safe", False))
         return Guarded(own, label, str(path), found)
     if answers_once(found):
@@ -117,7 +117,7 @@ def load(path: Path, name: str, label: str, repeated: bool = False) -> Any:
     return found if is_native(found) else Guarded(found, label, str(path))
 
 
-def _import(path: Path) -> ModuleType:
+def _import_file(path: Path) -> ModuleType:
     # A name that nothing else has: the file may be called random.py.
     name = f"_dpcore_user_{next(_numbers)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
@@ -126,7 +126,7 @@ def _import(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with failures(f"importing {path}", str(path), _IMPORTED):
+        with tag_failures(f"importing {path}", str(path), _IMPORTED):
             spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
@@ -134,7 +134,7 @@ def _import(path: Path) -> ModuleType:
     return module
 
 
-def _suggestion(inside: Any, part: str) -> str:
+def _suggest_name(inside: Any, part: str) -> str:
     names = [name for name in dir(inside) if not name.startswith("_")]
     close = get_close_matches(part, names, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
@@ -167,12 +167,12 @@ class Guarded:
 
         Lists stay as they are: only an audit knows how to keep what numpy would change.
         """
-        with failures(self.__qualname__, self._file):
+        with tag_failures(self.__qualname__, self._file):
             answer = self._mechanism(x, size, rng)
             return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
 
     def __getattr__(self, name: str) -> Any:
-        with failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
+        with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
             value = getattr(self._mechanism, name, _MISSING)
             if value is _MISSING and not name.startswith("_"):
                 value = getattr(self._function, name, _MISSING)
@@ -185,7 +185,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     """The mechanism's default pair.
 
     Args:
-        mechanism: what `load` returned.
+        mechanism: what `load_from_file` returned.
         label: what messages call it.
         path: the user's file.
         dim: number of entries, or None for the mechanism's own.
@@ -201,16 +201,16 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     if make is None:
         return None
     arguments = () if dim is None else (dim,)
-    if dim is not None and not _takes(make, dim):
+    if dim is not None and not _takes_dim(make, dim):
         raise Usage(f"--dim does not apply: default_pair of {label} takes no dim")
-    with failures(f"default_pair of {label}", str(path), _ATTRIBUTE):
+    with tag_failures(f"default_pair of {label}", str(path), _ATTRIBUTE):
         pair = make(*arguments)
         if not isinstance(pair, Pair):
             raise mistyped("default_pair()", "a Pair", pair)
     return pair
 
 
-def _takes(make: Callable[..., Any], dim: int) -> bool:
+def _takes_dim(make: Callable[..., Any], dim: int) -> bool:
     try:
         inspect.signature(make).bind(dim)
     except (TypeError, ValueError):
