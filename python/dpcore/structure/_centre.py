@@ -22,7 +22,7 @@ _RARE: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
 
 
-def centred(layer: Layer, x: Any, seen: Seen) -> Seen:
+def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
     """The outputs whose tails are looked at, and their centre.
 
     Args:
@@ -34,12 +34,12 @@ def centred(layer: Layer, x: Any, seen: Seen) -> Seen:
         `seen` where the input is the centre or nothing better is known; else the same outputs with
         another `clean`, or outputs at 0. Its `clean` is a guess: no check of sides may use it.
     """
-    if seen.clean is None or _medians(seen.first, seen.clean).all():
+    if seen.clean is None or _may_be_medians(seen.first, seen.clean).all():
         return seen
     home = _at_zero(layer, x, seen)
     if home is not None:
         return home
-    walled = _walled(seen)
+    walled = _replace_by_walls(seen)
     if walled is None:
         return seen
     return replace(seen, clean=walled, around="the input clipped at a wall")
@@ -54,26 +54,26 @@ def _at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
     except Exception:
         # Nobody said that the mechanism takes this input.
         return None
-    if clean is None or not _medians(first, clean).all():
+    if clean is None or not _may_be_medians(first, clean).all():
         return None
     home = replace(seen, first=first, second=second, clean=clean, around="0, at the input 0")
     return home if np.array_equal(home.varying, seen.varying) else None
 
 
-def _walled(seen: Seen) -> Floats | None:
+def _replace_by_walls(seen: Seen) -> Floats | None:
     """The input with all entries that do not fit replaced by one upper and one lower wall."""
     assert seen.clean is not None
-    fits = _medians(seen.first, seen.clean)
+    fits = _may_be_medians(seen.first, seen.clean)
     middle = np.median(seen.first, axis=0)
     clean = seen.clean.copy()
     for side in (~fits & (middle < seen.clean), ~fits & (middle > seen.clean)):
         if side.any():
             # A wall is one number: sizes measured from it agree among all its entries.
             clean[side] = np.median(seen.first[:, side])
-    return clean if _medians(seen.first, clean).all() else None
+    return clean if _may_be_medians(seen.first, clean).all() else None
 
 
-def _medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
+def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     """Whether each number of the centre may be the median of its coordinate: a sign test."""
     from scipy.special import betainc
 

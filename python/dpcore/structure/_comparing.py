@@ -5,25 +5,25 @@ from __future__ import annotations
 import numpy as np
 
 from ._ranks import Floats, at_least, two_samples
-from ._records import Check, judged, settled
+from ._records import Check, check_from_p_value, check_from_rule
 from ._seeing import Seen
 
 
-def scale(seen: Seen, level: float) -> Check:
+def check_scale(seen: Seen, level: float) -> Check:
     """Is the noise larger or smaller at other inputs?
 
     Differences of two rows are free of the clean vector, whatever it is.
     """
     name = "scale"
     if seen.varying.size == 0:
-        return settled(name, "no noise within a call to look at")
+        return check_from_rule(name, "no noise within a call to look at")
     if not seen.others:
         said = f": {', '.join(seen.refused)}" if seen.refused else ""
-        return settled(name, f"no other input to compare with{said}")
-    here = _sizes(seen.first[: len(seen.others[0].outputs)])
+        return check_from_rule(name, f"no other input to compare with{said}")
+    here = _difference_sizes(seen.first[: len(seen.others[0].outputs)])
     best, label, ratio = 1.0, "", 1.0
     for other in seen.others:
-        there = _sizes(other.outputs)
+        there = _difference_sizes(other.outputs)
         p, column = two_samples(here, there, seen.rng)
         if p <= best:
             best, label = p, other.label
@@ -34,7 +34,7 @@ def scale(seen: Seen, level: float) -> Check:
     bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
     good = f"the noise is as large at {labels} as at x{refused}"
     p = best * len(seen.others)
-    return judged(name, p, level, bad, good, at=label, ratio=ratio)
+    return check_from_p_value(name, p, level, bad, good, at=label, ratio=ratio)
 
 
 _UNEVEN = 0.1
@@ -45,13 +45,13 @@ def column_scale(seen: Seen, level: float) -> Check:
     """Return whether the noise of a coordinate is less than a tenth of that of most others."""
     name, columns = "column_scale", seen.varying
     if columns.size < 2:
-        return settled(name, "fewer than two noisy coordinates: nothing to compare")
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
     outputs = seen.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
     medians = np.median(sizes, axis=0)
     usual = float(np.median(medians))
     if usual == 0.0:
-        return settled(name, "most of the noise is one value: not checked")
+        return check_from_rule(name, "most of the noise is one value: not checked")
     # Half of the draws lie within the median size: more of them say that it is smaller.
     hits = (sizes <= _UNEVEN * usual).sum(axis=0)
     worst = int(hits.argmax())
@@ -63,35 +63,39 @@ def column_scale(seen: Seen, level: float) -> Check:
         "the sensitivity is smaller there too"
     )
     good = f"the noise of no coordinate is less than {_UNEVEN} times as large as that of most"
-    return judged(name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio)
+    return check_from_p_value(
+        name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio
+    )
 
 
-def _sizes(outputs: Floats) -> Floats:
+def _difference_sizes(outputs: Floats) -> Floats:
     """Sizes of the differences of disjoint pairs of rows: by coordinate, and their mean."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def modes(seen: Seen, level: float) -> Check:
+def check_modes(seen: Seen, level: float) -> Check:
     """Is the noise in train mode that in eval mode?"""
     name, mode = "modes", seen.mode
     if mode is None:
-        return settled(name, "no train and eval mode")
+        return check_from_rule(name, "no train and eval mode")
     if mode.outputs is None:
-        return settled(name, f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
+        return check_from_rule(
+            name, f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}"
+        )
     if mode.outputs.shape[1] != seen.first.shape[1]:
         shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
-        return settled(name, f"outputs of {shapes} numbers in the two modes", True)
+        return check_from_rule(name, f"outputs of {shapes} numbers in the two modes", True)
     noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
     if noisy[0] != noisy[1]:
         with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
-        return settled(name, f"noise in {with_noise} mode, none in {without} mode", True)
+        return check_from_rule(name, f"noise in {with_noise} mode, none in {without} mode", True)
     if not noisy[0]:
-        return settled(name, "no noise in either mode")
+        return check_from_rule(name, "no noise in either mode")
     first = seen.first[: len(mode.outputs)]
     values = two_samples(first, mode.outputs, seen.rng)[0]
-    sizes = two_samples(_sizes(first), _sizes(mode.outputs), seen.rng)[0]
+    sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), seen.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
-    return judged(name, 2 * min(values, sizes), level, bad, good)
+    return check_from_p_value(name, 2 * min(values, sizes), level, bad, good)

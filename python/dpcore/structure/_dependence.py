@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._ranks import Floats, at_least, collision, identities, pairs_of_columns, same_rows
-from ._records import Check, judged, settled
+from ._ranks import Floats, at_least, collision_probability, hash_rows, pairs_of_columns, same_rows
+from ._records import Check, check_from_p_value, check_from_rule
 from ._seeing import Seen
 
 _COLUMNS = 1024
@@ -33,14 +33,16 @@ def no_noise(seen: Seen, level: float) -> Check:
     evidence: dict[str, Any] = {"without_noise": count, "dim": d}
     target = "are all the same" if seen.clean is None else "equal the clean vector"
     if count == d:
-        return settled("no_noise", f"no noise at all: {n:,} outputs {target}", True, **evidence)
+        return check_from_rule(
+            "no_noise", f"no noise at all: {n:,} outputs {target}", True, **evidence
+        )
     if count:
         what = f"no noise in {count} of {d} coordinates"
-        return settled("no_noise", what, True, **evidence)
-    return settled("no_noise", f"{_all(d)} noise", **evidence)
+        return check_from_rule("no_noise", what, True, **evidence)
+    return check_from_rule("no_noise", f"{_format_all(d)} noise", **evidence)
 
 
-def _all(d: int) -> str:
+def _format_all(d: int) -> str:
     return "the one coordinate has" if d == 1 else f"all {d} coordinates have"
 
 
@@ -49,15 +51,15 @@ def shared_rows(seen: Seen, level: float) -> Check:
     name, n = "shared_rows", len(seen.first)
     if seen.varying.size == 0:
         if no_noise(seen, level).flagged:
-            return settled(name, "no noise to compare")
+            return check_from_rule(name, "no noise to compare")
         what = f"one draw of the noise is used for all {n:,} rows of a call"
-        return settled(name, what, True, distinct=1)
+        return check_from_rule(name, what, True, distinct=1)
     values = seen.first[:, seen.varying]
-    ids = identities(values, seen.rng)
+    ids = hash_rows(values, seen.rng)
     distinct = len(np.unique(ids))
-    repeats, lag = _repeats(ids)
+    repeats, lag = _repetition_p_value(ids)
     half = n // 2
-    following = [same_rows(*rows, seen.rng)[0] for rows in _halves(values, half)]
+    following = [same_rows(*rows, seen.rng)[0] for rows in _pair_rows(values, half)]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -65,10 +67,10 @@ def shared_rows(seen: Seen, level: float) -> Check:
         else "rows of a call depend on the rows before them"
     )
     good = f"{distinct:,} different rows among {n:,}, none tied to another"
-    return judged(name, p, level, bad, good, distinct=distinct, lag=lag)
+    return check_from_p_value(name, p, level, bad, good, distinct=distinct, lag=lag)
 
 
-def _halves(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
     """Neighbours, and rows half a call apart; no row stands in two pairs."""
     return (
         (values[0 : 2 * half : 2], values[1 : 2 * half : 2]),
@@ -76,7 +78,7 @@ def _halves(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Flo
     )
 
 
-def _repeats(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
+def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     """Do equal rows come at one distance from each other? The p-value, and that distance."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
@@ -89,7 +91,7 @@ def _repeats(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     starts = np.arange(n - lag)
     starts = starts[starts // lag % 2 == 0]
     hits = int((ids[starts] == ids[starts + lag]).sum())
-    return min(1.0, n * at_least(hits, len(starts), collision(ids))), lag
+    return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
 
 
 def shared_calls(seen: Seen, level: float) -> Check:
@@ -99,12 +101,14 @@ def shared_calls(seen: Seen, level: float) -> Check:
         fixed = bool((seen.first[0] == seen.second[0]).all())
         noise = not no_noise(seen, level).flagged
         if fixed and noise:
-            return settled(name, "two calls with fresh generators used the same noise", True)
-        return settled(name, "two calls differ" if not fixed else "no noise to compare")
+            return check_from_rule(
+                name, "two calls with fresh generators used the same noise", True
+            )
+        return check_from_rule(name, "two calls differ" if not fixed else "no noise to compare")
     # The same weights in both calls: equal rows have equal numbers.
     both = np.concatenate([seen.first, seen.second])[:, seen.varying]
-    ids = identities(both, seen.rng)
-    chance = max(collision(ids[:n]), collision(ids[n:]))
+    ids = hash_rows(both, seen.rng)
+    chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
     equal = int((ids[:n] == ids[n:]).sum())
     known = int(np.isin(ids[n:], ids[:n]).sum())
     following = same_rows(both[:n], both[n:], seen.rng)[0]
@@ -114,32 +118,32 @@ def shared_calls(seen: Seen, level: float) -> Check:
         f" in place, {known:,} in any place"
     )
     good = f"two calls with fresh generators: {equal:,} of {n:,} rows equal, no more than chance"
-    return judged(name, p, level, bad, good, equal=equal, known=known)
+    return check_from_p_value(name, p, level, bad, good, equal=equal, known=known)
 
 
-def rank(seen: Seen, level: float) -> Check:
+def check_rank(seen: Seen, level: float) -> Check:
     """How many directions the noise has: differences of outputs span as many."""
-    name, columns = "rank", _columns(seen)
+    name, columns = "rank", _choose_columns(seen)
     d = len(columns)
     if d < 2:
-        return settled(name, "fewer than two noisy coordinates: nothing to compare")
-    found = _rank(seen, columns)
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
+    found = _noise_rank(seen, columns)
     if found == d:
-        return settled(name, f"noise in all {d} directions", rank=found, dim=d)
+        return check_from_rule(name, f"noise in all {d} directions", rank=found, dim=d)
     if found != 1:
         what = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
-        return settled(name, what, True, rank=found, dim=d)
-    error, total = _bared(seen), seen.varying.size
+        return check_from_rule(name, what, True, rank=found, dim=d)
+    error, total = _largest_bare_error(seen), seen.varying.size
     what = f"one draw of noise for all {total} coordinates (rank 1)"
     if error is None:
-        return settled(name, what, True, rank=1, dim=d)
+        return check_from_rule(name, what, True, rank=1, dim=d)
     whole = seen.clean is not None and float(seen.clean.min()) == 0.0
     returned = "the clean vector" if whole else "the clean vector up to one constant"
     what += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
-    return settled(name, what, True, rank=1, dim=d, error=error)
+    return check_from_rule(name, what, True, rank=1, dim=d, error=error)
 
 
-def _columns(seen: Seen) -> npt.NDArray[np.intp]:
+def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
     """The noisy coordinates, or as many of them as all pairs can be made of."""
     most = min(_COLUMNS, len(seen.first) // 2)
     if seen.varying.size <= most:
@@ -147,7 +151,7 @@ def _columns(seen: Seen) -> npt.NDArray[np.intp]:
     return np.sort(seen.rng.choice(seen.varying, most, replace=False))
 
 
-def _rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
+def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     values = seen.first[:, columns]
     values = values - values.mean(axis=0)
     size = np.sqrt((values**2).mean(axis=0))
@@ -171,7 +175,7 @@ def _rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
 
-def _bared(seen: Seen) -> float | None:
+def _largest_bare_error(seen: Seen) -> float | None:
     """The largest error of outputs minus their row minimum, if that takes the noise away."""
     bare = seen.first - seen.first.min(axis=1, keepdims=True)
     clean = bare[0] if seen.clean is None else seen.clean - seen.clean.min()
@@ -179,27 +183,27 @@ def _bared(seen: Seen) -> float | None:
     return error if error <= _ROUNDED * float(seen.step.max()) else None
 
 
-def correlation(seen: Seen, level: float) -> Check:
+def check_correlation(seen: Seen, level: float) -> Check:
     """Coordinates whose noise rises and falls together."""
-    return _together(seen, level, "correlation", seen.first, "the noise", "")
+    return _check_common_size(seen, level, "correlation", seen.first, "the noise", "")
 
 
 def shared_size(seen: Seen, level: float) -> Check:
     """Coordinates whose noise is large together."""
     values = np.abs(seen.first - np.median(seen.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
-    return _together(seen, level, "shared_size", values, "the size of the noise", meant)
+    return _check_common_size(seen, level, "shared_size", values, "the size of the noise", meant)
 
 
-def _together(
+def _check_common_size(
     seen: Seen, level: float, name: str, values: Floats, subject: str, meant: str
 ) -> Check:
-    columns = _columns(seen)
+    columns = _choose_columns(seen)
     d = len(columns)
     if d < 2:
-        return settled(name, "fewer than two noisy coordinates: nothing to compare")
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
     p, strongest, rms, pairs = pairs_of_columns(values[:, columns], seen.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
-    return judged(name, p, level, bad, good, largest=strongest, rms=rms, pairs=pairs)
+    return check_from_p_value(name, p, level, bad, good, largest=strongest, rms=rms, pairs=pairs)

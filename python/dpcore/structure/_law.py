@@ -7,8 +7,8 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from ._ranks import Floats, at_least, identities
-from ._records import Check, judged, settled
+from ._ranks import Floats, at_least, hash_rows
+from ._records import Check, check_from_p_value, check_from_rule
 from ._seeing import Seen
 
 _UNKNOWN = "the vector that the noise is added to is not known (clean=): not checked"
@@ -36,7 +36,7 @@ def one_sided(seen: Seen, level: float) -> Check:
     """Noise that never goes below, or never above, the clean vector, at any input."""
     name, noises = "one_sided", seen.noises()
     if not noises or seen.varying.size == 0:
-        return settled(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
     n, d = noises[0].shape
     # Above at every input, or below at every one: a bound on the outputs moves with neither.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
@@ -54,25 +54,25 @@ def one_sided(seen: Seen, level: float) -> Check:
     if side == "on one side of":
         bad = f"always {side} the clean vector{where} in {n:,} draws: such noise hides nothing"
     good = "noise on both sides of the clean vector"
-    return judged(name, p, level, bad, good, coordinates=count)
+    return check_from_p_value(name, p, level, bad, good, coordinates=count)
 
 
 def off_centre(seen: Seen, level: float) -> Check:
     """Noise that is more often above the clean vector than below, or the reverse."""
     name, noises = "off_centre", seen.noises()
     if not noises or seen.varying.size == 0:
-        return settled(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
     d = noises[0].shape[1]
     # Off to the same side at every input, or else x is not what the noise is added to.
-    sides = np.stack([_signs(noise) for noise in noises])
+    sides = np.stack([_sign_p_values(noise) for noise in noises])
     p = float(min(sides.max(axis=0).min() * 2 * (d + 1), 1.0))
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
     bad = f"the median of the noise is not 0: {share:.1%} of it is above the clean vector"
     good = f"{share:.1%} of the noise is above the clean vector: no more off half than by chance"
-    return judged(name, p, level, bad, good, above=share)
+    return check_from_p_value(name, p, level, bad, good, above=share)
 
 
-def _signs(noise: Floats) -> Floats:
+def _sign_p_values(noise: Floats) -> Floats:
     """One-sided p-values of "above" and "below" by coordinate, and of the sums of rows."""
     from scipy.special import betainc
 
@@ -85,14 +85,14 @@ def _signs(noise: Floats) -> Floats:
     return np.stack(p)
 
 
-def atom(seen: Seen, level: float) -> Check:
+def check_atom(seen: Seen, level: float) -> Check:
     """A value of the noise that comes back, while all others are new, and moves with the input."""
     name, noises = "atom", seen.noises()
     if not noises or seen.varying.size == 0:
-        return settled(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
-    modes, mixed = _modes(noises[0])
+    modes, mixed = _find_modes(noises[0])
     # The other values come twice at most in the mean, rounded ones as often as rounding explains.
     chance = np.maximum(8.0 / n, _by_rounding(seen))
     # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
@@ -103,7 +103,7 @@ def atom(seen: Seen, level: float) -> Check:
             used = int(price > 1)
             tail = at_least(int(hits[column]) - used, n - used, float(chance[column]))
             p = min(1.0, 2 * d * price * tail)
-            if p < best and _moving(seen, noises[1:], int(column), float(values[column])):
+            if p < best and _moves_with_input(seen, noises[1:], int(column), float(values[column])):
                 best, at, share = p, float(values[column]), float(hits[column] / n)
     what = "the outputs equal the clean vector" if at == 0 else f"the noise is {at:.4g}"
     bad = f"an atom: {what} in {share:.1%} of the draws, while other values hardly come twice"
@@ -111,7 +111,7 @@ def atom(seen: Seen, level: float) -> Check:
     good = "no value of the noise comes back more often than rounding explains"
     if discrete:
         good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
-    return judged(name, best, level, bad, good, at=at, share=share, discrete=discrete)
+    return check_from_p_value(name, best, level, bad, good, at=at, share=share, discrete=discrete)
 
 
 def _by_rounding(seen: Seen) -> Floats:
@@ -120,7 +120,7 @@ def _by_rounding(seen: Seen) -> Floats:
     return chance
 
 
-def _modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     """By coordinate: the most frequent value, and if the others hardly come twice."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
@@ -135,7 +135,7 @@ def _modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     return held[top, columns], mixed
 
 
-def _moving(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
+def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
     """True if the value comes back at another input too, relative to that input's clean vector."""
     if not noises:
         return True
@@ -149,17 +149,17 @@ def _moving(seen: Seen, noises: list[Floats], column: int, value: float) -> bool
     return False
 
 
-def grid(seen: Seen, level: float) -> Check:
+def check_grid(seen: Seen, level: float) -> Check:
     """Values that come back in the tail: a coarse uniform number behind an inverse law."""
     name = "grid"
     if seen.varying.size == 0:
-        return settled(name, _NOTHING)
-    if _few(seen):
-        return settled(name, _DISCRETE)
-    size = _pooled(seen)
+        return check_from_rule(name, _NOTHING)
+    if _is_discrete(seen):
+        return check_from_rule(name, _DISCRETE)
+    size = _pool_sizes(seen)
     tail = min(_TAIL, size.size // 20)
     if tail < _ENOUGH // 2:
-        return settled(name, f"{size.size} different draws are too few: not checked")
+        return check_from_rule(name, f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
     step = float(seen.step[seen.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
@@ -168,27 +168,27 @@ def grid(seen: Seen, level: float) -> Check:
         what = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
-        return settled(name, what, steps=steps)
+        return check_from_rule(name, what, steps=steps)
     small = int((gaps <= _NEAR * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
     scale = float(size.mean())
     bad = (
         f"{equal} of the {tail} largest of {size.size:,} draws repeat another: the noise lies on a"
-        f" grid of about 2^{_bits(tail, equal, size.size):.0f} values, coarse in the tail (float32"
-        f" Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
+        f" grid of about 2^{_log_value_count(tail, equal, size.size):.0f} values, coarse in the tail"
+        " (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
         f" {float(largest[-1]) / scale:.4g} mean sizes)"
     )
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
-    bad, good = bad + _around(seen), good + _around(seen)
-    return judged(name, p, level, bad, good, equal=equal, small=small, draws=size.size)
+    bad, good = bad + _format_centre(seen), good + _format_centre(seen)
+    return check_from_p_value(name, p, level, bad, good, equal=equal, small=small, draws=size.size)
 
 
-def _around(seen: Seen) -> str:
+def _format_centre(seen: Seen) -> str:
     return f" (measured from {seen.around})" if seen.around else ""
 
 
-def _pooled(seen: Seen) -> Floats:
+def _pool_sizes(seen: Seen) -> Floats:
     """Sizes of the noise of both calls, without what rows or coordinates share.
 
     A row that comes again, or a draw that is used for several coordinates, is a fault of another
@@ -196,7 +196,7 @@ def _pooled(seen: Seen) -> Floats:
     """
     centre = np.median(seen.first, axis=0) if seen.clean is None else seen.clean
     both = np.concatenate([seen.first, seen.second])[:, seen.varying]
-    new = np.unique(identities(both, seen.rng), return_index=True)[1]
+    new = np.unique(hash_rows(both, seen.rng), return_index=True)[1]
     if len(new) < _NEW * len(both):
         both = both[new]
     size = np.sort(np.abs(both - centre[seen.varying]), axis=1)
@@ -206,25 +206,25 @@ def _pooled(seen: Seen) -> Floats:
     return pooled
 
 
-def _bits(tail: int, equal: int, draws: int) -> float:
+def _log_value_count(tail: int, equal: int, draws: int) -> float:
     """Logarithm of how many values there are, both signs, if `tail` draws repeat so often."""
     # tail^2 / 2 pairs, on the share tail / draws of half of the values.
     return math.log2(max(1.0, tail * draws / max(1, equal)))
 
 
-def _few(seen: Seen) -> bool:
+def _is_discrete(seen: Seen) -> bool:
     """True if half of the noisy coordinates have a discrete law."""
-    mixed = _modes(seen.first[:, seen.varying])[1]
+    mixed = _find_modes(seen.first[:, seen.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
-def cut(seen: Seen, level: float) -> Check:
+def check_cut(seen: Seen, level: float) -> Check:
     """Noise that ends at a wall: the largest draws stand as close as the others."""
     name = "range"
     if seen.varying.size == 0:
-        return settled(name, _NOTHING)
-    if _few(seen):
-        return settled(name, _DISCRETE)
+        return check_from_rule(name, _NOTHING)
+    if _is_discrete(seen):
+        return check_from_rule(name, _DISCRETE)
     noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -234,16 +234,18 @@ def cut(seen: Seen, level: float) -> Check:
     spacings = np.arange(1, k + 1) * -np.diff(top)
     total = float(spacings.sum())
     if total == 0.0:
-        return settled(name, "the largest draws are all equal: not checked")
+        return check_from_rule(name, "the largest draws are all equal: not checked")
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
     allowed = 0.5 / _gaussian_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _tails(noise)
-    figures += _around(seen)
+    figures = _describe_tails(noise)
+    figures += _format_centre(seen)
     bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
-    return judged(name, p, level, bad, f"no wall: {figures}", share=share, largest=float(top[0]))
+    return check_from_p_value(
+        name, p, level, bad, f"no wall: {figures}", share=share, largest=float(top[0])
+    )
 
 
 def _gaussian_share(k: int, n: int) -> float:
@@ -259,7 +261,7 @@ def _gaussian_share(k: int, n: int) -> float:
     return float(mills[: k // 2].sum() / mills.sum())
 
 
-def _tails(noise: Floats) -> str:
+def _describe_tails(noise: Floats) -> str:
     """The largest draw against what fitted laws expect."""
     n, top = noise.size, float(noise.max())
     laplace = n * math.exp(-top / float(noise.mean()))

@@ -16,7 +16,7 @@ Floats = npt.NDArray[np.float64]
 _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
-def scores(values: Floats, rng: np.random.Generator) -> Floats:
+def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
     """Ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
@@ -42,7 +42,7 @@ def two_sided(z: float) -> float:
     return math.erfc(abs(z) / math.sqrt(2))
 
 
-def largest(z: Floats) -> tuple[float, int]:
+def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
     """P-value of the largest of several deviates (Bonferroni), and its place."""
     place = int(np.argmax(np.abs(z)))
     return min(1.0, len(z) * two_sided(float(z[place]))), place
@@ -50,17 +50,17 @@ def largest(z: Floats) -> tuple[float, int]:
 
 def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
     """Is row i of the one tied to row i of the other? Spearman's rank correlation by column."""
-    r = np.einsum("ij,ij->i", scores(first, rng), scores(second, rng))
-    return largest(r * math.sqrt(len(first) - 1))
+    r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
+    return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
 def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
     """Do the columns have one law in both? Wilcoxon's rank sum test by column."""
     m, n = len(first), len(second)
-    ranks = scores(np.concatenate([first, second]), rng)
+    ranks = rank_scores(np.concatenate([first, second]), rng)
     # The variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
     sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
-    return largest(ranks[:, :m].sum(axis=1) / sigma)
+    return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
 
 
 def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
@@ -76,10 +76,10 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
     from scipy.special import gammaincc
 
     n, d = values.shape
-    ranks = scores(values, rng)
+    ranks = rank_scores(values, rng)
     r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
     square = float(r @ r)
-    one, place = largest(r * math.sqrt(n - 1))
+    one, place = largest_deviate_p_value(r * math.sqrt(n - 1))
     many = float(gammaincc(len(r) / 2, (n - 1) * square / 2))
     rms = math.sqrt(square / len(r))
     return min(1.0, 2 * min(one, many)), float(r[place]), rms, len(r)
@@ -94,7 +94,7 @@ def at_least(k: int, n: int, p: float) -> float:
     return float(betainc(k, n - k + 1, p)) if k <= n and p > 0 else 0.0
 
 
-def identities(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     """One number for each row, equal for equal rows and, but for chance 2^-60, for no others."""
     # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
@@ -105,7 +105,7 @@ def identities(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint6
     return mixed
 
 
-def collision(rows: npt.NDArray[np.uint64]) -> float:
+def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
     """An upper guess of the chance that two independent rows are equal.
 
     Half as much again as seen, and room for what so few rows cannot show.

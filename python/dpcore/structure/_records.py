@@ -66,7 +66,7 @@ class Check(Record):
         instance("what", self.what, str)
         if self.p_value is not None:
             object.__setattr__(self, "p_value", real("p_value", self.p_value, low=0.0, high=1.0))
-        if not _all(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
+        if not _are_all(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
             raise mistyped("evidence", "a tuple of names and values", self.evidence)
 
     @property
@@ -112,7 +112,7 @@ class Inspection(Record):
 
     def __post_init__(self) -> None:
         """Check the answers."""
-        if not _all(self.checks, Check):
+        if not _are_all(self.checks, Check):
             raise mistyped("checks", "a tuple of Checks", self.checks)
 
     @property
@@ -141,29 +141,32 @@ class Inspection(Record):
             f"false alarms at most {self.false_alarm:g} in all (p-values at {self.level:.2g} each)"
         )
         lines = [
-            f"  {'FLAGGED' if c.flagged else 'ok':7}  {c.name:12}  {_p(c.p_value):>8}  {c.what}"
+            f"  {'FLAGGED' if c.flagged else 'ok':7}  {c.name:12}  "
+            f"{_format_p(c.p_value):>8}  {c.what}"
             for c in self.checks
         ]
         return "\n".join([head, note, f"  {'':7}  {'check':12}  {'p':>8}  finding", *lines])
 
 
-def _all(values: Any, kind: type) -> bool:
+def _are_all(values: Any, kind: type) -> bool:
     return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
 
 
-def _p(value: float | None) -> str:
+def _format_p(value: float | None) -> str:
     if value is None:
         return "-"
     return "<1e-300" if value < 1e-300 else f"{value:.2g}"
 
 
-def judged(name: str, p: float, level: float, bad: str, good: str, **evidence: Any) -> Check:
+def check_from_p_value(
+    name: str, p: float, level: float, bad: str, good: str, **evidence: Any
+) -> Check:
     """A check that a p-value decides; `bad` is said if it is flagged, else `good`."""
     p = min(1.0, float(p))
     flagged = p <= level
     return Check(name, flagged, bad if flagged else good, p, tuple(evidence.items()))
 
 
-def settled(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
+def check_from_rule(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
     """A check that no p-value decides."""
     return Check(name, flagged, what, None, tuple(evidence.items()))

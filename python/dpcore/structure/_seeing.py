@@ -186,10 +186,10 @@ class Layer:
         if callable(given):
             given = given(x)
         elif given is None:
-            given = _known(self.mechanism, x)
+            given = _known_input(self.mechanism, x)
         elif not here:
             return None
-        vector = plain("clean", given)
+        vector = as_finite_array("clean", given)
         if self._shape is not None and vector.size != int(np.prod(self._shape, dtype=np.int64)):
             if self._clean is None:
                 return None
@@ -201,13 +201,13 @@ class Layer:
         return vector.astype(np.float64)
 
 
-def _known(mechanism: Any, x: Any) -> Any:
+def _known_input(mechanism: Any, x: Any) -> Any:
     """What dpcore's own mechanisms add their noise to; x itself for all others."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x
     from .. import _core
 
-    point = plain("x", x).astype(np.float64)
+    point = as_finite_array("x", x).astype(np.float64)
     steps = mechanism.steps(point.size)
     if law_of(steps.noise).blind:
         return []
@@ -215,7 +215,7 @@ def _known(mechanism: Any, x: Any) -> Any:
     return held * steps.factor
 
 
-def plain(name: str, value: Any) -> npt.NDArray[Any]:
+def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
     """Real, finite numbers as an array: of a list, an array or a tensor."""
     detached = value.detach().cpu() if hasattr(value, "detach") else value
     array = numeric(name, "an array of finite numbers", detached)
@@ -224,7 +224,7 @@ def plain(name: str, value: Any) -> npt.NDArray[Any]:
     return array
 
 
-def look(
+def collect_outputs(
     layer: Layer,
     x: Any,
     draws: int | None,
@@ -232,8 +232,8 @@ def look(
     skip: Sequence[str],
 ) -> Seen:
     """Make all calls."""
-    point = x if hasattr(x, "detach") else plain("x", x)
-    if plain("x", x).size == 0:
+    point = x if hasattr(x, "detach") else as_finite_array("x", x)
+    if as_finite_array("x", x).size == 0:
         raise invalid("x", "a non-empty array of finite numbers", x)
     size = draws
     if size is None:
@@ -244,44 +244,44 @@ def look(
     clean = layer.clean(point, True)
     aside = min(size, _ASIDE)
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
-    there, refused = _elsewhere(layer, point, first, aside, others) if needed else ((), ())
+    there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ((), ())
     mode = None if "modes" in skip else _other_mode(layer, point, aside)
     # The calls of the layer count up from 0: this one is free.
     rng = generator(layer.seed, SAMPLE, 1, 0)
     return Seen(first, second, clean, precision, there, refused, mode, rng)
 
 
-def _elsewhere(
+def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, given: Sequence[Any] | None
 ) -> tuple[tuple[Other, ...], tuple[str, ...]]:
     """Outputs at the user's other inputs, or at some that are made up of x."""
     if given is not None:
         labels = [f"others[{place}]" for place in range(len(given))]
-        inputs = [p if hasattr(p, "detach") else plain("others", p) for p in given]
-        return tuple(_at(layer, *one, size) for one in zip(labels, inputs, strict=True)), ()
-    far = _far(x, first)
+        inputs = [p if hasattr(p, "detach") else as_finite_array("others", p) for p in given]
+        return tuple(_collect_at(layer, *one, size) for one in zip(labels, inputs, strict=True)), ()
+    far = _choose_far_shift(x, first)
     made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
     found, refused = [], []
     for label, point in made.items():
-        if np.array_equal(plain("x", point), plain("x", x)):
+        if np.array_equal(as_finite_array("x", point), as_finite_array("x", x)):
             continue
         try:
-            found.append(_at(layer, label, point, size))
+            found.append(_collect_at(layer, label, point, size))
         except Exception as error:
             # Nobody said that the mechanism takes this input.
             refused.append(f"{label} ({type(error).__name__})")
     return tuple(found), tuple(refused)
 
 
-def _at(layer: Layer, label: str, x: Any, size: int) -> Other:
+def _collect_at(layer: Layer, label: str, x: Any, size: int) -> Other:
     return Other(label, layer.draw(x, size), layer.clean(x, False))
 
 
-def _far(x: Any, first: Floats) -> float:
+def _choose_far_shift(x: Any, first: Floats) -> float:
     """A shift of ten times the size of the noise, a whole number for inputs that are."""
     noise = np.abs(first - np.median(first, axis=0)).mean()
     far = float(10 * noise) or 1.0
-    whole = plain("x", x).dtype.kind in "bui"
+    whole = as_finite_array("x", x).dtype.kind in "bui"
     return int(np.ceil(far)) if whole else far
 
 

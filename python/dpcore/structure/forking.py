@@ -24,9 +24,9 @@ from ..mechanisms.callables import call
 from ..mechanisms.repeating import Repeated, stack
 from ..records import Pair
 from ..streams import Rng, seed_of
-from ._ranks import Floats, at_least, collision, identities
-from ._records import Check, judged, settled
-from ._seeing import Layer, plain
+from ._ranks import Floats, at_least, collision_probability, hash_rows
+from ._records import Check, check_from_p_value, check_from_rule
+from ._seeing import Layer, as_finite_array
 
 __all__ = ["fork_reuse"]
 
@@ -100,30 +100,31 @@ def fork_reuse(
     timeout = real("timeout", timeout, low=0.0, high=_LONGEST, open_low=True)
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)
-    point = _input(layer.mechanism, x)
+    point = _read_input(layer.mechanism, x)
     if not hasattr(os, "fork"):
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
-    draw = _shipped(layer.mechanism)
-    _rows(layer, draw(point, draws, _generator(layer, 0)))
+    draw = _make_shippable(layer.mechanism)
+    _as_rows(layer, draw(point, draws, _make_generator(layer, 0)))
     outputs = [
-        _rows(layer, one) for one in _everywhere(layer, draw, point, draws, children, timeout)
+        _as_rows(layer, one)
+        for one in _draw_everywhere(layer, draw, point, draws, children, timeout)
     ]
-    return _compared(outputs, layer.seed, false_alarm)
+    return _compare_processes(outputs, layer.seed, false_alarm)
 
 
-def _input(mechanism: Any, x: Any) -> Any:
+def _read_input(mechanism: Any, x: Any) -> Any:
     if x is None:
         pair = getattr(mechanism, "default_pair", None)
         found = pair() if callable(pair) else None
         x = found.x if isinstance(found, Pair) else np.zeros(1)
-    return x if hasattr(x, "detach") else plain("x", x)
+    return x if hasattr(x, "detach") else as_finite_array("x", x)
 
 
-def _generator(layer: Layer, process: int) -> np.random.Generator:
+def _make_generator(layer: Layer, process: int) -> np.random.Generator:
     return np.random.default_rng([layer.seed, process])
 
 
-def _shipped(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
+def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
     """The mechanism without what would seed a global generator for each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
@@ -135,11 +136,11 @@ def _shipped(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
             noise.sample((size,) if whole else (size, *np.shape(x)))
         )
     if isinstance(mechanism, TorchModule):
-        return lambda x, size, rng: _module(mechanism, x, size)
+        return lambda x, size, rng: _draw_from_module(mechanism, x, size)
     return lambda x, size, rng: call(mechanism, x, size, rng)
 
 
-def _module(mechanism: TorchModule, x: Any, size: int) -> Any:
+def _draw_from_module(mechanism: TorchModule, x: Any, size: int) -> Any:
     torch = import_module("torch")
     point = mechanism._placed(torch, x)
     batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
@@ -147,34 +148,36 @@ def _module(mechanism: TorchModule, x: Any, size: int) -> Any:
         return mechanism.module(batch).detach().cpu().double().numpy()
 
 
-def _rows(layer: Layer, outputs: Any) -> Floats:
+def _as_rows(layer: Layer, outputs: Any) -> Floats:
     name = f"outputs of {layer.name}"
-    rows = plain(name, outputs)
+    rows = as_finite_array(name, outputs)
     if rows.size == 0:
         raise invalid(name, "rows of at least one number", rows.shape)
     return rows.reshape(len(rows), -1).astype(np.float64)
 
 
-def _everywhere(
+def _draw_everywhere(
     layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
 ) -> list[Any]:
     """Outputs of the parent, then of every child."""
     running: list[tuple[int, int]] = []
     try:
         for process in range(1, children + 1):
-            running.append(_started(partial(draw, x, size, _generator(layer, process + 1))))
+            running.append(
+                _start_child(partial(draw, x, size, _make_generator(layer, process + 1)))
+            )
         # The state is the one that the children were given: the parent draws after the forks.
-        outputs = [draw(x, size, _generator(layer, 1))]
+        outputs = [draw(x, size, _make_generator(layer, 1))]
         deadline = time.monotonic() + timeout
-        outputs += [_heard(pipe, pid, deadline, timeout) for pid, pipe in running]
+        outputs += [_read_answer(pipe, pid, deadline, timeout) for pid, pipe in running]
         return outputs
     finally:
         for pid, pipe in running:
             os.close(pipe)
-            _ended(pid)
+            _end_child(pid)
 
 
-def _started(work: Callable[[], Any]) -> tuple[int, int]:
+def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
     """Fork a child that does the work: its process and the end of a pipe to read from."""
     reading, writing = os.pipe()
     try:
@@ -187,12 +190,12 @@ def _started(work: Callable[[], Any]) -> tuple[int, int]:
         os.close(writing)
         raise
     if pid == 0:
-        _child(work, reading, writing)
+        _run_child(work, reading, writing)
     os.close(writing)
     return pid, reading
 
 
-def _child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
+def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
     """Everything that the child does; it never returns into the caller's program."""
     status = 1
     try:
@@ -213,7 +216,7 @@ def _child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
         os._exit(status)
 
 
-def _heard(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
+def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
     """What a child answers."""
     parts = []
     while True:
@@ -233,7 +236,7 @@ def _heard(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
     return answer
 
 
-def _ended(pid: int) -> None:
+def _end_child(pid: int) -> None:
     """Kill a child, if it still runs, and reap it."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
@@ -241,14 +244,14 @@ def _ended(pid: int) -> None:
         os.waitpid(pid, 0)
 
 
-def _compared(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
+def _compare_processes(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
     """Flagged if two processes share more rows than chance explains."""
     size = len(outputs[0])
     if all((one == one[0]).all() for one in outputs):
-        return settled("fork", "the outputs do not vary: nothing to compare", seed=seed)
+        return check_from_rule("fork", "the outputs do not vary: nothing to compare", seed=seed)
     names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
-    ids = identities(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
-    chance = max(map(collision, ids))
+    ids = hash_rows(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
+    chance = max(map(collision_probability, ids))
     pairs = [(a, b) for a in range(len(ids)) for b in range(a + 1, len(ids))]
     equal = [int((ids[a] == ids[b]).sum()) for a, b in pairs]
     worst = int(np.argmax(equal))
@@ -256,4 +259,6 @@ def _compared(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
     p = len(pairs) * at_least(equal[worst], size, chance)
     figures = f"{first} and {second} share {equal[worst]} of {size} rows"
     good = f"no noise comes again: {figures}"
-    return judged("fork", p, false_alarm, f"the noise comes again: {figures}", good, seed=seed)
+    return check_from_p_value(
+        "fork", p, false_alarm, f"the noise comes again: {figures}", good, seed=seed
+    )

@@ -10,9 +10,9 @@ from ..hints import hinted
 from ..records import Pair
 from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
-from ._centre import centred
+from ._centre import choose_centre
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection
-from ._seeing import _LEAST, Clean, Layer, Seen, look, plain
+from ._seeing import _LEAST, Clean, Layer, Seen, as_finite_array, collect_outputs
 
 __all__ = ["inspect"]
 
@@ -20,17 +20,17 @@ _MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
     "no_noise": _dependence.no_noise,
     "shared_rows": _dependence.shared_rows,
     "shared_calls": _dependence.shared_calls,
-    "rank": _dependence.rank,
-    "correlation": _dependence.correlation,
+    "rank": _dependence.check_rank,
+    "correlation": _dependence.check_correlation,
     "shared_size": _dependence.shared_size,
     "one_sided": _law.one_sided,
-    "atom": _law.atom,
+    "atom": _law.check_atom,
     "off_centre": _law.off_centre,
-    "scale": _comparing.scale,
+    "scale": _comparing.check_scale,
     "column_scale": _comparing.column_scale,
-    "grid": _law.grid,
-    "range": _law.cut,
-    "modes": _comparing.modes,
+    "grid": _law.check_grid,
+    "range": _law.check_cut,
+    "modes": _comparing.check_modes,
 }
 
 
@@ -133,10 +133,10 @@ def inspect(
         raise mistyped("others", "a sequence of inputs", others)
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), clean)
-    seen = look(layer, x, draws, others, skip)
+    seen = collect_outputs(layer, x, draws, others, skip)
     tails = {"grid", "range"}
     if layer.guessed and not tails <= set(skip):
-        tail = centred(layer, x if hasattr(x, "detach") else plain("x", x), seen)
+        tail = choose_centre(layer, x if hasattr(x, "detach") else as_finite_array("x", x), seen)
     else:
         tail = seen
     wanted = [name for name in CHECKS if name not in skip]
