@@ -9,7 +9,7 @@ import pytest
 from scipy import special, stats
 
 from dpcore.bounds import Martingale, anytime, clopper_pearson, exact
-from dpcore.bounds.sequential import _around, _everywhere, _log_factors
+from dpcore.bounds.sequential import _bets_around, _log_factors, _uninformed_bets
 from dpcore.records import Counts
 
 ALPHA = 1e-4
@@ -38,12 +38,12 @@ def largest_mean(bets, delta, s, epsilon):
 def test_every_bet_is_fair_under_the_claim(epsilon, delta):
     s = math.exp(-epsilon)
     every = [
-        _everywhere(delta, s),
-        _everywhere(delta, 1.0),
-        _around(0.9, 0.01, delta, s),
-        _around(0.6, 0.5, delta, s),
-        _around(1.0, 0.0, delta, s),
-        _around(0.1, 0.9, delta, s),
+        _uninformed_bets(delta, s),
+        _uninformed_bets(delta, 1.0),
+        _bets_around(0.9, 0.01, delta, s),
+        _bets_around(0.6, 0.5, delta, s),
+        _bets_around(1.0, 0.0, delta, s),
+        _bets_around(0.1, 0.9, delta, s),
     ]
     for bets in every:
         assert largest_mean(bets, delta, s, epsilon) <= 1.0 + 1e-12
@@ -54,13 +54,13 @@ def test_every_bet_is_fair_under_the_claim(epsilon, delta):
 
 def test_the_weights_are_a_distribution():
     for delta, s in ((0.0, 1.0), (0.1, 0.3)):
-        assert np.exp(_everywhere(delta, s).log_weight).sum() == pytest.approx(1.0)
-    assert _everywhere(0.0, 1.0).stake.min() > 0.0
+        assert np.exp(_uninformed_bets(delta, s).log_weight).sum() == pytest.approx(1.0)
+    assert _uninformed_bets(0.0, 1.0).stake.min() > 0.0
 
 
 def test_a_prediction_makes_the_bet_a_likelihood_ratio():
     p, q, delta, s = 0.6, 0.2, 0.05, math.exp(-0.5)
-    bets = _around(p, q, delta, s)
+    bets = _bets_around(p, q, delta, s)
     whole = int(np.argmin(np.abs(bets.stake - (bets.centre - q) / bets.centre / (1 - bets.centre))))
     factors = np.exp(_log_factors(bets, delta, s))[:, whole]
     x = bets.centre[whole]
@@ -95,7 +95,7 @@ def test_the_sum_of_its_definition():
     counts = Counts(k, n, k_prime, n)
 
     def wealth(epsilon):
-        s, bets, total = math.exp(-epsilon), _everywhere(delta, 1.0), 0.0
+        s, bets, total = math.exp(-epsilon), _uninformed_bets(delta, 1.0), 0.0
         for v, q0, w in zip(*(array.tolist() for array in bets), strict=True):
             product = math.exp(w) * (1 + v * (s * (1 - delta) - q0)) ** k
             product *= (1 - v * (q0 + s * delta)) ** (n - k)
@@ -121,7 +121,7 @@ def looks(p, q, runs):
 
 def rejected(draws, k, k_prime, epsilon, delta):
     """The martingale's decision at every look of every run, all at once."""
-    bets = _everywhere(delta, 1.0)
+    bets = _uninformed_bets(delta, 1.0)
     seen = np.stack([k, draws - k, k_prime, draws - k_prime], axis=-1).astype(float)
     s = math.exp(-epsilon)
     start, here = (_log_factors(bets, delta, x) for x in (1.0, s))

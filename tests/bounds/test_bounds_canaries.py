@@ -11,7 +11,7 @@ from scipy import stats
 
 from dpcore import calibration
 from dpcore.bounds import gaussian_epsilon, one_run, one_run_fdp, one_run_mu
-from dpcore.bounds.canaries import _chance
+from dpcore.bounds.canaries import _chance_ceiling
 
 ALPHA = 1e-4
 
@@ -34,14 +34,14 @@ def chance(guesses, correct, canaries, odds, delta):
 def test_the_ceiling_of_the_theorem(guesses, odds, delta):
     for correct in range(guesses + 1):
         expected = float(chance(guesses, correct, 40, odds, delta))
-        found = _chance(guesses, correct, 40, math.log(odds), float(delta))
+        found = _chance_ceiling(guesses, correct, 40, math.log(odds), float(delta))
         assert found == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(("guesses", "correct", "delta"), [(100, 90, 0.0), (100, 90, 1e-5)])
 def test_the_bound_is_where_the_ceiling_reaches_the_level(guesses, correct, delta):
     bound = one_run(guesses, correct, 1000, delta, 0.95)
-    assert _chance(guesses, correct, 1000, bound, delta) == pytest.approx(0.05, rel=1e-6)
+    assert _chance_ceiling(guesses, correct, 1000, bound, delta) == pytest.approx(0.05, rel=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from scipy import stats
 from shared_examples import examples
 
 from dpcore.bounds import clopper_pearson, exact, limits
-from dpcore.bounds._cells import cells, masses
-from dpcore.bounds._supremum import ceiling
-from dpcore.bounds.unconditional import _order, _test
+from dpcore.bounds._cells import cell_masses, cell_window
+from dpcore.bounds._supremum import supremum_bound
+from dpcore.bounds.unconditional import _find_boundary, _make_test
 from dpcore.records import Counts
 
 
@@ -122,7 +122,7 @@ def test_the_p_value_at_the_bound_is_the_nominal_one(counts):
     """By scipy's tails, outcome by outcome, on a grid of q."""
     delta, alpha = 0.05, 0.1
     bound = exact(counts, delta, 1.0 - alpha)
-    cut = _order(counts, delta, alpha)
+    cut = _find_boundary(counts, delta, alpha)
     p_low, p_high = limits(counts.k, counts.n, alpha * 1e-3 / 4)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, alpha * 1e-3 / 4)
 
@@ -200,7 +200,7 @@ def test_always_a_number_between_zero_and_the_estimate(n, n_prime, x, y, delta, 
 def test_claims_beyond_probability_one_are_capped(epsilon):
     """From some epsilon on every p in the rectangle is allowed at every q: nothing changes."""
     counts = Counts(90, 100, 45, 100)
-    test = _test(counts, 0.1, 0.1, _order(counts, 0.1, 0.1))
+    test = _make_test(counts, 0.1, 0.1, _find_boundary(counts, 0.1, 0.1))
     assert test(epsilon) <= test(epsilon + 0.1)
     assert test(60.0) == pytest.approx(test(80.0))
     assert test(60.0) > 0.0 > test(0.0)
@@ -243,9 +243,9 @@ def test_bad_arguments(arguments, error, message):
     ],
 )
 def test_masses_of_cells_are_binomial(n, low, high):
-    window = cells(n, low, high, 1e-9)
+    window = cell_window(n, low, high, 1e-9)
     rates = np.linspace(low, high, 5)[1:-1]
-    mass = masses(window, rates)
+    mass = cell_masses(window, rates)
     for p, row in zip(rates, mass, strict=True):
         first = window.first + window.width * np.arange(row.size)
         true = stats.binom.sf(first - 1, n, p)
@@ -262,8 +262,8 @@ def test_masses_of_cells_are_binomial(n, low, high):
 
 
 def test_certain_outcomes_have_all_the_mass():
-    window = cells(30, 0.0, 1.0, 1e-9)
-    mass = masses(window, np.array([0.0, 1.0]))
+    window = cell_window(30, 0.0, 1.0, 1e-9)
+    mass = cell_masses(window, np.array([0.0, 1.0]))
     assert mass[0, 0] == mass[1, 30] == 1.0
 
 
@@ -279,7 +279,7 @@ def test_the_ceiling_is_above_every_value_and_near_the_largest(seed):
     def probability(q):
         return np.array([pmf(n, slope * x + shift) @ event @ pmf(n_prime, x) for x in q])
 
-    found = ceiling(probability, low, high, (slope, shift), (n, n_prime), 1e-6, 0.0)
+    found = supremum_bound(probability, low, high, (slope, shift), (n, n_prime), 1e-6, 0.0)
     dense = probability(np.linspace(low, high, 1500))
     assert dense.max() <= found
     assert found <= dense.max() + 2e-3 * (dense.max() - dense.min()) + 1e-4
@@ -291,6 +291,6 @@ def test_the_ceiling_finds_a_spike_between_few_points():
     def probability(q):
         return stats.binom.pmf(30, 60, q)
 
-    found = ceiling(probability, 0.0, 1.0, (0.0, 0.5), (1, 60), 1e-6, 0.0)
+    found = supremum_bound(probability, 0.0, 1.0, (0.0, 0.5), (1, 60), 1e-6, 0.0)
     assert found >= stats.binom.pmf(30, 60, 0.5)
     assert found == pytest.approx(stats.binom.pmf(30, 60, 0.5), rel=2e-3)

@@ -27,7 +27,7 @@ class Cells(NamedTuple):
     """Relative error of a mass."""
 
 
-def cells(n: int, low: float, high: float, tail: float) -> Cells:
+def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
     """A window that Binomial(n, p) leaves with probability at most 2 `tail`, p in [low, high].
 
     The window follows from Bernstein's inequality. Cells are single outcomes unless the law is
@@ -44,7 +44,7 @@ def cells(n: int, low: float, high: float, tail: float) -> Cells:
         The cells.
     """
     t = math.log(1.0 / tail)
-    below, above = n * low - _reach(n, low, t), n * high + _reach(n, high, t)
+    below, above = n * low - _window_reach(n, low, t), n * high + _window_reach(n, high, t)
     first, last = max(0, math.floor(below)), min(n, math.ceil(above))
     deviation = math.sqrt(n * min(low * (1.0 - low), high * (1.0 - high)))
     width = max(1, int(deviation / _CELLS_PER_DEVIATION))
@@ -58,7 +58,7 @@ def cells(n: int, low: float, high: float, tail: float) -> Cells:
         error = 1e-9 + n * 2.0**-51
     else:
         middle = (first + start + (width - 1) / 2.0).astype(np.float64)
-        log_mass = _stirling(n, rate, middle)
+        log_mass = _log_binomial(n, rate, middle)
         reach = max(above - n * low, n * high - below) / deviation
         error = (width / deviation) ** 2 * (reach**2 + 1.0) / 12.0 + 1e-6
     centre = round(n * rate) - first
@@ -66,11 +66,11 @@ def cells(n: int, low: float, high: float, tail: float) -> Cells:
     return Cells(n, first, width, log_mass, offset, log_odds, error)
 
 
-def _reach(n: int, rate: float, t: float) -> float:
+def _window_reach(n: int, rate: float, t: float) -> float:
     return t / 3.0 + math.sqrt(t * t / 9.0 + 2.0 * n * rate * (1.0 - rate) * t)
 
 
-def _stirling(n: int, rate: float, x: _Floats) -> _Floats:
+def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
     """Log binomial probability up to a constant; both counts are above 1e5 here."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
@@ -79,7 +79,7 @@ def _stirling(n: int, rate: float, x: _Floats) -> _Floats:
     return log_mass
 
 
-def masses(window: Cells, rates: _Floats) -> _Floats:
+def cell_masses(window: Cells, rates: _Floats) -> _Floats:
     """Masses of the cells at every rate, shape `(rates, cells)`; each row sums to 1.
 
     The sum over the window stands for 1: a mass is too large by what the window leaves out, never

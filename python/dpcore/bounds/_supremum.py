@@ -33,7 +33,7 @@ _RHO = 1.0 + np.geomspace(0.15, 8.0, 24)
 _ROUNDING = 1e-13
 
 
-def ceiling(
+def supremum_bound(
     probability: Callable[[_Floats], _Floats],
     low: float,
     high: float,
@@ -57,12 +57,14 @@ def ceiling(
     Returns:
         A number that no value in the segment exceeds.
     """
-    nodes, error = _degree(low, high, line, trials, budget)
+    nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
         middle = (low + high) / 2.0
         halves = ((low, middle), (middle, high))
-        return max(ceiling(probability, a, b, line, trials, budget, relative) for a, b in halves)
-    points, matrix = _interpolation(nodes)
+        return max(
+            supremum_bound(probability, a, b, line, trials, budget, relative) for a, b in halves
+        )
+    points, matrix = _interpolation_matrix(nodes)
     values = probability((low + high) / 2.0 + (high - low) / 2.0 * points)
     curve = matrix @ values
     top, bottom = float(curve.max()), float(curve.min())
@@ -73,15 +75,17 @@ def ceiling(
     return top + missed + error + lebesgue * noise
 
 
-def _degree(
+def _choose_degree(
     low: float, high: float, line: tuple[float, float], trials: tuple[int, int], budget: float
 ) -> tuple[int, float]:
     """How many Chebyshev points keep the interpolation error within the budget, and the error."""
     slope, shift = line
     half, centre = (high - low) / 2.0, (high + low) / 2.0
     wide, tall = half * (_RHO + 1.0 / _RHO) / 2.0, half * (_RHO - 1.0 / _RHO) / 2.0
-    log_size = trials[1] * np.log1p(_excess(centre, wide, tall))
-    log_size += trials[0] * np.log1p(_excess(slope * centre + shift, slope * wide, slope * tall))
+    log_size = trials[1] * np.log1p(_largest_excess(centre, wide, tall))
+    log_size += trials[0] * np.log1p(
+        _largest_excess(slope * centre + shift, slope * wide, slope * tall)
+    )
     for nodes in _NODES:
         log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(_RHO) - np.log(_RHO - 1.0)
         least = float(log_error.min())
@@ -90,15 +94,15 @@ def _degree(
     return nodes, math.exp(min(least, 0.0))
 
 
-def _excess(centre: float, wide: _Floats, tall: _Floats) -> _Floats:
+def _largest_excess(centre: float, wide: _Floats, tall: _Floats) -> _Floats:
     """The largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around it.
 
     The sum is convex in the real part and grows with the imaginary one: a corner has the most.
     """
-    return np.maximum(_corner(centre - wide, tall), _corner(centre + wide, tall))
+    return np.maximum(_corner_excess(centre - wide, tall), _corner_excess(centre + wide, tall))
 
 
-def _corner(real: _Floats, imaginary: _Floats) -> _Floats:
+def _corner_excess(real: _Floats, imaginary: _Floats) -> _Floats:
     def beyond(x: _Floats) -> _Floats:
         # |x + iy| - x without the cancellation at small y.
         size = np.hypot(x, imaginary)
@@ -108,7 +112,7 @@ def _corner(real: _Floats, imaginary: _Floats) -> _Floats:
 
 
 @lru_cache(maxsize=16)
-def _interpolation(nodes: int) -> tuple[_Floats, _Floats]:
+def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
     """Chebyshev points of the first kind, and the matrix from values there to a finer grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)

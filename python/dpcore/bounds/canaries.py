@@ -73,12 +73,16 @@ def one_run(
         >>> round(one_run(100, 90, 1000), 3), round(one_run(100, 90, 1000, delta=1e-5), 3)
         (1.631, 1.626)
     """
-    canaries, guesses, correct = _checked(canaries, guesses, correct)
+    canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
-    return _largest(lambda epsilon: _chance(guesses, correct, canaries, epsilon, delta) <= alpha)
+    return _find_largest(
+        lambda epsilon: _chance_ceiling(guesses, correct, canaries, epsilon, delta) <= alpha
+    )
 
 
-def _chance(guesses: int, correct: int, canaries: int, epsilon: float, delta: float) -> float:
+def _chance_ceiling(
+    guesses: int, correct: int, canaries: int, epsilon: float, delta: float
+) -> float:
     """The ceiling of theorem 5.2 on the probability of that many correct guesses."""
     from scipy.special import bdtr, bdtrc
 
@@ -147,7 +151,7 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
 
         return one_run_refutes(least, guesses, correct, canaries, confidence)
 
-    return _largest(refutes)
+    return _find_largest(refutes)
 
 
 @hinted
@@ -184,7 +188,7 @@ def one_run_refutes(
         >>> one_run_refutes(lambda power: power, 100, 90, 1000)
         True
     """
-    canaries, guesses, correct = _checked(canaries, guesses, correct)
+    canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     tau = 1.0 - confidence_level(confidence)
     r, h = tau * correct / canaries, tau * (guesses - correct) / canaries
     # What rounding adds in as many steps must not reject.
@@ -322,7 +326,7 @@ def guesses_needed(
         if limit is not one_run:
             return limit(guesses, guesses, many, delta=delta, confidence=confidence) > claim
         # One look at the ceiling instead of a search for the limit.
-        return _chance(guesses, guesses, many, claim, delta) <= alpha
+        return _chance_ceiling(guesses, guesses, many, claim, delta) <= alpha
 
     return fewest_guesses(refutes, 2**20 if delta else 2**52)
 
@@ -370,12 +374,12 @@ def guesses_refuting(
         (81, None)
     """
     alpha = 1.0 - confidence_level(confidence)
-    if _chance(guesses, guesses, canaries, claim, delta) > alpha:
+    if _chance_ceiling(guesses, guesses, canaries, claim, delta) > alpha:
         return None
     low, high = 0, guesses
     while high - low > 1:
         middle = (low + high) // 2
-        refutes = _chance(guesses, middle, canaries, claim, delta) <= alpha
+        refutes = _chance_ceiling(guesses, middle, canaries, claim, delta) <= alpha
         low, high = (low, middle) if refutes else (middle, high)
     return high
 
@@ -406,7 +410,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon = real("epsilon", epsilon, low=0.0)
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     target = math.log(delta)
-    return _largest(lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MOST_GAUSSIAN)
+    return _find_largest(lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MOST_GAUSSIAN)
 
 
 @hinted
@@ -436,16 +440,16 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     mu = real("mu", mu, low=0.0)
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     target = math.log(delta)
-    return _largest(lambda epsilon: log_delta(epsilon, mu) > target, _MOST_GAUSSIAN)
+    return _find_largest(lambda epsilon: log_delta(epsilon, mu) > target, _MOST_GAUSSIAN)
 
 
-def _checked(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
+def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
     canaries = integer("canaries", canaries, 1)
     guesses = integer("guesses", guesses, 1, canaries)
     return canaries, guesses, integer("correct", correct, 0, guesses)
 
 
-def _largest(holds: Callable[[float], bool], most: float = _MOST_EPSILON) -> float:
+def _find_largest(holds: Callable[[float], bool], most: float = _MOST_EPSILON) -> float:
     """A point where it holds, within rounding of one where it does not; 0 if it does not at 0."""
     if not holds(0.0):
         return 0.0

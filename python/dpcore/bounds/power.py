@@ -106,10 +106,10 @@ def detectable(
             raise invalid("bound", "a function that returns a number", found)
         return found - claim
 
-    first, weight = _cells(n, mass)
+    first, weight = _count_cells(n, mass)
     guess = max(0.0, mass - delta) * math.exp(-claim)
-    most = np.array([_most(margin, k, n, guess) for k in first.tolist()], dtype=np.float64)
-    chance = _certifies(n, most, weight)
+    most = np.array([_find_most(margin, k, n, guess) for k in first.tolist()], dtype=np.float64)
+    chance = _certificate_probability(n, most, weight)
     if chance(0.0) < power:
         return mass, math.inf
     low, high = 0.0, mass
@@ -119,7 +119,7 @@ def detectable(
     return mass, mass / low if low > 0.0 else math.inf
 
 
-def _cells(
+def _count_cells(
     n: int, mass: float, cells: int = _CELLS, reach: float = _REACH
 ) -> tuple[npt.NDArray[np.int64], _Floats]:
     """First counts of the cells of Binomial(n, mass), and the cells' probabilities."""
@@ -133,7 +133,7 @@ def _cells(
     return first, tail - np.append(tail[1:], 0.0)
 
 
-def _certifies(n: int, most: _Floats, weight: _Floats) -> Callable[[float], float]:
+def _certificate_probability(n: int, most: _Floats, weight: _Floats) -> Callable[[float], float]:
     """The function q -> probability of a certificate, from below."""
     from scipy.special import betaincc
 
@@ -148,7 +148,7 @@ def _certifies(n: int, most: _Floats, weight: _Floats) -> Callable[[float], floa
     return chance
 
 
-def _most(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
+def _find_most(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
     """The largest k' at which the margin is above 0; -1 if there is none."""
     at_low = margin(k, 0)
     if at_low <= 0.0:
@@ -203,9 +203,9 @@ def certifies(
         >>> round(certifies(400, 1.0, p=0.5, q=0.1), 4)
         0.9506
     """
-    first, weight = _cells(n, p, cells, _WHOLE_REACH)
+    first, weight = _count_cells(n, p, cells, _WHOLE_REACH)
     most = _most_of(n, first, claim, delta, (1.0 - confidence) / 2.0)
-    return min(1.0, _certifies(n, most, weight)(q))
+    return min(1.0, _certificate_probability(n, most, weight)(q))
 
 
 def _most_of(
@@ -274,7 +274,7 @@ def trials_for(
     from scipy.special import ndtri
 
     each = Counter(rates)
-    starts = [_about(claim, *one, delta, confidence, power) for one in rates]
+    starts = [_approximate_trials(claim, *one, delta, confidence, power) for one in rates]
     able = sorted(start for start in starts if start is not None)
     if len(able) <= power * len(starts) and len(able) < len(starts):
         return None
@@ -289,11 +289,11 @@ def trials_for(
             # On this scale a power is nearly straight in the root of n.
             return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
 
-        found = None if found is None else _fewest(margin, found, parts)
+        found = None if found is None else _find_fewest(margin, found, parts)
     return found
 
 
-def _about(
+def _approximate_trials(
     claim: float, p: float, q: float, delta: float, confidence: float, power: float
 ) -> int | None:
     """The number, were counts and limits normal; None beyond all that can be counted."""
@@ -311,10 +311,10 @@ def _about(
     return math.ceil(wanted) if wanted < MOST_TRIALS else None
 
 
-def _fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
+def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """A number at which a margin is not below 0 and one less is, near `start`; None if too large.
 
-    From the start outwards in growing steps, then inwards as in `_most`; up to one of so many
+    From the start outwards in growing steps, then inwards as in `_find_most`; up to one of so many
     parts of it.
     """
     step, low, high = 1.01, start, start
@@ -376,7 +376,7 @@ def gaussian_event(
     grid = np.linspace(meet - 4.0, meet + 4.0, 321)
     found, best = (float(ndtr(mu - meet)), float(ndtr(-meet))), math.inf
     for p, q in zip(ndtr(mu - grid).tolist(), ndtr(-grid).tolist(), strict=True):
-        trials = _about(claim, p, q, delta, confidence, power)
+        trials = _approximate_trials(claim, p, q, delta, confidence, power)
         if trials is not None and trials < best:
             found, best = (p, q), trials
     return found

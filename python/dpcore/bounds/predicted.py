@@ -87,15 +87,15 @@ def predicted_limits(
     tail: float = _PILOT_TAIL,
 ) -> tuple[_Floats, _Floats]:
     """Return the two limits that `predicted` makes its bound of: p from below and q from above."""
-    hits, draws = _checked("k", k, "n", n)
-    hits_prime, draws_prime = _checked("k_prime", k_prime, "n_prime", n_prime)
+    hits, draws = _check_counts("k", k, "n", n)
+    hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     total = float(count("trials", trials))
     alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
     p_low = _looked_up(hits, draws, total, tail, alpha, upper=False)
     return p_low, _looked_up(hits_prime, draws_prime, total, tail, alpha, upper=True)
 
 
-def _checked(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:
+def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:
     for name, value in ((k_name, k), (n_name, n)):
         if np.asarray(value).dtype.kind not in "uif":
             raise mistyped(name, "an array of numbers", value)
@@ -114,37 +114,39 @@ def _checked(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats
 def _looked_up(
     hits: _Floats, draws: _Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> _Floats:
-    """`_expected`, from a table of all counts where the pilots are few and of one size."""
+    """`_expected_limit`, from a table of all counts where the pilots are few and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
     if 0 < n <= _TABLED and (draws == n).all() and (places == hits).all():
-        return _table(n, total, tail, alpha, upper=upper)[places]
-    return _expected(hits, draws, total, tail, alpha, upper=upper)
+        return _limit_table(n, total, tail, alpha, upper=upper)[places]
+    return _expected_limit(hits, draws, total, tail, alpha, upper=upper)
 
 
 @lru_cache(maxsize=64)
-def _table(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> _Floats:
-    return _expected(np.arange(n + 1.0), np.full(n + 1, float(n)), total, tail, alpha, upper=upper)
+def _limit_table(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> _Floats:
+    return _expected_limit(
+        np.arange(n + 1.0), np.full(n + 1, float(n)), total, tail, alpha, upper=upper
+    )
 
 
-def _expected(
+def _expected_limit(
     hits: _Floats, draws: _Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> _Floats:
     """The limit that `total` draws at the pilot's own limit would give."""
     if upper:
-        q = _limit(hits + 1.0, draws - hits, tail, upper=True)
-        return _limit(q * total + 1.0, total - q * total, alpha, upper=True)
-    p = _limit(hits, draws - hits + 1.0, tail, upper=False)
-    return _limit(p * total, total - p * total + 1.0, alpha, upper=False)
+        q = _beta_limit(hits + 1.0, draws - hits, tail, upper=True)
+        return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
+    p = _beta_limit(hits, draws - hits + 1.0, tail, upper=False)
+    return _beta_limit(p * total, total - p * total + 1.0, alpha, upper=False)
 
 
-def _limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats:
+def _beta_limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats:
     """Where the upper (or lower) tail of Beta(a, b) is alpha; 1 at b = 0, 0 at a = 0."""
     from scipy.special import betainccinv, betaincinv, ndtri
 
     z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
     few = np.minimum(a, b) < max(_ENOUGH, z * z)
     # The filler keeps the formula defined where the other branch is taken.
-    large = _paulson(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
+    large = _paulson_quantile(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
     inside = few & (a > 0.0) & (b > 0.0)
     limit: _Floats = np.where(b <= 0.0, 1.0, np.where(few, 0.0, large))
     inverse = betainccinv if upper else betaincinv
@@ -152,7 +154,7 @@ def _limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats:
     return limit
 
 
-def _paulson(a: _Floats, b: _Floats, z: float) -> _Floats:
+def _paulson_quantile(a: _Floats, b: _Floats, z: float) -> _Floats:
     """The quantile of Beta(a, b) at normal score z: cube roots of chi-squares are near normal."""
     s, t = 1.0 / (9.0 * a), 1.0 / (9.0 * b)
     lead = (1.0 - t) ** 2 - z * z * t

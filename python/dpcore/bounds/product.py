@@ -58,7 +58,7 @@ def every_coordinate(
         >>> round(every_coordinate([Counts(60000, 10**5, 50000, 10**5)], [128]), 2)
         21.89
     """
-    groups, sizes = _groups(pooled, multiplicities)
+    groups, sizes = _check_groups(pooled, multiplicities)
     delta = delta_level(delta)
     alpha = (1.0 - confidence_level(confidence)) / (2.0 * len(groups))
     log_p, log_q = 0.0, 0.0
@@ -77,7 +77,7 @@ def every_coordinate(
     return max(0.0, log_p - log_q)
 
 
-def _groups(pooled: Any, multiplicities: Any) -> tuple[list[Counts], list[int]]:
+def _check_groups(pooled: Any, multiplicities: Any) -> tuple[list[Counts], list[int]]:
     for name, value in (("pooled", pooled), ("multiplicities", multiplicities)):
         if not isinstance(value, Sequence):
             raise mistyped(name, "a sequence", value)

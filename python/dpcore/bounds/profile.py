@@ -35,7 +35,7 @@ _FAR: Final = 1e5
 _NODES, _WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
 
 
-def _mills(t: float) -> tuple[float, float]:
+def _mills_ratio(t: float) -> tuple[float, float]:
     """R(t) and -R'(t) = 1 - t R(t), both to a few units in the last place; t > -37."""
     if t < _TAIL:
         from scipy.special import erfcx
@@ -50,16 +50,16 @@ def _mills(t: float) -> tuple[float, float]:
     return ratio, ratio / tail
 
 
-def _drop(s: float, mu: float) -> float:
+def _mills_difference(s: float, mu: float) -> float:
     """R(s) - R(s + mu) > 0."""
     if mu > _CLOSE * (1.0 + abs(s)):
-        return _mills(s)[0] - _mills(s + mu)[0]
+        return _mills_ratio(s)[0] - _mills_ratio(s + mu)[0]
     half = 0.5 * mu
     inner = zip(_NODES, _WEIGHTS, strict=True)
-    return half * math.fsum(w * _mills(s + half * (1.0 + node))[1] for node, w in inner)
+    return half * math.fsum(w * _mills_ratio(s + half * (1.0 + node))[1] for node, w in inner)
 
 
-def _offset(epsilon: float, mu: float) -> float:
+def _tail_offset(epsilon: float, mu: float) -> float:
     """The offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf beyond float64."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
@@ -76,20 +76,20 @@ def log_delta(epsilon: float, mu: float) -> float:
     """
     if mu == 0.0:
         return -math.inf
-    s = _offset(epsilon, mu)
+    s = _tail_offset(epsilon, mu)
     if abs(s) > _FAR:
         return -0.5 * s * s if s > 0.0 else 0.0
     if s < 0.0 and mu > _CLOSE * (1.0 - s):
-        return math.log1p(-_rest(s, mu))
-    drop = _drop(s, mu)
+        return math.log1p(-_one_minus_delta(s, mu))
+    drop = _mills_difference(s, mu)
     return -math.inf if drop == 0.0 else _log_density(s) + math.log(drop)
 
 
-def _rest(s: float, mu: float) -> float:
+def _one_minus_delta(s: float, mu: float) -> float:
     """1 - delta = Phi(s) + phi(s) R(s + mu), a sum of positive terms."""
     from scipy.special import ndtr
 
-    return float(ndtr(s)) + math.exp(_log_density(s)) * _mills(s + mu)[0]
+    return float(ndtr(s)) + math.exp(_log_density(s)) * _mills_ratio(s + mu)[0]
 
 
 def _log_density(s: float) -> float:
@@ -108,7 +108,7 @@ def mu_of(epsilon: float, delta: float) -> float:
     high = 2.0 * low
     while log_delta(epsilon, high) < target:
         low, high = high, 2.0 * high
-    return _root(lambda mu: log_delta(epsilon, mu) - target, low, high)
+    return _find_root(lambda mu: log_delta(epsilon, mu) - target, low, high)
 
 
 def epsilon_of(mu: float, delta: float) -> float:
@@ -121,10 +121,10 @@ def epsilon_of(mu: float, delta: float) -> float:
     if math.isinf(high):
         return math.inf
     high *= 1.0 + 1e-9
-    return _root(lambda epsilon: log_delta(epsilon, mu) - target, 0.0, high)
+    return _find_root(lambda epsilon: log_delta(epsilon, mu) - target, 0.0, high)
 
 
-def _root(f: Callable[[float], float], low: float, high: float) -> float:
+def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
     from scipy.optimize import brentq
 
     # scipy refuses infinite values, and where delta underflows they are.

@@ -105,7 +105,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     if counts.n != counts.n_prime:
         raise invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
     seen = _cells_of(counts.k, counts.k_prime, counts.n)
-    bets = _everywhere(delta, 1.0)
+    bets = _uninformed_bets(delta, 1.0)
     # What rounding can add to a sum of n logarithms must not certify.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
     start = seen @ _log_factors(bets, delta, 1.0)
@@ -114,7 +114,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
         products = np.minimum(start, seen @ _log_factors(bets, delta, math.exp(-epsilon)))
         return _log_sum(bets.log_weight + products) >= goal
 
-    return _last(rejects)
+    return _find_last(rejects)
 
 
 @hinted
@@ -168,7 +168,7 @@ class Martingale:
     def __init__(self, claim: float, delta: float = 0.0) -> None:
         self.claim = real("claim", claim, low=0.0)
         self.delta = delta_level(delta)
-        self._bets = _everywhere(self.delta, self._s)
+        self._bets = _uninformed_bets(self.delta, self._s)
         self._factors = _log_factors(self._bets, self.delta, self._s)
         self._learners: dict[Hashable, tuple[_Floats, float]] = {}
         self._mixed = 0.0
@@ -209,7 +209,7 @@ class Martingale:
         if predicted is None:
             self._followers += step
         else:
-            bets = _around(*_rates(predicted), self.delta, self._s)
+            bets = _bets_around(*_choose_rates(predicted), self.delta, self._s)
             self._followers += seen @ _log_factors(bets, self.delta, self._s)
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
@@ -277,7 +277,7 @@ def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
 
 
 @lru_cache(maxsize=64)
-def _everywhere(delta: float, s: float) -> _Bets:
+def _uninformed_bets(delta: float, s: float) -> _Bets:
     """The mixture that knows nothing."""
     centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRES)) ** 2
     stake = np.outer(_largest_stake(centre, delta, s), _STAKES).ravel()
@@ -286,7 +286,7 @@ def _everywhere(delta: float, s: float) -> _Bets:
     return _Bets(stake, np.repeat(centre, _STAKES.size), log_weight)
 
 
-def _around(p: float, q: float, delta: float, s: float) -> _Bets:
+def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
     """Parts of the stake that is best if the rates are p and q; none if the claim allows them.
 
     The centre x maximises the likelihood of (p, q) among the claim's boundary pairs (x/s + delta,
@@ -307,7 +307,7 @@ def _around(p: float, q: float, delta: float, s: float) -> _Bets:
     return _Bets(stake, centre, np.zeros(_PARTS.size))
 
 
-def _rates(predicted: Any) -> tuple[float, float]:
+def _choose_rates(predicted: Any) -> tuple[float, float]:
     if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
         raise mistyped("predicted", "a pair of rates (p, q)", predicted)
     p, q = (
@@ -322,7 +322,7 @@ def _log_sum(values: _Floats) -> float:
     return top + math.log(float(np.exp(values - top).sum()))
 
 
-def _last(rejects: Callable[[float], bool]) -> float:
+def _find_last(rejects: Callable[[float], bool]) -> float:
     """The largest epsilon rejected, from below; 0 if none is. The rejected ones are an interval."""
     if not rejects(0.0):
         return 0.0

@@ -74,7 +74,7 @@ def delta_lower(
         >>> delta_lower(Counts(900, 1000, 100, 1000), [0.0, 1.0, 3.0]).round(3).tolist()
         [0.759, 0.553, 0.0]
     """
-    p_low, q_high = _rectangle(counts, confidence)
+    p_low, q_high = _rate_rectangle(counts, confidence)
     order = check_array("epsilon", epsilon, 0.0, math.inf)
     # In logs: e^epsilon may overflow while e^epsilon q_high has been past p_low for long.
     scaled = np.exp(np.minimum(order + math.log(q_high), 1.0))
@@ -146,7 +146,7 @@ def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
         >>> round(mu_lower(Counts(900, 1000, 100, 1000)), 3)
         2.347
     """
-    return _mu(*_rectangle(counts, confidence))
+    return _mu_of_rates(*_rate_rectangle(counts, confidence))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -248,7 +248,7 @@ class Band(Record, word="Band"):
     def mu(self) -> float:
         """Certified lower limit on mu, if the mechanism is mu-GDP for any mu."""
         pairs = zip((1.0 - self.type_two).tolist(), self.type_one.tolist(), strict=True)
-        return max(_mu(p_low, q_high) for p_low, q_high in pairs)
+        return max(_mu_of_rates(p_low, q_high) for p_low, q_high in pairs)
 
 
 @hinted
@@ -301,7 +301,10 @@ def tradeoff_band(
     alpha = 1.0 - confidence_level(confidence)
     choice("method", method, METHODS)
     n, n_prime = integer("n", n, 1), integer("n_prime", n_prime, 1)
-    hits, hits_prime = _exceedances("k", k, n), _exceedances("k_prime", k_prime, n_prime)
+    hits, hits_prime = (
+        _check_exceedances("k", k, n),
+        _check_exceedances("k_prime", k_prime, n_prime),
+    )
     if hits.shape != hits_prime.shape:
         raise invalid("k_prime", f"of shape {hits.shape} like k", hits_prime.shape)
     if method == "dkw":
@@ -315,14 +318,14 @@ def tradeoff_band(
     return Band(q_high, 1.0 - p_low, confidence, method)
 
 
-def _rectangle(counts: Any, confidence: float) -> tuple[float, float]:
+def _rate_rectangle(counts: Any, confidence: float) -> tuple[float, float]:
     counts = instance("counts", counts, Counts)
     alpha = (1.0 - confidence_level(confidence)) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     return p_low, limits(counts.k_prime, counts.n_prime, alpha)[1]
 
 
-def _mu(p_low: float, q_high: float) -> float:
+def _mu_of_rates(p_low: float, q_high: float) -> float:
     from scipy.special import ndtri
 
     # Both ends certify nothing or everything; at q_high = 0 no finite mu would be left.
@@ -347,7 +350,7 @@ def check_array(name: str, value: Any, low: float, high: float) -> _Floats:
     return array
 
 
-def _exceedances(name: str, value: Any, n: int) -> npt.NDArray[np.int64]:
+def _check_exceedances(name: str, value: Any, n: int) -> npt.NDArray[np.int64]:
     array = np.asarray(value)
     if array.dtype.kind not in "ui":
         raise mistyped(name, "a vector of integers", value)

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..errors import confidence_level, delta_level, instance
 from ..hints import hinted
 from ..records import Counts
-from ._cells import Cells, cells, masses
-from ._supremum import ceiling
+from ._cells import Cells, cell_masses, cell_window
+from ._supremum import supremum_bound
 from .binomial import clopper_pearson, limits
 from .declaration import Declared
 
@@ -86,20 +86,20 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
     alpha = 1.0 - confidence_level(confidence)
     if max(counts.n, counts.n_prime) > _MOST:
         return clopper_pearson(counts, delta, confidence)
-    return _inverted(counts, delta, alpha)
+    return _invert_test(counts, delta, alpha)
 
 
 # Each figure of a report asks for the same one again.
 @lru_cache(maxsize=256)
-def _inverted(counts: Counts, delta: float, alpha: float) -> float:
-    cut = _order(counts, delta, alpha)
+def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
+    cut = _find_boundary(counts, delta, alpha)
     if cut is None:
         return 0.0
-    test = _test(counts, delta, alpha, cut)
-    return _largest(test, *_start(counts, delta, alpha))
+    test = _make_test(counts, delta, alpha, cut)
+    return _find_largest(test, *_guess_start(counts, delta, alpha))
 
 
-def _order(counts: Counts, delta: float, alpha: float) -> _Cut | None:
+def _find_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
     """The boundary of all counts at least as high in the order as the observed ones.
 
     The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, low and high
@@ -138,7 +138,7 @@ def _order(counts: Counts, delta: float, alpha: float) -> _Cut | None:
     return lambda j_prime: np.maximum.accumulate(boundary(label, j_prime)) - slack
 
 
-def _test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[float], float]:
+def _make_test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[float], float]:
     """The function epsilon -> (score of the p-value) - (score of alpha): certified where <= 0."""
     from scipy.special import ndtri
 
@@ -146,9 +146,9 @@ def _test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[fl
     p_low, p_high = limits(counts.k, counts.n, gamma / 4.0)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, gamma / 4.0)
     tail, budget = _TAIL * alpha, _BUDGET * alpha
-    side = cells(counts.n, p_low, p_high, tail)
-    other = cells(counts.n_prime, q_low, q_high, tail)
-    index = _indices(side, other, cut)
+    side = cell_window(counts.n, p_low, p_high, tail)
+    other = cell_window(counts.n_prime, q_low, q_high, tail)
+    index = _cut_indices(side, other, cut)
     target = float(ndtri(alpha - gamma - 4.0 * tail))
 
     def test(epsilon: float) -> float:
@@ -165,17 +165,17 @@ def _test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[fl
 
         def probability(q: _Floats) -> _Floats:
             p = np.clip(line[0] * q + line[1], p_low, p_high)
-            return _tail(masses(side, p), masses(other, q), index)
+            return _tail_probability(cell_masses(side, p), cell_masses(other, q), index)
 
         trials = (counts.n, counts.n_prime)
         relative = side.error + other.error
-        worst = ceiling(probability, low, high, line, trials, budget, relative)
+        worst = supremum_bound(probability, low, high, line, trials, budget, relative)
         return float(ndtri(min(worst, 1.0))) - target
 
     return test
 
 
-def _indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
+def _cut_indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
     """First cell of J that may hold counts as high as observed, for every cell of J'."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
@@ -183,7 +183,7 @@ def _indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
     return index
 
 
-def _tail(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _Floats:
+def _tail_probability(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _Floats:
     """P(J >= cut(J')) at every rate."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
@@ -191,7 +191,7 @@ def _tail(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _
     return tail
 
 
-def _start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
+def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
     """A first guess of the limit and the scale on which it moves: the normal approximation."""
     from scipy.special import ndtri
 
@@ -203,7 +203,7 @@ def _start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
     return max(0.0, math.log(margin / q) + float(ndtri(alpha)) * scale), scale
 
 
-def _largest(test: Callable[[float], float], guess: float, scale: float) -> float:
+def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
     """The largest epsilon that the test certifies, from below; 0 if it certifies none."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, scale
@@ -222,11 +222,11 @@ def _largest(test: Callable[[float], float], guess: float, scale: float) -> floa
         elif high[0] - low[0] <= _TOLERANCE * scale:
             break
         else:
-            x = _between(low, high, _TOLERANCE * scale)
+            x = _secant_between(low, high, _TOLERANCE * scale)
     return low[0]
 
 
-def _between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
+def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
     """The secant's point, kept off the ends so that both of them close in."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])
