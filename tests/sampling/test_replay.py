@@ -14,7 +14,14 @@ from scipy import stats
 
 import dpcore
 from dpcore.sampling import slicing
-from dpcore.sampling.replay import Collisions, Replays, _Run, encoded, excluded, mark_of
+from dpcore.sampling.replay import (
+    Collisions,
+    Replays,
+    _Run,
+    encode_rows,
+    is_collision_negligible,
+    mark_of,
+)
 from dpcore.streams import COUNT, PILOT
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", "400"))
@@ -221,11 +228,11 @@ def test_the_limit_of_collisions_is_that_of_clopper_and_pearson():
 
 
 def test_the_level_counts_all_pairs_of_blocks():
-    assert excluded(math.log(2.0), 41)
-    assert not excluded(math.log(2.0), 39)
+    assert is_collision_negligible(math.log(2.0), 41)
+    assert not is_collision_negligible(math.log(2.0), 39)
     # 2^10 blocks are 2^19 pairs.
-    assert excluded(math.log(2.0), 60, 1024)
-    assert not excluded(math.log(2.0), 58, 1024)
+    assert is_collision_negligible(math.log(2.0), 60, 1024)
+    assert not is_collision_negligible(math.log(2.0), 58, 1024)
 
 
 @pytest.mark.parametrize(("apart", "length"), list(itertools.product(range(1, 6), range(1, 14))))
@@ -284,7 +291,7 @@ def test_a_block_drawn_twice_under_one_name_is_no_replay():
     ],
 )
 def test_encoded_rows_are_equal_where_the_outputs_are(one, other, same):
-    first, second = encoded(one), encoded(other)
+    first, second = encode_rows(one), encode_rows(other)
     assert first.shape[0] == len(one)
     assert np.array_equal(first, second) is same
 
@@ -295,10 +302,10 @@ def test_what_pads_a_structure_is_not_compared():
     for array in (one, other):
         array["flag"], array["value"] = True, 2.0
     assert one.tobytes() != other.tobytes()
-    assert np.array_equal(encoded(one), encoded(other))
+    assert np.array_equal(encode_rows(one), encode_rows(other))
 
 
 def test_objects_that_cannot_be_pickled_say_nothing():
-    assert encoded(np.array([lambda: 0, None], dtype=object)) is None
+    assert encode_rows(np.array([lambda: 0, None], dtype=object)) is None
     outputs = np.array([lambda: 0, None], dtype=object)
     assert mark_of(outputs, math.inf, True) == (2, {}, Collisions())

@@ -13,9 +13,14 @@ from dpcore.sampling.rows import Calls, same_rows
 from dpcore.sampling.rows import dispersion as _dispersion
 from dpcore.sampling.rows import neighbours as _neighbours
 from dpcore.sampling.rows.calls import Same, by_chance, first_difference
-from dpcore.sampling.rows.dispersion import cut, dispersion
-from dpcore.sampling.rows.neighbours import deviations, farthest, looked_at, neighbours
-from dpcore.sampling.rows.parts import parts, sequences
+from dpcore.sampling.rows.dispersion import cut_block, dispersion_p_value
+from dpcore.sampling.rows.neighbours import (
+    compare_neighbours,
+    farthest_lag,
+    lag_deviations,
+    looked_at,
+)
+from dpcore.sampling.rows.parts import list_sequences, split_by_kind
 
 
 def rng(seed=1):
@@ -90,23 +95,23 @@ class Odd:
 @pytest.mark.parametrize("name", ROWS)
 def test_every_kind_has_an_order_to_look_at(name):
     outputs = np.tile(ROWS[name][0], (50, *[1] * (ROWS[name][0].ndim - 1)))
-    ranks, codes = sequences(outputs)
+    ranks, codes = list_sequences(outputs)
     assert all(len(r) == len(outputs) for r in ranks)
     assert len(codes) == len(outputs)
-    assert neighbours(outputs, np.arange(len(outputs)) % 2 == 0) is not None
+    assert compare_neighbours(outputs, np.arange(len(outputs)) % 2 == 0) is not None
 
 
 def test_odd_objects_never_crash():
     odd = objects(*[Odd() for _ in range(40)])
     assert same_rows(odd) is None
-    assert len(set(sequences(odd)[1].tolist())) == 40
-    assert neighbours(odd, np.zeros(40, bool)) is not None
+    assert len(set(list_sequences(odd)[1].tolist())) == 40
+    assert compare_neighbours(odd, np.zeros(40, bool)) is not None
 
 
 def test_parts_keep_every_number():
-    assert [p.shape for p in parts(np.zeros((4, 2, 3), complex))] == [(4, 6), (4, 6)]
+    assert [p.shape for p in split_by_kind(np.zeros((4, 2, 3), complex))] == [(4, 6), (4, 6)]
     nested = np.zeros(4, [("a", [("b", "i4", 3), ("c", "U2")])])
-    assert [p.shape for p in parts(nested)] == [(4, 3), (4, 1)]
+    assert [p.shape for p in split_by_kind(nested)] == [(4, 3), (4, 1)]
 
 
 # One noise for a call.
@@ -199,7 +204,7 @@ def products(order, lag):
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_moments_over_all_permutations(values, lag):
     order = np.array(values)[rng().permutation(8)]
-    excess, variance, _ = neighbours(order, order > 0) * _neighbours._UNIT
+    excess, variance, _ = compare_neighbours(order, order > 0) * _neighbours._UNIT
     mean, spread = moments(values, lag, equal_pairs)
     assert variance[0, lag - 1] == pytest.approx(spread, abs=1e-4)
     assert excess[0, lag - 1] == pytest.approx(equal_pairs(order, lag) - mean, abs=1e-4)
@@ -211,7 +216,7 @@ def test_moments_over_all_permutations(values, lag):
 
 
 def sigmas(outputs, answers):
-    found = deviations(neighbours(outputs, answers))
+    found = lag_deviations(compare_neighbours(outputs, answers))
     return found[found != 0.0]
 
 
@@ -244,24 +249,24 @@ def test_independent_rows_are_normal_out_to_four_and_a_half(law):
 def test_a_rare_event_does_not_outweigh_a_common_one():
     """Two hits that meet by chance, in a call of their own, beside a call with many."""
     drawn = rng(4)
-    common = neighbours(drawn.normal(size=1000), drawn.random(1000) < 0.4)
-    rare = neighbours(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
-    assert farthest(rare) is None
-    assert farthest(common + rare) is None
-    assert np.abs(deviations(common + rare)).max() < 5.0
+    common = compare_neighbours(drawn.normal(size=1000), drawn.random(1000) < 0.4)
+    rare = compare_neighbours(drawn.normal(size=1000), np.isin(np.arange(1000), (300, 301)))
+    assert farthest_lag(rare) is None
+    assert farthest_lag(common + rare) is None
+    assert np.abs(lag_deviations(common + rare)).max() < 5.0
 
 
 def test_what_has_no_answer():
-    assert neighbours(np.zeros(7), np.zeros(7, bool)) is None
+    assert compare_neighbours(np.zeros(7), np.zeros(7, bool)) is None
     for quiet in (np.zeros(2000), np.arange(2000) == 5, np.full(2000, np.nan)):
-        found = neighbours(quiet, np.zeros(2000, bool))
-        assert farthest(found) is None
+        found = compare_neighbours(quiet, np.zeros(2000, bool))
+        assert farthest_lag(found) is None
     # A rare value that comes in one run speaks only from 25 pairs expected on.
     run = np.zeros(2000)
     run[:100] = 1.0
-    assert farthest(neighbours(run, run > 0)) is None
+    assert farthest_lag(compare_neighbours(run, run > 0)) is None
     run[:400] = 1.0
-    assert farthest(neighbours(run, run > 0)) is not None
+    assert farthest_lag(compare_neighbours(run, run > 0)) is not None
 
 
 def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
@@ -277,42 +282,49 @@ def test_the_rows_that_are_looked_at_do_not_depend_on_blocks():
 
 def test_sub_blocks_cover_a_block():
     for rows in (1, 63, 64, 131, 1000, 2**17 + 1):
-        edges = cut(rows)
+        edges = cut_block(rows)
         assert (edges[0], edges[-1]) == (0, rows)
         assert all(end > start for start, end in itertools.pairwise(edges))
-    assert len(cut(2**17)) == len(cut(2**17, 15 * 2**17)) == 17
-    assert len(cut(2**17, 16 * 2**17)) == 5
+    assert len(cut_block(2**17)) == len(cut_block(2**17, 15 * 2**17)) == 17
+    assert len(cut_block(2**17, 16 * 2**17)) == 5
 
 
 def test_pearson_by_hand():
     blocks = [(100, 40), (100, 60)]
     expected = stats.chi2.sf(8.0, 1)
-    assert dispersion([blocks]) == pytest.approx(expected)
+    assert dispersion_p_value([blocks]) == pytest.approx(expected)
     # Two strata with a law each: statistics and degrees of freedom add up.
     rows = [[(100, 40), (100, 60)], [(200, 20), (200, 60)]]
     own = 8.0 + 2 * 20**2 / (200 * 0.2 * 0.8)
-    assert dispersion(rows) == pytest.approx(stats.chi2.sf(own, 2))
-    assert dispersion([]) == dispersion([[]]) == dispersion([[(100, 40)]]) == 1.0
+    assert dispersion_p_value(rows) == pytest.approx(stats.chi2.sf(own, 2))
+    assert (
+        dispersion_p_value([])
+        == dispersion_p_value([[]])
+        == dispersion_p_value([[(100, 40)]])
+        == 1.0
+    )
 
 
 def test_small_sub_blocks_are_pooled():
     many = [(2, 1)] * 500 + [(1, 1)]
-    pools = _dispersion._pools(many)
+    pools = _dispersion._pool_blocks(many)
     assert pools.sum(axis=0).tolist() == [1001, 501]
     assert (pools[:, 0] >= 2 * _dispersion._EXPECTED).all()
     # Neither a hit nor a miss that is rare decides alone.
-    assert dispersion([[(1000, 0)] * 20]) == dispersion([[(1000, 1000)] * 20]) == 1.0
-    assert dispersion([[(1000, 0)] * 20 + [(1000, 49)]]) == 1.0
+    assert (
+        dispersion_p_value([[(1000, 0)] * 20]) == dispersion_p_value([[(1000, 1000)] * 20]) == 1.0
+    )
+    assert dispersion_p_value([[(1000, 0)] * 20 + [(1000, 49)]]) == 1.0
 
 
 @pytest.mark.parametrize(("rate", "rows", "blocks"), [(0.5, 8192, 8), (0.01, 6000, 16)])
 def test_the_level_of_dispersion(rate, rows, blocks):
     """At 1e-3, the resolutions together: below ten times that; P(17 of 800 | 1 %) is 4e-3."""
     drawn, alarms = rng(3), 0
-    sizes = np.tile(np.diff(cut(rows)), blocks)
+    sizes = np.tile(np.diff(cut_block(rows)), blocks)
     for _ in range(800):
         hits = drawn.binomial(sizes, rate)
-        alarms += dispersion([list(zip(sizes.tolist(), hits.tolist(), strict=True))]) < 1e-3
+        alarms += dispersion_p_value([list(zip(sizes.tolist(), hits.tolist(), strict=True))]) < 1e-3
     assert alarms <= 17
 
 
@@ -320,5 +332,5 @@ def test_pearson_sees_slow_changes_better_when_pools_are_joined():
     rates = 0.5 + 0.02 * np.sign(np.arange(512) - 256)
     hits = rng(2).binomial(128, rates)
     fine = float(stats.chi2.sf(((hits - 64) ** 2 / 32).sum(), 511))
-    assert dispersion([[(128, int(k)) for k in hits]]) < 1e-9 < fine
+    assert dispersion_p_value([[(128, int(k)) for k in hits]]) < 1e-9 < fine
     assert math.isfinite(fine)

@@ -18,7 +18,7 @@ from dpcore.events.held import Held, at_least, numpy_of, scored
 from dpcore.sampling.calling import CallableDraws, Place
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
-from dpcore.sampling.sources import do
+from dpcore.sampling.sources import draw_blocks
 from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch
 from dpcore.streams import COUNT
 
@@ -279,11 +279,11 @@ def test_no_block_is_copied(name, monkeypatch):
     watches = () if score is None else (Watch(Curve(score, np.linspace(-1, 1, 50)), 10**6),)
     draws, rows = CallableDraws(mechanism, pair, 1, 1700, (DIM,)), 1700
     work = TallyRows(event, "m", watches, 0)
-    do(draws, work, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
+    draw_blocks(draws, work, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
     # On each side 16 rows for the mark, two to see whether all are equal, one number a threshold.
     assert 0 < sum(copied) <= 2 * (18 * DIM + 60)
     copied.clear()
     # The control: what wants an array gets the whole block.
     own = TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0)
-    do(draws, own, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
+    draw_blocks(draws, own, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
     assert sum(copied) >= 2 * rows * DIM

@@ -18,7 +18,7 @@ from ..results.audits import Audit
 from ..results.findings import Finding, Scored, Spent
 from ..sampling.calling import Place
 from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
-from ..sampling.rows import doubts
+from ..sampling.rows import list_doubts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
@@ -83,7 +83,7 @@ def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
     request.course.step("report", "checking the rows")
     counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
     partial = done < request.trials
-    checks = request.doubted + doubts([[tally.evidence], [tally_prime.evidence]])
+    checks = request.doubted + list_doubts([[tally.evidence], [tally_prime.evidence]])
     # Nothing more is drawn for somebody who pressed Ctrl-C.
     checks = checks if partial else name_row_numbers(checks, source)
     warn_of((*checks, *fitted.remarks))

@@ -20,7 +20,7 @@ from ..records import Counts
 from ..results.figures import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
 from ..sampling.course import Course
-from ..sampling.rows import doubts
+from ..sampling.rows import list_doubts
 from ..sampling.slicing import slices_of
 from ..sampling.tally import Event, Hits, Tally, Watch
 from ..streams import COUNT, seed_of
@@ -252,7 +252,7 @@ def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     for begin, end in slices_of(0, n, source.block, source.threads):
         for side, part in zip(sides, source.tally(first, COUNT, begin, end, watches), strict=True):
             side += part
-    doubted = request.doubted + doubts([[side.evidence] for side in sides])
+    doubted = request.doubted + list_doubts([[side.evidence] for side in sides])
     if doubted:
         raise invalid("mechanism", "one whose rows are independent", doubted[0])
     hits = [[side.hits[0], *(found[0] for found in side.watched)] for side in sides]

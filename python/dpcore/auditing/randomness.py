@@ -33,7 +33,7 @@ from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of, one_by_one
 from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
-from ..sampling.replay import encoded
+from ..sampling.replay import encode_rows
 from ..streams import PROBE, threads_of
 from ..streams.generators import Generators
 
@@ -369,7 +369,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     """Return for each row the number of a group: rows that agree are in one, and perhaps more."""
     numbers = _as_float_columns(outputs)
     if numbers is None:
-        rows = encoded(outputs)
+        rows = encode_rows(outputs)
         if rows is None or not rows.shape[1]:
             return np.zeros(len(outputs), np.intp)
         return np.asarray(np.unique(rows, axis=0, return_inverse=True)[1].ravel(), np.intp)
@@ -399,7 +399,7 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
         "seed" if equal bit for bit, "rounding" if every number is within 8 last places of its
         column's format, at its own magnitude or the column's median if that is larger.
     """
-    one, other = encoded(outputs), encoded(again)
+    one, other = encode_rows(outputs), encode_rows(again)
     same = one is not None and other is not None and np.array_equal(one, other)
     if same and outputs.dtype == again.dtype:
         return "seed"
@@ -410,7 +410,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
     """Which rows agree within rounding; of what is no float, which are equal."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
-        one, other = encoded(outputs), encoded(again)
+        one, other = encode_rows(outputs), encode_rows(again)
         # What cannot be told apart is not taken for independent.
         known = one is not None and other is not None
         if one is None or other is None or one.shape != other.shape:

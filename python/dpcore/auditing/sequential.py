@@ -21,8 +21,8 @@ from ..progress import interrupted_again
 from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.figures import numerator_first
 from ..results.findings import Slice
-from ..sampling.rows import Evidence, doubts
-from ..sampling.slicing import blocks
+from ..sampling.rows import Evidence, list_doubts
+from ..sampling.slicing import iterate_blocks
 from ..sampling.sources import Source
 from ..sampling.tally import happened
 from ..streams import COUNT, PILOT
@@ -91,7 +91,7 @@ class Sequence:
     @property
     def doubts(self) -> tuple[str, ...]:
         """What contradicts that the rows are independent."""
-        return doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
+        return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, trials: tuple[int, int]) -> bool:
         """Count slices until the claim is refuted or the trials are used up.
@@ -210,7 +210,7 @@ class Sequence:
     ) -> None:
         """See, call by call, whether rows are independent; an event's hits by themselves."""
         seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
-        for begin, stop in blocks(first, first + len(sides[0]), self.source.block):
+        for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
             since = begin - self.source.start
             for side, outputs in enumerate(sides):

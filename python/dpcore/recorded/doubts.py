@@ -32,7 +32,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..sampling.numbering import list_columns
-from ..sampling.replay import encoded
+from ..sampling.replay import encode_rows
 from ..sampling.tally import happened
 
 Array = npt.NDArray[Any]
@@ -107,7 +107,7 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
         keys = _hash_rows(tables)
     else:
         tables = [side.astype(object) for side in sides]
-        digests = [encoded(table) for table in tables]
+        digests = [encode_rows(table) for table in tables]
         keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
         if len(keys) < len(sides):
             return ()

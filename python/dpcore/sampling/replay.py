@@ -57,7 +57,7 @@ class Collisions(NamedTuple):
     @property
     def entropy(self) -> float:
         """Lower limit of the collision entropy of a row, -ln s, at 1 - 1e-6; 0 without pairs."""
-        return _entropy(self.pairs, self.equal)
+        return _entropy_bound(self.pairs, self.equal)
 
     def plus(self, other: Collisions) -> Collisions:
         """The pairs of both."""
@@ -65,11 +65,11 @@ class Collisions(NamedTuple):
 
 
 @functools.lru_cache(maxsize=64)
-def _entropy(pairs: int, equal: int) -> float:
+def _entropy_bound(pairs: int, equal: int) -> float:
     return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ALPHA)[1])
 
 
-def excluded(entropy: float, rows: float, blocks: int = 1) -> bool:
+def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
     """Whether B^2 s^r / 2 < 2^-40 for rows of an entropy of at least -ln s; of one pair, s^r."""
     pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
     return rows * entropy - pairs > _EXCLUDED
@@ -98,10 +98,10 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
         pilot: count equal pairs of rows too.
     """
     size = len(outputs)
-    rungs = list(_rungs(size, needed))
+    rungs = list(_iterate_row_numbers(size, needed))
     looked = rungs[-1] if rungs else 0
     paired = min(size, _PILOT_ROWS) if pilot else 0
-    rows = encoded(host(outputs[: max(looked, paired)])) if looked or paired else None
+    rows = encode_rows(host(outputs[: max(looked, paired)])) if looked or paired else None
     if rows is None:
         return Mark(size, {}, Collisions())
     first, digests = 0, {}
@@ -112,7 +112,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
 
 
-def _rungs(size: int, needed: float) -> Iterator[int]:
+def _iterate_row_numbers(size: int, needed: float) -> Iterator[int]:
     """Numbers of first rows to mark: up to the first that is enough, or the whole."""
     for rung in (*_RUNGS, size):
         if needed <= 0.0 or size == 0:
@@ -129,7 +129,7 @@ def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
     return Collisions(pairs, int(np.count_nonzero(same)))
 
 
-def encoded(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     """Outputs as rows of bytes that are equal where the outputs are, and (almost) only there.
 
     Args:
@@ -143,21 +143,21 @@ def encoded(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     size, entries = len(outputs), math.prod(outputs.shape[1:])
     if outputs.dtype.names is not None:
         # Field by field: what pads a structure is anything.
-        parts = [encoded(outputs[name]) for name in outputs.dtype.names]
+        parts = [encode_rows(outputs[name]) for name in outputs.dtype.names]
         known = [part for part in parts if part is not None]
         return np.hstack(known) if known and len(known) == len(parts) else None
     if outputs.dtype.kind not in "biufcmMVUS":
-        return _pickled(outputs.astype(object).reshape(size, entries))
+        return _hash_objects(outputs.astype(object).reshape(size, entries))
     if outputs.dtype.kind in "US":
-        return _spelt(np.ascontiguousarray(outputs).reshape(size, entries))
+        return _hash_strings(np.ascontiguousarray(outputs).reshape(size, entries))
     if size == 0 or outputs.dtype.itemsize * entries == 0:
         return np.empty((size, 0), np.uint8)
     rows = np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
     wide = rows.shape[1] > _WIDE and rows.shape[1] % 8 == 0
-    return _folded(rows.view(np.uint64)).view(np.uint8) if wide else rows
+    return _fold_words(rows.view(np.uint64)).view(np.uint8) if wide else rows
 
 
-def _folded(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """A number of 64 bits for every row of words: a fifth of the time of a hash of all bytes.
 
     A product keeps no more bits of a word than lie above its lowest one, and numbers such as 1.0
@@ -165,17 +165,17 @@ def _folded(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """
     mixed = words >> np.uint64(32)
     mixed ^= words
-    folded: npt.NDArray[np.uint64] = mixed @ _multipliers(words.shape[1])
+    folded: npt.NDArray[np.uint64] = mixed @ _make_multipliers(words.shape[1])
     return folded.reshape(-1, 1)
 
 
 @functools.lru_cache(maxsize=8)
-def _multipliers(width: int) -> npt.NDArray[np.uint64]:
+def _make_multipliers(width: int) -> npt.NDArray[np.uint64]:
     """Odd numbers, the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
 
-def _pickled(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
+def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     """A digest of every row of objects: not of their text, which may leave out what differs."""
     try:
         rows = [
@@ -188,7 +188,7 @@ def _pickled(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(outputs), 16)
 
 
-def _spelt(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
+def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     """A number of 64 bits for every string: a polynomial in its letters, trailing NULs apart."""
     size, entries = outputs.shape
     letter = np.uint32 if outputs.dtype.kind == "U" else np.uint8
@@ -301,7 +301,7 @@ class Replays:
         for place, run in runs.items():
             # No pair of laws collides more often: sum p q <= sqrt(sum p^2 sum q^2).
             entropy = (self._entropy(here[1]) + self._entropy(place[1])) / 2.0
-            if excluded(entropy, run.independent, self._blocks):
+            if is_collision_negligible(entropy, run.independent, self._blocks):
                 return place
         return None
 
@@ -372,7 +372,9 @@ SEEDED_BY: Final = "the rng it is given"
 _PURPOSES = ("pilot", "selection", "count", "sample")
 
 
-def replay(name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY) -> ValueError:
+def make_replay_error(
+    name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
+) -> ValueError:
     """The complaint about a mechanism that returns the same outputs for two blocks."""
     said = [
         f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"

@@ -6,12 +6,12 @@ import itertools
 import time
 from collections.abc import Iterator
 
-__all__ = ["blocks", "shared_block", "slices_of"]
+__all__ = ["iterate_blocks", "shared_block", "slices_of"]
 
 _SLICE_SECONDS = 0.4
 
 
-def blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
+def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
     """The ranges into which block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())

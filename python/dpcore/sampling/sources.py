@@ -31,8 +31,8 @@ from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child
 from .calling import CallableDraws, Place
 from .course import Course
-from .replay import SEEDED_BY, Mark, Replays, mark_of, replay
-from .rows import WAY_TO_DRAW, Calls, Same, probe, same_rows
+from .replay import SEEDED_BY, Mark, Replays, make_replay_error, mark_of
+from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
 from .tally import Event, Tally, TallyRows, Watch
 
 _Result = TypeVar("_Result")
@@ -132,7 +132,7 @@ class Step(NamedTuple):
     result: Any
 
 
-def do(
+def draw_blocks(
     draws: Draws,
     work: Work[Any],
     purpose: int,
@@ -160,13 +160,13 @@ def do(
             found: list[Any] = [None, None]
             for turn, (side, outputs) in enumerate(draws.draw_both(purpose, place, held)):
                 # Before the next call, which may fill the same buffer again.
-                step = _step(draws, outputs, work, purpose, place, needed[side])
+                step = _make_step(draws, outputs, work, purpose, place, needed[side])
                 found[side] = step._replace(turn=turn)
             done.append((found[0], found[1]))
     return done
 
 
-def _step(
+def _make_step(
     draws: Draws,
     outputs: npt.NDArray[Any] | Held,
     work: Work[Any],
@@ -252,9 +252,12 @@ class Source:
         """Do the work on every block of [start, stop), on x and on x', in the order of blocks."""
         places = self.places(purpose, start, stop)
         needed = self._replays.needed(purpose, 0), self._replays.needed(purpose, 1)
-        tasks = [(self.draws, work, purpose, part, needed) for part in _parts(places, self.threads)]
+        tasks = [
+            (self.draws, work, purpose, part, needed)
+            for part in _split_places(places, self.threads)
+        ]
         if self.executor is not None:
-            futures = [self.executor.submit(do, *task) for task in tasks]
+            futures = [self.executor.submit(draw_blocks, *task) for task in tasks]
             try:
                 for future in futures:
                     yield from self._checked(purpose, future.result())
@@ -263,11 +266,11 @@ class Source:
                     future.cancel()
         elif self.threads == 1 or len(tasks) <= 1:
             for task in tasks:
-                yield from self._checked(purpose, do(*task))
+                yield from self._checked(purpose, draw_blocks(*task))
         else:
             with ThreadPoolExecutor(self.threads) as pool:
                 try:
-                    for steps in pool.map(do, *zip(*tasks, strict=True)):
+                    for steps in pool.map(draw_blocks, *zip(*tasks, strict=True)):
                         yield from self._checked(purpose, steps)
                 except BaseException:
                     pool.shutdown(cancel_futures=True)
@@ -286,7 +289,7 @@ class Source:
         there = None if step.mark is None else self._replays.earlier(here, step.mark, step.turn)
         if there is not None:
             seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
-            raise replay(self.name, there, here, seeded_by)
+            raise make_replay_error(self.name, there, here, seeded_by)
         if not self.draws.native:
             self._calls = self._calls or Calls(self.name, self._way_to_draw)
             self._calls.see(side, step.same)
@@ -308,7 +311,7 @@ class Source:
         trials = self.end - self.start
         seeded_by = getattr(draws.mechanism, "seeded_by", None)
         how = self._way_to_draw, seeded_by
-        return probe(draw, self.name, trials, self.block, *how)
+        return probe_calls(draw, self.name, trials, self.block, *how)
 
     def outputs(
         self, purpose: int, start: int, stop: int
@@ -319,7 +322,7 @@ class Source:
             self.course.drew(2 * (stop - start))
             one, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
             return one, other
-        parts = list(self.run(_keep, purpose, start, stop))
+        parts = list(self.run(_keep_outputs, purpose, start, stop))
         if not parts:
             return np.empty((0, *self.shape)), np.empty((0, *self.shape))
         one, other = (join_outputs(side) for side in zip(*parts, strict=True))
@@ -367,11 +370,11 @@ class Source:
         return Tally(stop - start, (ballot.hits(votes, stop - start),), nan)
 
 
-def _keep(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+def _keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
     return outputs
 
 
-def _parts(places: list[Place], threads: int) -> Iterator[list[Place]]:
+def _split_places(places: list[Place], threads: int) -> Iterator[list[Place]]:
     """Runs of blocks, a few for each thread; one each where nothing is shared out."""
     size = max(1, len(places) // (_TASKS * threads))
     for first in range(0, len(places), size):

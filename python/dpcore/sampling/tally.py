@@ -73,7 +73,7 @@ class Curve(Record, word="Curve"):
         """The same from the scores."""
         if isinstance(scores, Scores):
             return scores.above(self.thresholds)
-        counts = binned(scores, self.thresholds)
+        counts = count_bins(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
 
 
@@ -120,12 +120,12 @@ class Tally:
 
     def __iadd__(self, other: Tally) -> Tally:
         """Take in the counts of later trials."""
-        both = tuple(map(_sum, self.watched, other.watched))
+        both = tuple(map(_add_counts, self.watched, other.watched))
         self.watched = both if self.rows else other.watched
         self.rows += other.rows
-        self.hits = _sum(self.hits, other.hits)
+        self.hits = _add_counts(self.hits, other.hits)
         self.nan += other.nan
-        self.watched_rows = _sum(self.watched_rows, other.watched_rows)
+        self.watched_rows = _add_counts(self.watched_rows, other.watched_rows)
         self.evidence += other.evidence
         return self
 
@@ -137,7 +137,7 @@ class Tally:
         return both
 
 
-def _sum(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
+def _add_counts(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
     if not first or not second:
         return first or second
     return tuple(a + b for a, b in zip(first, second, strict=True))
@@ -190,7 +190,7 @@ class TallyRows:
         return Evidence.of(outputs, since, hits, lambda end: event(host(outputs[:end])))
 
 
-def binned(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
+def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
     """How many values lie in each of the bins that increasing edges make; NaN is in none.
 
     A bin holds its lower edge. Shape `(edges + 1,)`.
@@ -249,7 +249,7 @@ class Sketch(NamedTuple):
         """Return the sketch of some values."""
         low = np.sort(values[values < frame.low])
         high = np.sort(values[values > frame.high])
-        return cls(frame, values.size, binned(values, frame.edges), low, high)
+        return cls(frame, values.size, count_bins(values, frame.edges), low, high)
 
     @classmethod
     def total(cls, parts: Sequence[Sketch]) -> Sketch:
@@ -275,6 +275,6 @@ class Sketch(NamedTuple):
 
 
 __all__ = [
-    "Curve", "Event", "Frame", "Hits", "Sketch", "Tally", "TallyRows", "Watch", "binned",
+    "Curve", "Event", "Frame", "Hits", "Sketch", "Tally", "TallyRows", "Watch", "count_bins",
     "happened",
 ]  # fmt: skip

@@ -28,8 +28,8 @@ statistic is about 3e-8 in the finest resolution alone.
 from __future__ import annotations
 
 from .calls import WAY_TO_DRAW, Calls, Same, same_rows
-from .evidence import Evidence, blocks_apart, doubts
-from .probing import probe
+from .evidence import Evidence, blocks_apart, list_doubts
+from .probing import probe_calls
 
 __all__ = [
     "WAY_TO_DRAW",
@@ -37,7 +37,7 @@ __all__ = [
     "Evidence",
     "Same",
     "blocks_apart",
-    "doubts",
-    "probe",
+    "list_doubts",
+    "probe_calls",
     "same_rows",
 ]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ...errors import about
 from ...events.held import Held, host
-from .parts import Array, alike, differ, parts
+from .parts import Array, entries_differ, entries_equal, split_by_kind
 
 FEWEST: Final = 32
 """Rows in a call from which two equal throughout, but different, exclude chance."""
@@ -26,7 +26,7 @@ class Same(NamedTuple):
 
     Args:
         rows: in the call.
-        columns: which ones are, for each table of `parts`.
+        columns: which ones are, for each table of `split_by_kind`.
         values: the first row, for each table.
     """
 
@@ -49,7 +49,7 @@ def same_rows(outputs: Array | Held) -> Same | None:
         return None
     if isinstance(outputs, Held):
         return _same_held(outputs)
-    tables = parts(outputs)
+    tables = split_by_kind(outputs)
     columns = tuple(map(_same_columns, tables))
     if not any(map(np.any, columns)):
         return None
@@ -59,7 +59,7 @@ def same_rows(outputs: Array | Held) -> Same | None:
 def _same_held(outputs: Held) -> Same | None:
     """The same where the outputs are: of most, two rows say that nothing is."""
     first = host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
-    if not alike(first[0], first[1]).any():
+    if not entries_equal(first[0], first[1]).any():
         return None
     rows = outputs.tensor.reshape(len(outputs), first.shape[1])
     same = rows == rows[0]
@@ -70,14 +70,14 @@ def _same_held(outputs: Held) -> Same | None:
 
 
 def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
-    same = alike(table[0], table[1])
+    same = entries_equal(table[0], table[1])
     for stop in (_FIRST, len(table)):
         places = np.flatnonzero(same)
         if not places.size:
             break
         part = table[:stop] if places.size == same.size else table[:stop, places]
         first = np.broadcast_to(part[0], part.shape)
-        same[places] = alike(part, first).all(axis=0)
+        same[places] = entries_equal(part, first).all(axis=0)
     return same
 
 
@@ -140,7 +140,7 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
         return None
     for part, values in enumerate(calls[0].values):
         both = np.logical_and.reduce([call.columns[part] for call in calls])
-        apart = [differ(values, call.values[part], slack) for call in calls[1:]]
+        apart = [entries_differ(values, call.values[part], slack) for call in calls[1:]]
         found = np.flatnonzero(both & np.logical_or.reduce(apart))
         if found.size:
             return start + int(found[0])
@@ -162,7 +162,7 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
     groups: list[tuple[Any, int]] = []
     for entry in entries:
         for number, (value, count) in enumerate(groups):
-            if not _apart(value, entry):
+            if not _calls_differ(value, entry):
                 groups[number] = value, count + 1
                 break
         else:
@@ -174,12 +174,12 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
     return math.exp(whole - mixed)
 
 
-def _apart(first: Any, second: Any) -> bool:
+def _calls_differ(first: Any, second: Any) -> bool:
     if isinstance(first, float) and isinstance(second, float):
-        return bool(differ(np.array([first]), np.array([second]), None)[0])
+        return bool(entries_differ(np.array([first]), np.array([second]), None)[0])
     pair = np.empty((2, 1), dtype=object)
     pair[0, 0], pair[1, 0] = first, second
-    return not bool(alike(pair[0], pair[1])[0])
+    return not bool(entries_equal(pair[0], pair[1])[0])
 
 
 def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:

@@ -19,14 +19,14 @@ _EXPECTED: Final = 25.0
 """Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
 
 
-def cut(rows: int, start: int = 0) -> list[int]:
+def cut_block(rows: int, start: int = 0) -> list[int]:
     """The edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
     most = _PIECES if start < _PIECES * rows else _FEW
     pieces = max(1, min(most, rows // _SHORTEST))
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
-def dispersion(strata: Sequence[Blocks]) -> float:
+def dispersion_p_value(strata: Sequence[Blocks]) -> float:
     """p-value of Pearson's test that an event is equally likely in all sub-blocks.
 
     Neighbouring sub-blocks are pooled until 25 hits and 25 misses are expected in each pool; then
@@ -38,15 +38,15 @@ def dispersion(strata: Sequence[Blocks]) -> float:
     Returns:
         The smallest p-value of all these tests; 1 where there are no two pools.
     """
-    pools = [pool for pool in map(_pools, strata) if len(pool) > 1]
+    pools = [pool for pool in map(_pool_blocks, strata) if len(pool) > 1]
     least = 1.0
     while pools:
-        least = min(least, _pearson(pools))
-        pools = [pool for pool in map(_halved, pools) if len(pool) > 1]
+        least = min(least, _pearson_p_value(pools))
+        pools = [pool for pool in map(_halve_pool, pools) if len(pool) > 1]
     return least
 
 
-def _pools(blocks: Blocks) -> npt.NDArray[np.float64]:
+def _pool_blocks(blocks: Blocks) -> npt.NDArray[np.float64]:
     rows, hits = sum(n for n, _ in blocks), sum(k for _, k in blocks)
     rarer = min(hits, rows - hits)
     found: list[list[int]] = []
@@ -67,11 +67,11 @@ def _pools(blocks: Blocks) -> npt.NDArray[np.float64]:
     return np.array(found, dtype=np.float64)
 
 
-def _halved(pool: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def _halve_pool(pool: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return np.add.reduceat(pool, np.arange(0, len(pool) - 1, 2))
 
 
-def _pearson(pools: Sequence[npt.NDArray[np.float64]]) -> float:
+def _pearson_p_value(pools: Sequence[npt.NDArray[np.float64]]) -> float:
     from scipy.special import chdtrc
 
     total, freedom = 0.0, 0

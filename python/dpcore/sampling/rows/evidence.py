@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...events.held import Held
-from .dispersion import Blocks, cut, dispersion
-from .neighbours import Sums, farthest, looked_at, neighbours
+from .dispersion import Blocks, cut_block, dispersion_p_value
+from .neighbours import Sums, compare_neighbours, farthest_lag, looked_at
 from .parts import Array
 
 _DISPERSION: Final = 1e-9
@@ -49,10 +49,10 @@ class Evidence:
             hits: how often the event happened in the rows `first .. end`.
             answers: whether it happened in each of the first rows, up to an end.
         """
-        edges = cut(len(outputs), start)
+        edges = cut_block(len(outputs), start)
         counts = [(b - a, hits(a, b)) for a, b in itertools.pairwise(edges)]
         rows = looked_at(start, len(outputs))
-        return cls(counts, neighbours(outputs[:rows], answers(rows)) if rows else None)
+        return cls(counts, compare_neighbours(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
     def of_answers(
@@ -73,7 +73,7 @@ class Evidence:
         return self
 
 
-def doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
+def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     """What contradicts that the rows of an audit are independent draws of one law.
 
     Args:
@@ -85,12 +85,12 @@ def doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
     found = []
     for side, parts in zip(("x", "x'"), sides, strict=True):
         compared = [part.near for part in parts if part.near is not None]
-        apart = farthest(np.sum(compared, axis=0)) if compared else None
+        apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
-            found.append(_unlike(side, *apart))
-        chance = dispersion([part.blocks for part in parts])
+            found.append(_describe_likeness(side, *apart))
+        chance = dispersion_p_value([part.blocks for part in parts])
         if chance < _DISPERSION:
-            found.append(_varying(side, "block to block", chance))
+            found.append(_describe_variation(side, "block to block", chance))
     return tuple(found)
 
 
@@ -100,15 +100,15 @@ def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
     Args:
         sides: on x and on x', trials and hits of each audit.
     """
-    chances = [dispersion([blocks]) for blocks in sides]
+    chances = [dispersion_p_value([blocks]) for blocks in sides]
     return tuple(
-        _varying(side, "audit to audit", chance)
+        _describe_variation(side, "audit to audit", chance)
         for side, chance in zip(("x", "x'"), chances, strict=True)
         if chance < _DISPERSION
     )
 
 
-def _unlike(side: str, lag: int, sigmas: float) -> str:
+def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
     more = "more" if sigmas > 0.0 else "less"
     place = "next to each other" if lag == 1 else f"{lag} places apart"
     return (
@@ -117,7 +117,7 @@ def _unlike(side: str, lag: int, sigmas: float) -> str:
     )
 
 
-def _varying(side: str, where: str, chance: float) -> str:
+def _describe_variation(side: str, where: str, chance: float) -> str:
     return (
         f"counts on {side} vary more from {where} than those of independent draws would "
         f"(p-value {chance:.1e}): {_CONSEQUENCE}"

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...events.held import Held
-from .parts import MOST_COLUMNS, Array, few_columns, sequences
+from .parts import MOST_COLUMNS, Array, few_columns, list_sequences
 
 _FIRST: Final = 2**11
 _LATER: Final = 2**10
@@ -50,7 +50,7 @@ def looked_at(start: int, rows: int) -> int:
     return max(0, min(rows, (_FIRST if start < _EVERY else _LATER) - behind))
 
 
-def neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
+def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
     """Compare the rows of a call with those that stand near them.
 
     Args:
@@ -63,7 +63,7 @@ def neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | 
     rows = len(outputs)
     if rows < _FEWEST:
         return None
-    ranks, codes = sequences(few_columns(outputs))
+    ranks, codes = list_sequences(few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
     sums = np.zeros((3, 2 + MOST_COLUMNS, _LAGS))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
@@ -119,7 +119,7 @@ _THRESHOLDS: Final = np.full(_LAGS, _SIGMAS_ELSEWHERE)
 _THRESHOLDS[np.array(_DOUBLING) - 1] = _SIGMAS
 
 
-def deviations(sums: Sums) -> npt.NDArray[np.float64]:
+def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     """Excess in standard deviations, by sequence and lag; 0 where nothing can be told."""
     excess, variance, rest = sums * _UNIT
     # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
@@ -130,7 +130,7 @@ def deviations(sums: Sums) -> npt.NDArray[np.float64]:
     return np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
 
 
-def farthest(sums: Sums) -> tuple[int, float] | None:
+def farthest_lag(sums: Sums) -> tuple[int, float] | None:
     """The lag at which rows are least like independent ones, if that excludes chance.
 
     Args:
@@ -140,7 +140,7 @@ def farthest(sums: Sums) -> tuple[int, float] | None:
         The lag and by how many standard deviations rows are more alike than independent ones
         (less, if negative); None where all is well.
     """
-    sigmas = deviations(sums)
+    sigmas = lag_deviations(sums)
     beyond = np.abs(sigmas) / _THRESHOLDS
     sequence, place = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
     if beyond[sequence, place] < 1.0:

@@ -15,7 +15,7 @@ MOST_COLUMNS: Final = 4
 """Columns whose order is looked at. The event's hits stand for whatever it reads."""
 
 
-def parts(outputs: Array) -> list[Array]:
+def split_by_kind(outputs: Array) -> list[Array]:
     """The outputs as tables, one for each kind of value.
 
     Args:
@@ -26,16 +26,16 @@ def parts(outputs: Array) -> list[Array]:
         are two tables, structures one or more for each field.
     """
     if outputs.dtype.names is not None:
-        return [part for name in outputs.dtype.names for part in parts(outputs[name])]
+        return [part for name in outputs.dtype.names for part in split_by_kind(outputs[name])]
     if outputs.dtype.kind == "c":
-        return [*parts(outputs.real), *parts(outputs.imag)]
+        return [*split_by_kind(outputs.real), *split_by_kind(outputs.imag)]
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
     # Not -1: rows may be empty.
     return [outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))]
 
 
-def alike(first: Array, second: Array) -> npt.NDArray[np.bool_]:
+def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
     """Which entries of two arrays are equal, NaN to NaN; none where that cannot be asked."""
     try:
         same = np.asarray(first == second)
@@ -48,7 +48,7 @@ def alike(first: Array, second: Array) -> npt.NDArray[np.bool_]:
     return same if same.shape == first.shape else np.zeros(first.shape, np.bool_)
 
 
-def sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
+def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
     """What the order of rows can be judged by.
 
     Args:
@@ -59,18 +59,22 @@ def sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArra
         the mean of theirs; of what has no order, 1 for the commonest value and 0 for others); and
         a number for each row, the same where these columns are.
     """
-    columns = [table[:, place] for table in parts(outputs) for place in _spread(table.shape[1])]
+    columns = [
+        table[:, place]
+        for table in split_by_kind(outputs)
+        for place in _spread_columns(table.shape[1])
+    ]
     if len(columns) > MOST_COLUMNS:
-        columns = [columns[place] for place in _spread(len(columns))]
+        columns = [columns[place] for place in _spread_columns(len(columns))]
     scores, whole = [], np.zeros(len(outputs), np.intp)
     for number, column in enumerate(columns):
-        codes, counts, ordered = _coded(column)
+        codes, counts, ordered = _code_column(column)
         if ordered:
             ranks = ((np.cumsum(counts) - 0.5 * (counts + 1)) / len(column))[codes]
         else:
             ranks = (codes == int(np.argmax(counts))).astype(np.float64)
         scores.append(ranks)
-        whole = codes if number == 0 else _paired(whole, codes)
+        whole = codes if number == 0 else _pair_codes(whole, codes)
     return scores, whole
 
 
@@ -78,31 +82,35 @@ def few_columns(outputs: Array | Held) -> Array:
     """Of held outputs the columns whose order is looked at, as an array; an array as it is."""
     if not isinstance(outputs, Held):
         return outputs
-    return outputs.columns(_spread(int(np.prod(outputs.shape[1:]))))
+    return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
 
 
-def _spread(columns: int) -> list[int]:
+def _spread_columns(columns: int) -> list[int]:
     """At most `MOST_COLUMNS` places, the first and the last among them."""
     few = min(columns, MOST_COLUMNS)
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
 
 
-def _coded(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
+def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
     """A number for each value, how often each occurs, and whether numbers follow an order."""
     if column.dtype.kind == "O":
         numbers: dict[Any, int] = {}
-        codes = np.array([numbers.setdefault(_key(v), len(numbers)) for v in column], np.intp)
+        codes = np.array(
+            [numbers.setdefault(_object_key(v), len(numbers)) for v in column], np.intp
+        )
         return codes, np.bincount(codes, minlength=1), False
     found, codes, counts = np.unique(column, return_inverse=True, return_counts=True)
     codes = codes.reshape(-1)
     if found.dtype.kind == "f" and found.size > 1:
         # What differs by rounding is one value: that may change with the call.
-        values = np.cumsum(np.append(0, ~_near(found[:-1], found[1:], rounding(found.dtype))))
+        values = np.cumsum(
+            np.append(0, ~_entries_near(found[:-1], found[1:], rounding_of_format(found.dtype)))
+        )
         codes, counts = values[codes], np.bincount(values, weights=counts).astype(np.intp)
     return codes, counts, found.dtype.kind in "buif"
 
 
-def rounding(format: np.dtype[Any]) -> float:
+def rounding_of_format(format: np.dtype[Any]) -> float:
     """Relative difference that a computation may show when it runs again, in its format.
 
     54 last places of float32, 8,192 of float64: as many as sums in another order show.
@@ -111,31 +119,31 @@ def rounding(format: np.dtype[Any]) -> float:
     return slack
 
 
-def _near(first: Array, second: Array, slack: float) -> npt.NDArray[np.bool_]:
+def _entries_near(first: Array, second: Array, slack: float) -> npt.NDArray[np.bool_]:
     with np.errstate(all="ignore"):
         near = np.abs(first - second) <= slack * np.maximum(np.abs(first), np.abs(second))
     same: npt.NDArray[np.bool_] = near & np.isfinite(first) & np.isfinite(second)
     return same
 
 
-def differ(first: Array, second: Array, slack: float | None) -> npt.NDArray[np.bool_]:
+def entries_differ(first: Array, second: Array, slack: float | None) -> npt.NDArray[np.bool_]:
     """Which entries differ by more than rounding.
 
     Args:
         first: values of one kind.
         second: as many.
-        slack: relative difference that says nothing; None is that of `rounding`.
+        slack: relative difference that says nothing; None is that of `rounding_of_format`.
     """
-    apart = ~alike(first, second)
+    apart = ~entries_equal(first, second)
     if first.dtype.kind != "f" or second.dtype.kind != "f" or not apart.any():
         return apart
     if slack is None:
-        slack = max(rounding(first.dtype), rounding(second.dtype))
-    different: npt.NDArray[np.bool_] = apart & ~_near(first, second, slack)
+        slack = max(rounding_of_format(first.dtype), rounding_of_format(second.dtype))
+    different: npt.NDArray[np.bool_] = apart & ~_entries_near(first, second, slack)
     return different
 
 
-def _key(value: Any) -> Any:
+def _object_key(value: Any) -> Any:
     """What stands for an object in a table: itself, every NaN as one, lists by their text."""
     try:
         hash(value)
@@ -147,7 +155,7 @@ def _key(value: Any) -> Any:
             return id(value)
 
 
-def _paired(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
+def _pair_codes(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     both = first * (int(second.max(initial=0)) + 1) + second
     codes: npt.NDArray[np.intp] = np.unique(both, return_inverse=True)[1].reshape(-1)
     return codes

@@ -14,10 +14,10 @@ import numpy as np
 
 from ...errors import invalid
 from ...mechanisms.answers import join_outputs
-from ..replay import encoded
+from ..replay import encode_rows
 from .calls import FEWEST, WAY_TO_DRAW, by_chance, first_difference, one_output, same_rows
 from .evidence import varying_calls
-from .parts import Array, sequences
+from .parts import Array, list_sequences
 
 _CALLS: Final = 6
 _MORE: Final = 18
@@ -36,7 +36,7 @@ Draw = Callable[[int, int, int], Array]
 """(side, number of the call, rows) -> outputs."""
 
 
-def probe(
+def probe_calls(
     draw: Draw,
     name: str,
     trials: int,
@@ -71,15 +71,15 @@ def probe(
         if seeded_by is not None and _same_by_chance(outputs) < _VARIATION:
             found = f"the same varying outputs in {_CALLS} calls on {'x_prime' if side else 'x'}"
             raise invalid(f"outputs of {name}", f"drawn anew in every call from {seeded_by}", found)
-        if _refuse(outputs, name, way_to_draw):
+        if _refuse_equal_calls(outputs, name, way_to_draw):
             more = max(_MORE, _MORE_ROWS // longest)
             calls = [draw(side, _CALLS + number, longest) for number in range(more)]
-            _refuse(calls, name, way_to_draw)
-    chance = _between(first) if rows >= _COMPARED else 1.0
+            _refuse_equal_calls(calls, name, way_to_draw)
+    chance = _between_calls_p_value(first) if rows >= _COMPARED else 1.0
     return (varying_calls(chance),) if chance < _VARIATION else ()
 
 
-def _refuse(outputs: list[Array], name: str, way_to_draw: str) -> bool:
+def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
     """Complain of calls that are equal throughout but not to each other; True where all are."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
@@ -98,7 +98,7 @@ def _same_by_chance(calls: list[Array]) -> float:
     `m_j` times a call, it is
     `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
     """
-    rows = [encoded(call) for call in calls]
+    rows = [encode_rows(call) for call in calls]
     first = rows[0]
     if first is None or not all(one is not None and np.array_equal(one, first) for one in rows):
         return 1.0
@@ -110,7 +110,7 @@ def _same_by_chance(calls: list[Array]) -> float:
     return math.exp(orders[0] - orders[1])
 
 
-def _between(sides: list[list[Array]]) -> float:
+def _between_calls_p_value(sides: list[list[Array]]) -> float:
     """The least p-value of Kruskal and Wallis over a few columns, the calls as groups.
 
     The statistics of both sides are added: with so few rows neither says much by itself.
@@ -120,7 +120,7 @@ def _between(sides: list[list[Array]]) -> float:
     found: dict[int, tuple[float, int]] = {}
     for outputs in sides:
         groups = len(outputs)
-        for column, ranks in enumerate(sequences(join_outputs(outputs))[0]):
+        for column, ranks in enumerate(list_sequences(join_outputs(outputs))[0]):
             rows, centred = len(ranks), ranks - ranks.mean()
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())
