@@ -114,10 +114,12 @@ def try_torch(
     low, high = space.widths(rng)
     width = np.where(high > low, high - low, 1.0)
     for here in [start, *space.random(rng, _STARTS)]:
-        _ascend(probe, space, module, here, width)
+        _ascend_gradient(probe, space, module, here, width)
 
 
-def _ascend(probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats) -> None:
+def _ascend_gradient(
+    probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats
+) -> None:
     value, step = float(probe.gaps([here])[0]), _FIRST
     while step > _LAST:
         # A gradient costs about as much as the two calls that it differentiates.

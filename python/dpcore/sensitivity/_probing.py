@@ -16,7 +16,7 @@ from ..mechanisms.repeating import name_of
 from ..pairs import distance
 from ..pairs.norms import Norm
 from ..records import Pair
-from ._rows import Floats, lengths
+from ._rows import Floats, row_lengths
 
 Inputs = tuple[Any, Any]
 """Two inputs of f, neighbours of the domain."""
@@ -92,7 +92,7 @@ class Probe:
 
         Rows of NaN stand for inputs on which f raised what is caught.
         """
-        keys = [_key(x) for x in inputs]
+        keys = [_input_key(x) for x in inputs]
         known = {key: self._cache[key] for key in keys if key in self._cache}
         wanted = {key: x for key, x in zip(keys, inputs, strict=True) if key not in known}
         if len(wanted) > self.left:
@@ -178,7 +178,7 @@ class Probe:
 
     def _one(self, x: Any) -> Floats | None:
         try:
-            answer = self.f(_copy(x))
+            answer = self.f(_copy_input(x))
         except self.catch:
             return None
         return self._checked(self._array(answer), x)
@@ -212,21 +212,21 @@ def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)
         apart[missing] = 0.0
-        return np.where(missing, -1.0, lengths(apart, norm))
+        return np.where(missing, -1.0, row_lengths(apart, norm))
 
 
-def _copy(x: Any) -> Any:
+def _copy_input(x: Any) -> Any:
     # f may write into its input; the search still needs it.
     return x.copy() if isinstance(x, np.ndarray) else x
 
 
-def _key(x: Any) -> Hashable:
+def _input_key(x: Any) -> Hashable:
     if isinstance(x, np.ndarray):
         # The bytes of an object array are addresses.
-        content = tuple(map(_key, x.ravel())) if x.dtype.hasobject else x.tobytes()
+        content = tuple(map(_input_key, x.ravel())) if x.dtype.hasobject else x.tobytes()
         return x.dtype.str, x.shape, content
     if isinstance(x, (list, tuple)):
-        return type(x), tuple(map(_key, x))
+        return type(x), tuple(map(_input_key, x))
     try:
         hash(x)
     except TypeError:

@@ -12,7 +12,7 @@ from ..errors import invalid, numeric, vector
 Floats = npt.NDArray[np.float64]
 
 
-def possible(x: Any, dim: int) -> Floats | None:
+def as_possible_vector(x: Any, dim: int) -> Floats | None:
     """The vector as float64, or None if x is no vector of `dim` finite numbers."""
     try:
         return vector("x", x, dim)
@@ -28,11 +28,11 @@ def rows_of(x: Any) -> Floats:
         raise invalid("x", requirement, x)
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(array, dtype=np.float64).reshape(-1, array.shape[-1])
-    refuse(np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim)
+    refuse_rows(np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim)
     return rows
 
 
-def refuse(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
+def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
     """Raise a ValueError that names the first wrong row, if there is one."""
     if wrong.any():
         place = int(np.argmax(wrong))
@@ -40,7 +40,7 @@ def refuse(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: i
         raise invalid(name, requirement, rows[place])
 
 
-def lengths(rows: Floats, norm: str) -> Floats:
+def row_lengths(rows: Floats, norm: str) -> Floats:
     """The norm of each row, shape `(size,)`; inf if it is beyond the range of float64.
 
     Rows are scaled by a power of two, which is exact: neither squares nor sums overflow or vanish
@@ -57,25 +57,25 @@ def lengths(rows: Floats, norm: str) -> Floats:
         return np.asarray(np.ldexp(total, exponent), dtype=np.float64)
 
 
-def length(x: Floats, norm: str) -> float:
-    """The norm of one vector, as `lengths` has it."""
-    return float(lengths(x[np.newaxis], norm)[0])
+def vector_length(x: Floats, norm: str) -> float:
+    """The norm of one vector, as `row_lengths` has it."""
+    return float(row_lengths(x[np.newaxis], norm)[0])
 
 
-def normalised(rows: Floats, norm: str) -> Floats:
+def normalise_rows(rows: Floats, norm: str) -> Floats:
     """Rows divided by their norm, none of them zero."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
-    return np.asarray(parts / lengths(parts, norm)[:, np.newaxis])
+    return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
 
 
-def shrunk(rows: Floats, norm: str, radius: float) -> Floats:
+def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
     """Rows times min(1, radius / norm); none ends up outside, so that twice changes nothing."""
-    outside = lengths(rows, norm) > radius
+    outside = row_lengths(rows, norm) > radius
     if not outside.any():
         return rows
-    moved = normalised(rows[outside], norm) * radius
+    moved = normalise_rows(rows[outside], norm) * radius
     # Rounding may leave a row some units in the last place outside: one step inwards removes one.
-    while (over := lengths(moved, norm) > radius).any():
+    while (over := row_lengths(moved, norm) > radius).any():
         moved[over] = np.nextafter(moved[over], 0.0)
     result = rows.copy()
     result[outside] = moved

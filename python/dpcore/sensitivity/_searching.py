@@ -162,21 +162,21 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     return None
 
 
-def climb(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
     """Coordinate ascent, steps from the domain's width on, ever finer.
 
     Source:
         Hooke and Jeeves (1961), direct search.
     """
     if not space.moves:
-        return _wander(probe, space, rng, start)
+        return _wander_randomly(probe, space, rng, start)
     low, high = space.widths(rng)
     width = np.where(high > low, np.minimum(high - low, _LARGEST / _COARSEST), 1.0)
     here, step = start, _COARSEST
     value = float(probe.gaps([here])[0])
     while step >= _FINEST:
         before = value
-        here, value = _round(probe, space, rng, here, value, step * width)
+        here, value = _climb_round(probe, space, rng, here, value, step * width)
         if value <= before * (1.0 + _GAIN):
             step /= 4.0
     return None
@@ -186,7 +186,7 @@ Move = tuple[int, int, float]
 """Which side, which coordinate, by how much."""
 
 
-def _round(
+def _climb_round(
     probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
 ) -> tuple[Inputs, float]:
     """Every coordinate of both sides once, up and down, in random order."""
@@ -207,7 +207,9 @@ def _best_of(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
     """The best of some moves, or all that gain together: with many coordinates that is better."""
-    tried = [(move, pair) for move in moves if (pair := _moved(space, here, [move])) is not None]
+    tried = [
+        (move, pair) for move in moves if (pair := _move_pair(space, here, [move])) is not None
+    ]
     if not tried:
         return here, value
     found = probe.gaps([pair for _, pair in tried])
@@ -215,14 +217,14 @@ def _best_of(
     if not found[best] > value:
         return here, value
     gaining = {tried[n][0][:2]: tried[n][0] for n in np.argsort(found) if found[n] > value}
-    together = _moved(space, here, list(gaining.values())) if len(gaining) > 1 else None
+    together = _move_pair(space, here, list(gaining.values())) if len(gaining) > 1 else None
     here, value = tried[best][1], float(found[best])
     if together is not None and (joint := float(probe.gaps([together])[0])) > value:
         return together, joint
     return here, value
 
 
-def _moved(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
+def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     """The pair after some moves, or None if it is the same or no pair of neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
@@ -235,7 +237,7 @@ def _moved(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     return pair
 
 
-def _wander(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
     """Random moves of the relation, kept where they gain; without a relation, more draws."""
     size = _BATCH if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import instance, real, vector
 from ..pairs import dimension
 from ..records import Record
-from ._rows import Floats, possible
+from ._rows import Floats, as_possible_vector
 
 
 class Members(Record):
@@ -39,7 +39,7 @@ class Members(Record):
             ValueError: if `slack` is negative or not finite.
         """
         slack = real("slack", slack, low=0.0)
-        member = possible(x, self.dim)
+        member = as_possible_vector(x, self.dim)
         return member is not None and self._excess(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
@@ -85,7 +85,7 @@ class Members(Record):
         raise NotImplementedError
 
 
-def unit(dim: int, place: int = 0) -> Floats:
+def unit_vector(dim: int, place: int = 0) -> Floats:
     """The vector with 1 at a place and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0

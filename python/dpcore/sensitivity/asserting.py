@@ -114,7 +114,7 @@ def assert_sensitivity(
     bound = real("bound", in_norm("bound", bound, norm), low=0.0)
     max_examples = integer("max_examples", max_examples, 1)
     flag("derandomize", derandomize)
-    _hypothesis()
+    _import_hypothesis()
     found = refute(
         f, bound, norm, domain,
         neighbour=neighbour, rows=rows, trials=trials, rng=rng, catch=catch,
@@ -126,10 +126,10 @@ def assert_sensitivity(
         return probe_of(f, norm, rows, calls, catch)
 
     pairs = [(found.pair.x, found.pair.x_prime)] if found.refuted else []
-    pairs += _falsified(probe(), space, limit, max_examples, derandomize)
+    pairs += _falsify_bound(probe(), space, limit, max_examples, derandomize)
     if pairs:
         smaller = [_Smaller(probe(_SIMPLIFYING), space, limit)(pair) for pair in pairs]
-        _fail(probe(), min(smaller, key=_size), bound)
+        _raise_failure(probe(), min(smaller, key=_pair_size), bound)
 
 
 @hinted
@@ -152,7 +152,7 @@ def members_of(domain: Domain) -> Any:
         >>> find(members_of(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
         (3,)
     """
-    return _members(space_of(domain, None, False))
+    return _make_members(space_of(domain, None, False))
 
 
 @hinted
@@ -178,10 +178,10 @@ def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
         >>> Box(0, 1, 2).contains(pair.x)
         True
     """
-    return _pairs(space_of(domain, neighbour, False)).map(lambda pair: Pair(*pair))
+    return _make_pairs(space_of(domain, neighbour, False)).map(lambda pair: Pair(*pair))
 
 
-def _hypothesis() -> Any:
+def _import_hypothesis() -> Any:
     try:
         import hypothesis.extra.numpy
     except ImportError:
@@ -190,47 +190,47 @@ def _hypothesis() -> Any:
     return hypothesis
 
 
-def _members(space: Space) -> Any:
-    st = _hypothesis().strategies
+def _make_members(space: Space) -> Any:
+    st = _import_hypothesis().strategies
     if not hasattr(space.domain, "clip"):
         seeds = st.integers(0, 2**32 - 1)
         return seeds.map(lambda seed: space.domain.draw(np.random.default_rng(seed)))
     if hasattr(space.domain, "neighbouring"):
         elements, base = st.integers(0, _COUNTS).map(float), 0.0
     else:
-        low, high = _ends(space.domain)
-        elements, base = _entries(low, high), min(max(0.0, low), high)
-    return _vectors(space.domain.dim, elements, base).map(space.clip)
+        low, high = _domain_ends(space.domain)
+        elements, base = _make_entries(low, high), min(max(0.0, low), high)
+    return _make_vectors(space.domain.dim, elements, base).map(space.clip)
 
 
-def _entries(low: float, high: float) -> Any:
+def _make_entries(low: float, high: float) -> Any:
     """Numbers between two others, often small whole ones: those are where functions branch."""
-    st = _hypothesis().strategies
+    st = _import_hypothesis().strategies
     first, last = max(math.ceil(low), -_WHOLE), min(math.floor(high), _WHOLE)
     anything = st.floats(low, high)
     return st.integers(first, last).map(float) | anything if first <= last else anything
 
 
-def _vectors(dim: int, elements: Any, base: float) -> Any:
+def _make_vectors(dim: int, elements: Any, base: float) -> Any:
     """Vectors of few entries off the base, to which all shrink that can, and dense ones."""
-    st, arrays = _hypothesis().strategies, _hypothesis().extra.numpy.arrays
+    st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
     sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
     return sparse | arrays(np.float64, dim, elements=elements)
 
 
-def _ends(domain: Any) -> tuple[float, float]:
+def _domain_ends(domain: Any) -> tuple[float, float]:
     radius = float(getattr(domain, "radius", 1.0))
     low, high = getattr(domain, "low", -radius), getattr(domain, "high", radius)
     return float(np.min(low)), float(np.max(high))
 
 
-def _pairs(space: Space) -> Any:
-    st, members = _hypothesis().strategies, _members(space)
+def _make_pairs(space: Space) -> Any:
+    st, members = _import_hypothesis().strategies, _make_members(space)
     if space.free:
         return st.tuples(members, members)
     if space.moves:
         radius = float(getattr(space.neighbour, "radius", 1.0))
-        changes = _vectors(space.domain.dim, _entries(-radius, radius), 0.0)
+        changes = _make_vectors(space.domain.dim, _make_entries(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
         return built.filter(lambda pair: pair is not None)
     if hasattr(space.domain, "neighbouring"):
@@ -249,11 +249,11 @@ def _pairs(space: Space) -> Any:
     return some.filter(lambda pair: pair is not None)
 
 
-def _falsified(
+def _falsify_bound(
     probe: Probe, space: Space, limit: float, max_examples: int, derandomize: bool
 ) -> list[Inputs]:
     """The counterexample that hypothesis shrinks to, if it finds one."""
-    hypothesis = _hypothesis()
+    hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
     last: list[Inputs] = []
@@ -281,7 +281,7 @@ def _falsified(
         phases=(phases.generate, phases.target, phases.shrink),
     )
     try:
-        wanted(hypothesis.given(_pairs(space))(check))()
+        wanted(hypothesis.given(_make_pairs(space))(check))()
     except Falsified:
         return last
     return []
@@ -301,7 +301,7 @@ class _Smaller:
         with self.probe.allowance("smaller", 1.0):
             for tried in self._tries(here):
                 # The generator sees what was accepted: both work on the same two arrays.
-                if _size(tried) < _size(here) and self._violates(tried):
+                if _pair_size(tried) < _pair_size(here) and self._violates(tried):
                     here[0][:], here[1][:] = tried
         return here
 
@@ -341,32 +341,34 @@ class _Smaller:
         return x, x_prime
 
 
-def _size(pair: Inputs) -> tuple[int, int]:
+def _pair_size(pair: Inputs) -> tuple[int, int]:
     """Entries that are not 0, then characters: what a reader has to take in."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 
 
-def _fail(probe: Probe, pair: Inputs, bound: float) -> None:
+def _raise_failure(probe: Probe, pair: Inputs, bound: float) -> None:
     gap = float(probe.gaps([pair])[0])
     attained = probe.again(*pair, gap)
     text = (
         f"{probe.name} must have an {probe.norm} sensitivity of at most {bound:g}, "
-        f"got {attained:.10g} on x = {_text(pair[0])}, x' = {_text(pair[1])}"
+        f"got {attained:.10g} on x = {_format_input(pair[0])}, x' = {_format_input(pair[1])}"
     )
     raise SensitivityError(text, Pair(*pair), attained, bound)
 
 
-def _text(x: Any) -> str:
+def _format_input(x: Any) -> str:
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "buif" or x.ndim != 1:
         return show(x)
     if x.size <= _MOST_SHOWN:
-        return "[" + ", ".join(map(_number, x.tolist())) + "]"
+        return "[" + ", ".join(map(_format_number, x.tolist())) + "]"
     places = np.flatnonzero(x)
-    listed = ", ".join(f"{_number(x[place].item())} at {place}" for place in places[:_MOST_SHOWN])
+    listed = ", ".join(
+        f"{_format_number(x[place].item())} at {place}" for place in places[:_MOST_SHOWN]
+    )
     more = "" if places.size <= _MOST_SHOWN else f" and {places.size - _MOST_SHOWN} more"
     return f"{x.size} entries, 0 but for {listed}{more}" if places.size else f"{x.size} zeros"
 
 
-def _number(value: float) -> str:
+def _format_number(value: float) -> str:
     return repr(value).removesuffix(".0")

@@ -16,7 +16,7 @@ from ..pairs.domains import domain_of
 from ..pairs.norms import Norm
 from ..records import Pair, Record
 from ._rows import Floats
-from ._sets import unit
+from ._sets import unit_vector
 from .domains import Ball, MinMaxRows, OneHot, Simplex, Sphere
 from .histograms import Histogram
 
@@ -92,10 +92,12 @@ class Sensitivity(Record, word="Sensitivity"):
 
 def show_pair(pair: Pair) -> str:
     """Both inputs on one line, long ones shortened: text in messages."""
-    return " and ".join(f"{name} = {_shown(getattr(pair, name))}" for name in ("x", "x_prime"))
+    return " and ".join(
+        f"{name} = {_shorten_repr(getattr(pair, name))}" for name in ("x", "x_prime")
+    )
 
 
-def _shown(x: Floats) -> str:
+def _shorten_repr(x: Floats) -> str:
     text = np.array2string(x, precision=6, separator=", ", threshold=8, edgeitems=2)
     return " ".join(text.split())
 
@@ -173,18 +175,18 @@ def _length_of_ones(dim: int, norm: Norm) -> float:
     return {"l1": float(dim), "l2": math.sqrt(dim), "linf": 1.0}[norm]
 
 
-def _box(domain: Box, norm: Norm) -> _Form:
+def _box_sensitivity(domain: Box, norm: Norm) -> _Form:
     width = domain.high - domain.low
     low, high = np.full(domain.dim, domain.low), np.full(domain.dim, domain.high)
     return width * _length_of_ones(domain.dim, norm), low, high
 
 
 def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _Form:
-    x = unit(domain.dim)
+    x = unit_vector(domain.dim)
     return _length_of_ones(domain.dim, norm), x, 1.0 - x
 
 
-def _ball(domain: Ball, norm: Norm) -> _Form:
+def _ball_sensitivity(domain: Ball, norm: Norm) -> _Form:
     """Opposite ends of the ball, along one axis or along the diagonal.
 
     Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
@@ -196,25 +198,25 @@ def _ball(domain: Ball, norm: Norm) -> _Form:
         level = domain.radius / _length_of_ones(domain.dim, domain.norm)
         x = domain.clip(np.full(domain.dim, level))
     else:
-        share, x = 1.0, domain.radius * unit(domain.dim)
+        share, x = 1.0, domain.radius * unit_vector(domain.dim)
     return 2.0 * domain.radius * share, x, -x
 
 
-def _sphere(domain: Sphere, norm: Norm) -> _Form:
+def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _Form:
     # Both ends of the ball lie on its surface.
-    return _ball(Ball(domain.norm, 1.0, domain.dim), norm)
+    return _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm)
 
 
 def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _Form:
     """All of it in one entry against all of it in another; with one entry nothing can differ."""
-    x, x_prime = unit(domain.dim), unit(domain.dim, domain.dim - 1)
+    x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
-def _histogram(domain: Histogram, norm: Norm) -> _Form:
+def _histogram_sensitivity(domain: Histogram, norm: Norm) -> _Form:
     if domain.neighbours == "replace":
         return _two_units(domain, norm)
-    return 1.0, unit(domain.dim), np.zeros(domain.dim)
+    return 1.0, unit_vector(domain.dim), np.zeros(domain.dim)
 
 
 def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
@@ -236,11 +238,11 @@ def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
 
 
 _FORMS: Final[dict[type, Callable[[Any, Norm], _Form]]] = {
-    Box: _box,
+    Box: _box_sensitivity,
     MinMaxRows: _min_max_rows,
-    Ball: _ball,
+    Ball: _ball_sensitivity,
     Simplex: _two_units,
-    Sphere: _sphere,
+    Sphere: _sphere_sensitivity,
     OneHot: _two_units,
-    Histogram: _histogram,
+    Histogram: _histogram_sensitivity,
 }

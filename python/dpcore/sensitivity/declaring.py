@@ -98,7 +98,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
         >>> found.too_small, found.attained.value
         (True, 32.0)
     """
-    return Declaration(declared, sensitivity(_domain(transform, dim), norm))
+    return Declaration(declared, sensitivity(_resulting_domain(transform, dim), norm))
 
 
 @hinted
@@ -137,7 +137,7 @@ def laplace_scale(
         1.]; the declared one is too small
     """
     epsilon = positive("epsilon", epsilon)
-    true = sensitivity(_domain(transform, dim), "l1")
+    true = sensitivity(_resulting_domain(transform, dim), "l1")
     if declared is not None:
         found = Declaration(declared, true)
         if not found.matches:
@@ -148,7 +148,7 @@ def laplace_scale(
     return real(name, true.value / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
-def _domain(transform: Any, dim: int | None) -> Any:
+def _resulting_domain(transform: Any, dim: int | None) -> Any:
     """The domain that a transform ends up in, or the domain itself."""
     # A class has the methods of its objects, too, but no fields.
     if callable(getattr(transform, "range", None)) and not isinstance(transform, type):

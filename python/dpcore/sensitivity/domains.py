@@ -12,8 +12,8 @@ from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ..pairs.norms import Norm
-from ._rows import Floats, length, normalised, shrunk
-from ._sets import Members, unit
+from ._rows import Floats, normalise_rows, shrink_rows, vector_length
+from ._sets import Members, unit_vector
 
 __all__ = ["Ball", "MinMaxRows", "OneHot", "Simplex", "Sphere"]
 
@@ -109,13 +109,13 @@ class Ball(Members, word="Ball"):
         if self.norm == "linf":
             return rng.uniform(-self.radius, self.radius, self.dim)
         share = rng.uniform() ** (1.0 / self.dim)
-        return self.clip(_direction(self.norm, self.dim, rng) * (share * self.radius))
+        return self.clip(_draw_direction(self.norm, self.dim, rng) * (share * self.radius))
 
     def _excess(self, x: Floats) -> float:
-        return max((length(x, self.norm) - self.radius) / self.radius, 0.0)
+        return max((vector_length(x, self.norm) - self.radius) / self.radius, 0.0)
 
     def _nearest(self, x: Floats) -> Floats:
-        return np.asarray(shrunk(x[np.newaxis], self.norm, self.radius)[0])
+        return np.asarray(shrink_rows(x[np.newaxis], self.norm, self.radius)[0])
 
 
 @hinted
@@ -151,16 +151,16 @@ class Sphere(Members, word="Sphere"):
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """A normalised vector of independent entries, shape `(dim,)`; for L2 it is uniform."""
-        return _direction(self.norm, self.dim, rng)
+        return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
-        return abs(length(x, self.norm) - 1.0)
+        return abs(vector_length(x, self.norm) - 1.0)
 
     def _nearest(self, x: Floats) -> Floats:
         """The vector over its norm; all members are equally near to 0, which gives the first."""
         if not x.any():
-            return unit(self.dim)
-        return np.asarray(normalised(x[np.newaxis], self.norm)[0])
+            return unit_vector(self.dim)
+        return np.asarray(normalise_rows(x[np.newaxis], self.norm)[0])
 
 
 @hinted
@@ -192,7 +192,7 @@ class Simplex(Members, word="Simplex"):
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """A uniform probability vector, shape `(dim,)`."""
-        return np.abs(_direction("l1", self.dim, rng))
+        return np.abs(_draw_direction("l1", self.dim, rng))
 
     def _excess(self, x: Floats) -> float:
         below, above = float(x.min()), float(x.max())
@@ -235,17 +235,17 @@ class OneHot(Members, word="OneHot"):
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """A uniform one of them, shape `(dim,)`."""
-        return unit(self.dim, int(rng.integers(self.dim)))
+        return unit_vector(self.dim, int(rng.integers(self.dim)))
 
     def _excess(self, x: Floats) -> float:
         with np.errstate(over="ignore"):
             return float(np.abs(x - self._nearest(x)).max())
 
     def _nearest(self, x: Floats) -> Floats:
-        return unit(self.dim, int(np.argmax(x)))
+        return unit_vector(self.dim, int(np.argmax(x)))
 
 
-def _direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
+def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
     """A random vector of norm 1: the law that makes `Ball.draw` uniform."""
     while True:
         if norm == "l2":
@@ -255,4 +255,4 @@ def _direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
         else:
             x = rng.uniform(-1.0, 1.0, dim)
         if x.any():
-            return np.asarray(normalised(x[np.newaxis], norm)[0])
+            return np.asarray(normalise_rows(x[np.newaxis], norm)[0])

@@ -11,7 +11,7 @@ from ..errors import choice, instance, invalid, vector
 from ..hints import hinted
 from ..pairs import dimension
 from ._rows import Floats
-from ._sets import Members, unit
+from ._sets import Members, unit_vector
 
 __all__ = ["NEIGHBOURS", "Histogram", "Neighbours"]
 
@@ -59,7 +59,7 @@ class Histogram(Members, word="Histogram"):
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
-        return np.asarray(counts + unit(self.dim, int(rng.integers(self.dim))))
+        return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
     def neighbour(self, x: Any, rng: np.random.Generator) -> Floats:
         """A random histogram whose data differ from those of x in one record.
@@ -80,7 +80,7 @@ class Histogram(Members, word="Histogram"):
         instance("rng", rng, np.random.Generator)
         x = vector("x", x, self.dim).copy()
         filled = np.flatnonzero(x)
-        added = unit(self.dim, int(rng.integers(self.dim)))
+        added = unit_vector(self.dim, int(rng.integers(self.dim)))
         if self.neighbours == "add_remove" and (filled.size == 0 or rng.integers(2) == 1):
             return np.asarray(x + added)
         if filled.size == 0:

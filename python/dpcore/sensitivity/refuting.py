@@ -18,7 +18,7 @@ from ..records import Pair, Record
 from ..streams import Rng, seed_of
 from ._optimising import ModuleCalls, torch_module, try_scipy, try_torch
 from ._probing import Catch, Done, Inputs, Probe
-from ._searching import OneRecord, Space, climb, try_extremes, try_pairs, try_random
+from ._searching import OneRecord, Space, climb_coordinates, try_extremes, try_pairs, try_random
 from .closed_forms import Sensitivity, in_norm
 
 __all__ = ["METHODS", "SLACK", "Method", "Refutation", "probe_of", "refute", "space_of"]
@@ -152,19 +152,19 @@ def refute(
         raise invalid("trials", f"a whole number at least {_FEWEST}", trials)
     flag("stop_when_refuted", stop_when_refuted)
     seed = seed_of(rng)
-    space, chosen = space_of(domain, neighbour, rows), _chosen(methods, f)
+    space, chosen = space_of(domain, neighbour, rows), _choose_methods(methods, f)
     probe = probe_of(f, norm, rows, trials, catch)
     probe.target = claimed * (1.0 + SLACK) if stop_when_refuted else np.inf
     partial = False
     try:
-        _search(probe, space, np.random.default_rng(seed), chosen, f)
+        _run_search(probe, space, np.random.default_rng(seed), chosen, f)
     except Done:
         pass
     except KeyboardInterrupt:
         if probe.best is None or interrupted_again():
             raise
         partial = True
-    return _result(probe, space, claimed, seed, partial)
+    return _make_refutation(probe, space, claimed, seed, partial)
 
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
@@ -184,17 +184,17 @@ def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> Probe:
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
     called = ModuleCalls(f, rows) if torch_module(f) else f
-    return Probe(called, norm, rows, trials, _caught(catch))
+    return Probe(called, norm, rows, trials, _read_catch(catch))
 
 
-def _caught(catch: Any) -> Catch:
+def _read_catch(catch: Any) -> Catch:
     kinds = catch if isinstance(catch, tuple) else (catch,)
     if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
         raise mistyped("catch", "an exception class or a tuple of them", catch)
     return kinds
 
 
-def _chosen(methods: Any, f: Any) -> tuple[str, ...]:
+def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
     if methods is None:
         return METHODS
     if isinstance(methods, str) or not isinstance(methods, Sequence):
@@ -207,7 +207,7 @@ def _chosen(methods: Any, f: Any) -> tuple[str, ...]:
     return tuple(method for method in METHODS if method in chosen)
 
 
-def _search(
+def _run_search(
     probe: Probe,
     space: Space,
     rng: np.random.Generator,
@@ -216,7 +216,7 @@ def _search(
 ) -> None:
     if "witness" in chosen:
         with probe.allowance("the domain's witness", 1.0):
-            try_pairs(probe, _witnesses(space, f, probe.norm))
+            try_pairs(probe, _list_witnesses(space, f, probe.norm))
     if "extremes" in chosen and space.free:
         with probe.allowance("extreme members", 0.15):
             try_extremes(probe, space, rng)
@@ -225,32 +225,32 @@ def _search(
             try_random(probe, space, rng)
     if "ascent" in chosen:
         with probe.allowance("coordinate ascent", 0.4):
-            climb(probe, space, rng, _best(probe, space))
+            climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
     if "torch" in chosen and isinstance(probe.f, ModuleCalls) and space.moves:
         with probe.allowance("gradient ascent", 0.5):
-            try_torch(probe, space, rng, probe.f, _best(probe, space))
+            try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
     if "scipy" in chosen and space.moves:
         with probe.allowance("scipy", 0.7):
-            try_scipy(probe, space, rng, _best(probe, space))
+            try_scipy(probe, space, rng, _get_best_pair(probe, space))
     if "ascent" in chosen:
         with probe.allowance("coordinate ascent", 1.0):
-            for start in [_best(probe, space), *space.random(rng, _RESTARTS)]:
-                climb(probe, space, rng, start)
+            for start in [_get_best_pair(probe, space), *space.random(rng, _RESTARTS)]:
+                climb_coordinates(probe, space, rng, start)
 
 
-def _best(probe: Probe, space: Space) -> Inputs:
+def _get_best_pair(probe: Probe, space: Space) -> Inputs:
     if probe.best is None:
         requirement = "large enough to hold two neighbours"
         raise invalid("domain", requirement, space.domain)
     return probe.best[1:3]
 
 
-def _witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
+def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
     """Pairs that are farthest apart in the domain, and in the range of an f that knows its own."""
     from .closed_forms import sensitivity
 
     found: list[Inputs] = []
-    for domain in (space.domain, _range(f, space.domain.dim)):
+    for domain in (space.domain, _get_range(f, space.domain.dim)):
         try:
             pair = sensitivity(domain, norm).pair
         except (TypeError, ValueError):
@@ -262,13 +262,15 @@ def _witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
     return found
 
 
-def _range(f: Any, dim: int) -> Any:
+def _get_range(f: Any, dim: int) -> Any:
     of = getattr(f, "range", None)
     return of(dim) if callable(of) else None
 
 
-def _result(probe: Probe, space: Space, claimed: float, seed: int, partial: bool) -> Refutation:
-    x, x_prime = _best(probe, space)
+def _make_refutation(
+    probe: Probe, space: Space, claimed: float, seed: int, partial: bool
+) -> Refutation:
+    x, x_prime = _get_best_pair(probe, space)
     gap, _, _, found_by = probe.best or (0.0, None, None, "")
     attained = probe.again(x, x_prime, gap)
     return Refutation(

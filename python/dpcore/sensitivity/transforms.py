@@ -13,7 +13,7 @@ from ..mechanisms import positive
 from ..pairs import NORMS
 from ..pairs.norms import Norm
 from ..records import Record
-from ._rows import Floats, normalised, refuse, rows_of, shrunk
+from ._rows import Floats, normalise_rows, refuse_rows, rows_of, shrink_rows
 from .domains import Ball, MinMaxRows, Sphere
 
 __all__ = ["Clip", "MinMax", "Normalise"]
@@ -67,7 +67,7 @@ class Clip(Record, word="Clip"):
             TypeError: if x does not hold real numbers.
             ValueError: if its shape is another one, or an entry is not finite.
         """
-        return shrunk(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
+        return shrink_rows(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
 
     def range(self, dim: int) -> Ball:
         """The ball in which rows of `dim` entries end up."""
@@ -106,7 +106,9 @@ class MinMax(Record, word="MinMax"):
         rows = rows_of(x)
         low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
         wrong = np.asarray(low == high)[:, 0]
-        refuse(wrong, "a row of at least two different entries (max - min = 0)", rows, np.ndim(x))
+        refuse_rows(
+            wrong, "a row of at least two different entries (max - min = 0)", rows, np.ndim(x)
+        )
         # A quarter of everything has the same quotients, and a range that does not overflow.
         quarter = np.where(np.maximum(-low, high) > 1e300, 0.25, 1.0)
         bottom = low * quarter
@@ -157,8 +159,10 @@ class Normalise(Record, word="Normalise"):
             ValueError: if its shape is another one, an entry is not finite, or a row is zero.
         """
         rows = rows_of(x)
-        refuse(np.asarray(~rows.any(axis=-1)), "a row that is not zero (norm 0)", rows, np.ndim(x))
-        return normalised(rows, self.norm).reshape(np.shape(x))
+        refuse_rows(
+            np.asarray(~rows.any(axis=-1)), "a row that is not zero (norm 0)", rows, np.ndim(x)
+        )
+        return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
         """The unit sphere of the norm, on which rows of `dim` entries end up."""
