@@ -16,7 +16,7 @@ from dpcore.adapters.torch import TorchModule
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.events import Above, Vote
-from dpcore.mechanisms.callables import generator, tensor_of
+from dpcore.mechanisms.callables import make_generator, tensor_of
 from dpcore.sampling.tally import Curve, TallyRows, Watch
 from dpcore.streams import COUNT
 from dpcore.streams.generators import seeded_torch
@@ -68,7 +68,7 @@ def smallest(work, blocks):
 
 
 def state():
-    with seeded_torch(generator(1, COUNT, 0, 5)):
+    with seeded_torch(make_generator(1, COUNT, 0, 5)):
         pass
 
 
@@ -83,7 +83,7 @@ def test_a_block(race, benchmark, tiny, name, curve):
     mechanism = TorchModule(module)
 
     def drawn():
-        return tensor_of(mechanism, PAIR.x, ROWS, generator(1, COUNT, 0, 5))
+        return tensor_of(mechanism, PAIR.x, ROWS, make_generator(1, COUNT, 0, 5))
 
     outputs = drawn()
     smallest(drawn, blocks)

@@ -14,7 +14,7 @@ import pytest
 
 import dpcore
 from dpcore import _core, calibration, mechanisms, published
-from dpcore.mechanisms.native import describe
+from dpcore.mechanisms.native import describe_natively
 
 PACKAGE = Path(dpcore.__file__).parent
 
@@ -78,7 +78,7 @@ def example(cls):
 @pytest.mark.parametrize("cls", published.NATIVE)
 def test_the_core_accepts_the_description_of_every_class(cls):
     mechanism = example(cls)
-    description = describe(mechanism, 3)
+    description = describe_natively(mechanism, 3)
     assert description[0] in _core.NOISES
     out = np.full((5, 3), np.nan)
     _core.sample(description, np.zeros(3), out, (1, 3, 0, 100), 0, 1)

@@ -14,7 +14,7 @@ import dpcore
 from dpcore import Audit
 from dpcore.adapters.torch import TorchModule, TorchNoise
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.mechanisms.callables import generator, runs_on
+from dpcore.mechanisms.callables import make_generator, runs_on
 from dpcore.streams import COUNT, block_of
 from dpcore.streams.generators import seeded_torch
 
@@ -166,6 +166,6 @@ def test_no_two_of_100_000_blocks_are_equal():
     """With seeds of 32 bits, as torch keeps them, blocks 8,929 and 17,191 were."""
     seen = set()
     for block in range(100_000):
-        with seeded_torch(generator(13, COUNT, 0, block)):
+        with seeded_torch(make_generator(13, COUNT, 0, block)):
             seen.add(torch.randint(2**62, (1,)).item())
     assert len(seen) == 100_000

@@ -14,7 +14,7 @@ import dpcore
 from dpcore.attacks import Words
 from dpcore.attacks.tokens.ratios import TokenRatios, ratios_of
 from dpcore.attacks.tokens.rows import Numbering, words_of
-from dpcore.mechanisms.answers import objects
+from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
 
@@ -25,7 +25,7 @@ SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 1
         (np.array(["to boston", "", " ", "to to to", "x"]), [0.5, 16.0, 16.0, 33.0, 0.0]),
         (np.array([["to boston"], [""]]), [0.5, 16.0]),
         (np.array([b"to boston", b"\xe9"]), [0.5, 4.0]),
-        (objects([None, "to", b"to", np.str_("to"), 3, np.nan, ["to"], bytearray(b"to")]),
+        (to_object_array([None, "to", b"to", np.str_("to"), 3, np.nan, ["to"], bytearray(b"to")]),
          [8.0, 1.0, 1.0, 1.0, 8.0, 8.0, 8.0, 1.0]),
         (np.array([["to", "to"]]), [8.0]),
         (np.array([1.5, 2.0]), [8.0, 8.0]),
@@ -48,7 +48,7 @@ def by_hand(text, score=SCORE):
 @examples(60)
 @given(st.lists(st.text("to bsn\té\0", max_size=20), max_size=12))
 def test_the_score_is_what_a_loop_over_words_adds_up(texts):
-    for outputs in (np.array(texts, dtype=str), objects(texts)):
+    for outputs in (np.array(texts, dtype=str), to_object_array(texts)):
         assert SCORE(outputs).tolist() == [by_hand(text) for text in outputs.tolist()]
 
 
@@ -101,9 +101,9 @@ def test_chance_differences_are_shrunk_away():
 
 
 def test_missing_texts_have_a_length_of_their_own():
-    sides = objects([None, "a b"] * 200), objects(["a b", "b a", "", None] * 100)
+    sides = to_object_array([None, "a b"] * 200), to_object_array(["a b", "b a", "", None] * 100)
     score = ratios_of(sides)
-    missing, empty, other = score(objects([None, "", "zzz"])).tolist()
+    missing, empty, other = score(to_object_array([None, "", "zzz"])).tolist()
     assert missing > 0.4
     assert empty < -1.0
     assert other == score.lengths[score.starts.size - (score.starts[-1] > 1)]

@@ -11,7 +11,7 @@ from shared_randomness import (
     noise,
 )
 
-from dpcore.mechanisms.callables import call
+from dpcore.mechanisms.callables import call_mechanism
 
 
 class Buffer:
@@ -45,10 +45,10 @@ def test_a_buffer_filled_again_changes_nothing(kind, stop):
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_are_ours_alone(kind):
     buffer, rng = Buffer(kind), np.random.default_rng(1)
-    first = call(buffer, [0.0], 8, rng)
+    first = call_mechanism(buffer, [0.0], 8, rng)
     before = first.copy()
     assert not any(np.shares_memory(first, array) for array in buffer.kept.values())
-    call(buffer, [0.0], 8, rng)
+    call_mechanism(buffer, [0.0], 8, rng)
     assert np.array_equal(first, before)
 
 
@@ -65,10 +65,10 @@ def test_what_the_caller_keeps_is_copied_and_what_is_fresh_is_not():
         return outputs[:, np.newaxis]
 
     rng = np.random.default_rng(1)
-    outputs = call(keeping, [0.0], 8, rng)
+    outputs = call_mechanism(keeping, [0.0], 8, rng)
     assert np.array_equal(outputs, kept_arrays[0])
     assert not np.shares_memory(outputs, kept_arrays[0])
-    assert call(fresh, [0.0], 8, rng).ctypes.data == addresses[0]
+    assert call_mechanism(fresh, [0.0], 8, rng).ctypes.data == addresses[0]
 
 
 def test_early_stop_on_a_buffer_refutes_no_more_than_stated():

@@ -22,7 +22,7 @@ from dpcore.attacks.reading.exploring import parts_of, presence_parts
 from dpcore.attacks.reading.parts import Part, Parts, remember_parts
 from dpcore.attacks.scores.rows import Coordinate, RowMax
 from dpcore.events import Above
-from dpcore.mechanisms.answers import objects, outputs_of, rows_of
+from dpcore.mechanisms.answers import outputs_of, rows_of, to_object_array
 from dpcore.report import encoding
 
 # Answers as rows.
@@ -87,7 +87,7 @@ def test_letters_lengths_and_counts():
              ((), "count", ord("a"))]  # fmt: skip
     expected = [[4, 0, 1], [97, -1, 97], [97, -1, 97], [97, -1, -1], [2, 0, 1]]
     assert columns(outputs, *parts) == expected
-    assert columns(objects(outputs), *parts) == expected
+    assert columns(to_object_array(outputs), *parts) == expected
     assert columns([one.encode() for one in outputs], *parts) == expected
 
 
@@ -111,7 +111,7 @@ def test_long_strings_are_read_at_both_ends():
 @examples(60)
 @given(st.lists(st.integers(-(2**200), 2**200), min_size=2, max_size=10))
 def test_whole_numbers_of_any_size_are_equal_exactly_where_their_parts_are(outputs):
-    rows = objects([*outputs, outputs[0] + 1])
+    rows = to_object_array([*outputs, outputs[0] + 1])
     read = Parts((Part((), "value"), *(Part((), "word", i) for i in range(8))))(rows).tolist()
     assert [read.index(row) for row in read] == [rows.tolist().index(one) for one in rows]
 
@@ -123,10 +123,10 @@ def test_parts_of_wide_integers_hold_their_words():
     found, _ = parts_of(rows, rows, "outputs")
     values = found(rows)
     assert np.unique(values, axis=0).shape[0] == np.unique(rows["n"]).size
-    as_objects = objects(rows.tolist())
+    as_objects = to_object_array(rows.tolist())
     words = Parts(tuple(Part((("place", 0),), "word", i) for i in range(3)))
     assert words(rows).tolist() == words(as_objects).tolist()
-    assert words(np.array([(-1,)], rows.dtype)).tolist() == words(objects([(-1,)])).tolist()
+    assert words(np.array([(-1,)], rows.dtype)).tolist() == words(to_object_array([(-1,)])).tolist()
 
 
 @dataclasses.dataclass
@@ -155,7 +155,7 @@ class Release:
     ],
 )
 def test_numbers_inside_objects(item, steps, value):
-    assert Parts((Part(steps, "value"),))(objects([item, None])).tolist()[0] == [value]
+    assert Parts((Part(steps, "value"),))(to_object_array([item, None])).tolist()[0] == [value]
 
 
 ODD = [
@@ -180,7 +180,7 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
                     if seen.ndim == 1 else np.tile(seen, (20, 1)), "rows")  # fmt: skip
     found, _ = parts_of(pilot, pilot[::-1], "outputs")
     assert found.parts
-    for outputs in (objects(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
+    for outputs in (to_object_array(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
                     pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool), np.ones(2) * 1j,
                     np.array([[None, 1]]), np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
         values = found(outputs)
@@ -195,7 +195,7 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
 def test_a_list_that_holds_itself_ends():
     loop = [1.0]
     loop.append(loop)
-    found, _ = parts_of(objects([loop, [2.0]]), objects([[3.0], loop]), "outputs")
+    found, _ = parts_of(to_object_array([loop, [2.0]]), to_object_array([[3.0], loop]), "outputs")
     assert 0 < len(found.parts) <= 64
 
 
@@ -214,7 +214,7 @@ def test_of_many_parts_the_telling_ones_stay():
     for row in sides[1]:
         row[11] += 3.0
     # Rows of one more make lists of changing length of them.
-    found, _ = parts_of(*(objects([*side, [0.0]]) for side in sides), "outputs")
+    found, _ = parts_of(*(to_object_array([*side, [0.0]]) for side in sides), "outputs")
     assert len(found.parts) <= 64
     assert "place 11" in found.names()
     wide = rng.normal(size=(300, 100)) + 1j * rng.normal(size=(300, 100))
@@ -232,7 +232,7 @@ def test_of_many_parts_the_telling_ones_stay():
     ids=["dict", "list", "json", "tuple"],
 )
 def test_columns_that_were_compared_are_those_that_parts_read(side):
-    sides = [objects([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
+    sides = [to_object_array([side(i) for i in range(first, 400, 2)]) for first in (0, 1)]
     for explored in (presence_parts, lambda *both: parts_of(*both, "outputs")[0]):
         with remember_parts():
             found = explored(*sides)

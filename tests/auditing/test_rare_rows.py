@@ -14,7 +14,7 @@ from dpcore import attacks
 from dpcore.attacks.reading.parts import Part, Parts
 from dpcore.events import Above, EveryCoordinate, Vote
 from dpcore.events.every_coordinate import Intervals
-from dpcore.mechanisms.answers import objects, rows_to_objects
+from dpcore.mechanisms.answers import rows_to_objects, to_object_array
 
 RATE = 2e-4
 TRIALS = 20_000
@@ -162,6 +162,6 @@ def test_what_is_read_of_a_row_does_not_depend_on_its_neighbours(name, part):
     alone = [read(table[i : i + 1])[0, 0] for i in range(len(table))]
     together = read(table)[:, 0]
     # A None among them makes objects of all rows.
-    mixed = read(objects([*rows_to_objects(table).tolist(), None]))[:-1, 0]
+    mixed = read(to_object_array([*rows_to_objects(table).tolist(), None]))[:-1, 0]
     assert np.array_equal(alone, together, equal_nan=True)
     assert np.array_equal(mixed, together, equal_nan=True)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from dpcore import Pair
 from dpcore.pairs import L1, L2, Box, Linf, Replace, distances
-from dpcore.pairs.comparing import added_or_removed, same
+from dpcore.pairs.comparing import added_or_removed, inputs_equal
 from dpcore.pairs.neighbouring import refuse_farther
 
 
@@ -43,7 +43,7 @@ def test_norms_are_in_order_and_0_for_equal_inputs_alone(first, second):
     slack = 1.0 + 1e-9
     assert found["linf"] <= found["l2"] * slack
     assert found["l2"] <= found["l1"] * slack
-    assert (found["changed"] == 0) == (found["l1"] == 0.0) == same(pair.x, pair.x_prime)
+    assert (found["changed"] == 0) == (found["l1"] == 0.0) == inputs_equal(pair.x, pair.x_prime)
 
 
 @given(st.integers(0, 2**32), st.sampled_from([L1, L2, Linf]), st.floats(0.1, 3.0))
@@ -60,7 +60,7 @@ def test_whatever_holds_in_a_domain_is_let_pass(seed, kind, radius):
 def test_whole_numbers_beyond_doubles_are_told_apart():
     pair = Pair(np.array([2**62]), np.array([2**62 + 1]))
     assert distances(pair)["l1"] == 1.0
-    assert not same(pair.x, pair.x_prime)
+    assert not inputs_equal(pair.x, pair.x_prime)
     with pytest.raises(ValueError, match=r"at most 0.5 .*, got 1.0$"):
         refuse_farther(pair, L1(0.5))
     far = Pair(np.array([0], dtype=np.uint64), np.array([2**63 + 2**62], dtype=np.uint64))
@@ -86,9 +86,9 @@ def test_tables_are_compared_whole():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     table = pandas.DataFrame({"age": [30, 40], "name": ["a", "b"]})
     other = table.assign(age=[30, 41])
-    assert same(table, table.copy())
-    assert not same(table, other)
-    assert not same(table, table[:1])
+    assert inputs_equal(table, table.copy())
+    assert not inputs_equal(table, other)
+    assert not inputs_equal(table, table[:1])
     assert distances(Pair(table, other))["replaced"] == 1
     assert distances(Pair(table, table[:1]))["added_or_removed"] == 1
     refuse_farther(Pair(table, other), Replace())

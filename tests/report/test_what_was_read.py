@@ -67,7 +67,7 @@ def test_what_is_left_out_is_counted_and_said(monkeypatch):
 
 def test_the_middle_of_a_long_text_is_left_out_and_said():
     def texts(x, size, rng):
-        return dpcore.mechanisms.answers.objects(
+        return dpcore.mechanisms.answers.to_object_array(
             ["".join(row) for row in rng.choice(["a", "b"], size=(size, 3000)).tolist()]
         )
 

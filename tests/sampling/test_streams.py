@@ -15,7 +15,7 @@ from scipy import stats
 import dpcore
 from dpcore import DPTextNoise, Exponential, Gaussian, Identity, Laplace, RandomBits, Uniform, _core
 from dpcore.attacks import MajorityVote
-from dpcore.mechanisms.native import describe
+from dpcore.mechanisms.native import describe_natively
 from dpcore.streams import COUNT, PAIRS, PILOT, PROBE, SAMPLE, SELECTION, block_of
 
 ALPHA = 1e-6
@@ -49,7 +49,7 @@ def draw(size, dim=1, seed=5, purpose=SAMPLE, side=0, block=None, start=0):
     """Standard noise of any stream, also of those that only audits use."""
     out = np.empty((size, dim))
     draws = (seed, purpose, side, block_of(dim) if block is None else block)
-    _core.sample(describe(STANDARD, dim), np.zeros(dim), out, draws, start, 2)
+    _core.sample(describe_natively(STANDARD, dim), np.zeros(dim), out, draws, start, 2)
     return out
 
 
@@ -136,7 +136,7 @@ def pairs_apart(purpose, dim, seed, blocks=20, clip=10.0):
     size = 128 * 2 * dim
     out = np.empty((blocks * size, 1))
     draws = (seed, purpose, 0, size)
-    _core.sample(describe(Uniform(-10.0, 10.0), 1), np.zeros(1), out, draws, 0, 1)
+    _core.sample(describe_natively(Uniform(-10.0, 10.0), 1), np.zeros(1), out, draws, 0, 1)
     entries = out.reshape(blocks, 4, dim, 2, 32)
     clipped = entries * np.minimum(1.0, clip / np.sqrt((entries**2).sum(axis=2, keepdims=True)))
     apart = np.abs(clipped[:, :, :, 0] - clipped[:, :, :, 1]).sum(axis=2)
@@ -170,8 +170,8 @@ def test_a_range_of_trials_is_part_of_the_whole(dim):
 def at(mechanism, k):
     """The noise at the uniform k / 2^53, the eleven unused bits once clear and once set."""
     words = np.array(k, dtype=np.uint64) << np.uint64(11)
-    clear = _core.noise_at(describe(mechanism, 1), words)
-    unused = _core.noise_at(describe(mechanism, 1), words | np.uint64(0x7FF))
+    clear = _core.noise_at(describe_natively(mechanism, 1), words)
+    unused = _core.noise_at(describe_natively(mechanism, 1), words | np.uint64(0x7FF))
     assert clear.tobytes() == unused.tobytes()
     return clear
 
@@ -228,9 +228,14 @@ def test_exponential_and_uniform_at_their_end_points():
 
 def test_noise_that_is_no_monotone_function_of_one_word_has_no_value_at_a_word():
     words = np.arange(4, dtype=np.uint64) << np.uint64(62)
-    assert _core.noise_at(describe(Gaussian(1.0), 1), words) is None
-    assert _core.noise_at(describe(Identity(), 1), words).tolist() == [0.0] * 4
-    assert _core.noise_at(describe(RandomBits(), 1), words).tolist() == [0.0, 0.0, 1.0, 1.0]
+    assert _core.noise_at(describe_natively(Gaussian(1.0), 1), words) is None
+    assert _core.noise_at(describe_natively(Identity(), 1), words).tolist() == [0.0] * 4
+    assert _core.noise_at(describe_natively(RandomBits(), 1), words).tolist() == [
+        0.0,
+        0.0,
+        1.0,
+        1.0,
+    ]
 
 
 def test_no_two_calls_of_a_callable_share_a_stream():

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, message
-from ..mechanisms.repeating import stack
+from ..mechanisms.repeating import stack_answers
 from ..records import Pair
 from ._adapter import Adapter, pure, scalar
 
@@ -133,7 +133,7 @@ class DiffPrivLib(Adapter):
             ValueError: if the answers have several shapes.
         """
         randomise, value = self.mechanism.randomise, scalar(x)
-        return stack([randomise(value) for _ in range(size)], repr(self))
+        return stack_answers([randomise(value) for _ in range(size)], repr(self))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes]]:
         """Pickle the mechanism without the system's entropy source, which has no state.

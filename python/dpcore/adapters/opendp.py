@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid
-from ..mechanisms.repeating import stack
+from ..mechanisms.repeating import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ._adapter import Adapter, scalar
 
@@ -160,7 +160,7 @@ class OpenDP(Adapter):
         """
         measurement = self.measurement
         argument = _argument(x, str(measurement.input_carrier_type))
-        return stack([measurement(argument) for _ in range(size)], repr(self))
+        return stack_answers([measurement(argument) for _ in range(size)], repr(self))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild from OpenDP's own serialisation, with the features that are enabled here."""

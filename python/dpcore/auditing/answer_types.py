@@ -10,7 +10,13 @@ import numpy.typing as npt
 
 from ..errors import about, show
 from ..mechanisms.answers import outputs_of, refuse_nested
-from ..mechanisms.callables import call, generator, makes_tensors, name_of, one_by_one
+from ..mechanisms.callables import (
+    call_mechanism,
+    make_generator,
+    makes_tensors,
+    name_of,
+    one_by_one,
+)
 from ..mechanisms.frames import call_facts, is_frame
 from ..records import Pair
 from ..sampling.course import Course
@@ -60,7 +66,7 @@ def form_of(
         # Streams that nothing else uses: these calls only tell the form.
         begun = course.clock()
         x = pair.x_prime if side else pair.x
-        answer = mechanism(x, _PROBED, generator(seed, PROBE, side, number))
+        answer = mechanism(x, _PROBED, make_generator(seed, PROBE, side, number))
         course.called(_PROBED, course.clock() - begun)
         return answer
 
@@ -78,7 +84,7 @@ def form_of(
         if one_by_one(mechanism):
             rows = min(rows, max(_PROBED, trials // _PROBED_SHARE))
         for side, x in enumerate((pair.x, pair.x_prime)):
-            more = call(mechanism, x, rows, generator(seed, PROBE, side, 1))
+            more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
             course.drew(rows)
             shape = shape if more.shape[1:] == shape else ()
             fields = max(fields, more.dtype.names or (), key=len)

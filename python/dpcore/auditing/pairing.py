@@ -17,9 +17,9 @@ from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
 from ..mechanisms.clean import clean_pair
 from ..pairs import Search, Searched, explore, zeros_ones
-from ..pairs.comparing import fingerprint_input, same
+from ..pairs.comparing import fingerprint_input, inputs_equal
 from ..pairs.domains import neighbour_of
-from ..pairs.neighbouring import named, refuse_farther
+from ..pairs.neighbouring import format_neighbour, refuse_farther
 from ..published import is_native
 from ..records import Pair
 from ..sampling.course import Course
@@ -62,7 +62,7 @@ class Asked:
     @property
     def relation(self) -> str:
         """The relation that the pair was checked against, as text, or empty."""
-        return "" if self.neighbour is None else named(self.neighbour)
+        return "" if self.neighbour is None else format_neighbour(self.neighbour)
 
     def only(self, pair: Pair) -> Asked:
         """The same with the pair that was chosen; a search chose it by its own relation."""
@@ -82,7 +82,7 @@ class Asked:
         """
         refuse_iterators("x", pair.x)
         refuse_iterators("x_prime", pair.x_prime)
-        if not self.null and same(pair.x, pair.x_prime):
+        if not self.null and inputs_equal(pair.x, pair.x_prime):
             # Nothing tells equal inputs apart: every mechanism would pass.
             text = message("pair", "different in at least one entry", pair)
             error = ValueError(f"{text} (null=True allows two equal inputs)")

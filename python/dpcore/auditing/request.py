@@ -43,10 +43,10 @@ from ..mechanisms.clean import (
     stated_log_ratio,
 )
 from ..mechanisms.commands import SEED_VARIABLE, Tool
-from ..mechanisms.native import describe
+from ..mechanisms.native import describe_natively
 from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
-from ..pairs.comparing import same
+from ..pairs.comparing import inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.figures import per_distance
@@ -452,7 +452,7 @@ def _native_route(
     mechanism: Any, pair: Pair, route: Route, attack: AuditAttack, trials: int
 ) -> Route:
     dim = dim_of(pair)
-    reason = _core.no_integer_route(describe(mechanism, dim))
+    reason = _core.no_integer_route(describe_natively(mechanism, dim))
     if route == "integer" and not attack.by_ballot:
         raise invalid("route", "'sampled' or 'auto' for any attack but MajorityVote", route)
     if route == "integer" and reason is not None:
@@ -476,10 +476,10 @@ def settle_request(request: Request) -> Request:
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _TRIALS
-    if clean is not None and is_random and same(clean.x, clean.x_prime):
+    if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # Means of a random encoder may be equal where its outputs differ, as those of signs.
         clean = None
-    if clean is not None and not request.null and same(clean.x, clean.x_prime):
+    if clean is not None and not request.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")

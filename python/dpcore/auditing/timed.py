@@ -9,7 +9,7 @@ import numpy as np
 from ..attacks.attack import Fitted
 from ..claims.claim import Claim
 from ..errors import invalid
-from ..mechanisms.callables import generator
+from ..mechanisms.callables import make_generator
 from ..records import Counts
 from ..results.audits import Audit
 from ..sampling.calling import CallableDraws
@@ -49,7 +49,7 @@ def audit_timing(request: Request) -> Audit:
     # A thread that draws a bar would be timed too.
     course.step("count", "timing calls, one by one (the bar stands still)")
     course.stand_still()
-    rng = generator(request.seed, COUNT, 0, 0)
+    rng = make_generator(request.seed, COUNT, 0, 0)
 
     def call(x: Any) -> Any:
         return request.mechanism(x, 1, rng)
@@ -59,7 +59,7 @@ def audit_timing(request: Request) -> Audit:
         call,
         request.pair,
         calls,
-        generator(request.seed, PILOT, 0, 0),
+        make_generator(request.seed, PILOT, 0, 0),
         pilot=None if request.pilot is None else 2 * request.pilot,
         confidence=request.confidence,
     )

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..bounds.profile import epsilon_of, log_delta, mu_of
 from ..errors import choice, confidence_level, delta_level, instance, invalid, real
 from ..hints import hinted
-from ..mechanisms.gaussian import Gaussian, ratio
+from ..mechanisms.gaussian import Gaussian, noise_ratio
 from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
 from ..pairs import dimension
@@ -146,7 +146,9 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
         0.126937
     """
     epsilon = real("epsilon", epsilon, low=0.0)
-    return math.exp(log_delta(epsilon, ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))))
+    return math.exp(
+        log_delta(epsilon, noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2")))
+    )
 
 
 @hinted
@@ -174,7 +176,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
         4.377
     """
     delta = delta_level(delta)
-    mu = ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
+    mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 

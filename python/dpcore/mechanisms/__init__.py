@@ -6,7 +6,7 @@ away in their last bits (Mironov 2012), and no generator here is a cryptographic
 
 from ..streams import Rng
 from .callables import Mechanism
-from .native import LARGEST, Clip, Native, Primitive, Steps, declared, positive
+from .native import LARGEST, Clip, Native, Primitive, Steps, list_declared, positive
 
 # isort: off
 # Importing a noise declares it: this order is that of `PRIMITIVES`.
@@ -38,5 +38,5 @@ __all__ = [
     "positive",
 ]
 
-PRIMITIVES: tuple[type[Primitive], ...] = declared()
+PRIMITIVES: tuple[type[Primitive], ...] = list_declared()
 """The classes of native noise."""

@@ -21,8 +21,16 @@ from ..events.held import numpy_of, of_format
 from .frames import frame_to_rows, is_frame, is_series, numbering_of
 
 __all__ = [
-    "bytes_of", "is_deep", "join_outputs", "objects", "of_format", "outputs_of", "refuse_nested",
-    "refuse_unreadable", "rows_of", "rows_to_objects",
+    "bytes_of",
+    "is_deep",
+    "join_outputs",
+    "of_format",
+    "outputs_of",
+    "refuse_nested",
+    "refuse_unreadable",
+    "rows_of",
+    "rows_to_objects",
+    "to_object_array",
 ]  # fmt: skip
 
 _EXACT: Final = 2**53
@@ -66,9 +74,9 @@ def rows_of(
         refuse_unreadable(name, answer)
         if any(hasattr(cls, "detach") for cls in set(map(type, answer))):
             answer = [numpy_of(row) if hasattr(row, "detach") else row for row in answer]
-        array = _plain(answer)
-        found = objects(answer) if array is None else array
-        return found if shape in (None, found.shape[1:]) else _arranged(answer, found, shape)
+        array = _as_plain_array(answer)
+        found = to_object_array(answer) if array is None else array
+        return found if shape in (None, found.shape[1:]) else _arrange_rows(answer, found, shape)
     try:
         return numpy_of(answer) if hasattr(answer, "detach") else np.asarray(answer)
     except (TypeError, ValueError):
@@ -114,7 +122,7 @@ def outputs_of(
     return outputs
 
 
-def objects(rows: Sequence[Any]) -> npt.NDArray[Any]:
+def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
     """A 1-d array of objects, one for each row.
 
     Example:
@@ -198,8 +206,8 @@ def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """
     if outputs.dtype == object or outputs.dtype.kind in "mM":
         rows = list(outputs)
-        return objects([one.tolist() for one in rows] if outputs.ndim > 1 else rows)
-    return objects(outputs.tolist())
+        return to_object_array([one.tolist() for one in rows] if outputs.ndim > 1 else rows)
+    return to_object_array(outputs.tolist())
 
 
 def join_outputs(parts: Sequence[npt.NDArray[Any]]) -> npt.NDArray[Any]:
@@ -255,12 +263,12 @@ def _size_of(value: Any, depth: int = 0) -> float:
     return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
-def _arranged(
+def _arrange_rows(
     answer: Sequence[Any], found: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
     """The same rows in the shape of other answers; as they are where they do not have it."""
     if shape == ():
-        return objects(answer)
+        return to_object_array(answer)
     if is_deep(answer):
         return found
     try:
@@ -270,7 +278,7 @@ def _arranged(
     return table if table.shape[1:] == shape else found
 
 
-def _plain(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
+def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
     """What numpy makes of rows; None where it refuses them, or would change some."""
     if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
@@ -301,7 +309,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
     """True for strings of which a few are so long that an array of one width would be huge."""
-    if not rows or not isinstance(rows[0], (str, bytes)) or not _all(rows, (str, bytes)):
+    if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
     if max(lengths) > _LONG:
@@ -315,21 +323,23 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
     kind = array.dtype.kind
     if kind in "US":
         wanted = str if kind == "U" else bytes
-        leaves = list(_leaves(rows, array.ndim))
+        leaves = list(_iterate_leaves(rows, array.ndim))
         # An array does not tell NULs at the end of a string from its padding.
         held = int(np.char.str_len(array).sum())
-        return _all(leaves, (wanted,)) and sum(map(len, leaves)) == held
+        return _are_all(leaves, (wanted,)) and sum(map(len, leaves)) == held
     if kind in "fc" and not any(isinstance(row, np.ndarray) for row in rows):
-        whole = (one for one in _leaves(rows, array.ndim) if isinstance(one, (int, np.integer)))
+        whole = (
+            one for one in _iterate_leaves(rows, array.ndim) if isinstance(one, (int, np.integer))
+        )
         return all(-_EXACT <= one <= _EXACT for one in whole)
     return True
 
 
-def _leaves(rows: Iterable[Any], depth: int) -> Iterable[Any]:
+def _iterate_leaves(rows: Iterable[Any], depth: int) -> Iterable[Any]:
     for _ in range(depth - 1):
         rows = chain.from_iterable(rows)
     return rows
 
 
-def _all(items: Iterable[Any], kinds: tuple[type, ...]) -> bool:
+def _are_all(items: Iterable[Any], kinds: tuple[type, ...]) -> bool:
     return all(issubclass(kind, kinds) for kind in set(map(type, items)))

@@ -19,8 +19,8 @@ from .answers import outputs_of
 __all__ = [
     "Mechanism",
     "answers_once",
-    "call",
-    "generator",
+    "call_mechanism",
+    "make_generator",
     "makes_tensors",
     "mechanism_of",
     "name_of",
@@ -53,7 +53,9 @@ class Mechanism(Protocol):
         """
 
 
-def generator(seed: int, purpose: int, side: int, block: int, *further: int) -> np.random.Generator:
+def make_generator(
+    seed: int, purpose: int, side: int, block: int, *further: int
+) -> np.random.Generator:
     """The generator of one block of a Python callable, or a further one of that block."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
@@ -83,7 +85,7 @@ def mechanism_of(
             `dpcore.repeat` makes a mechanism.
     """
     if isinstance(given, type) or not callable(given):
-        raise mistyped("mechanism", f"{requirement}{_advise(given)}", given)
+        raise mistyped("mechanism", f"{requirement}{_advise_on_mistake(given)}", given)
     refuse_signature(given, "mechanism")
     if answers_once(given):
         requirement += ", which dpcore.repeat makes of a function of one answer"
@@ -92,7 +94,7 @@ def mechanism_of(
     return found
 
 
-def _advise(given: Any) -> str:
+def _advise_on_mistake(given: Any) -> str:
     """Return what to do with what is no mechanism."""
     if isinstance(given, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
@@ -143,7 +145,7 @@ def answers_once(function: Callable[..., Any]) -> bool:
     return not takes(0, 1, 2) and (takes(0) or takes(0, 1) or takes(0, rng=1))
 
 
-def call(
+def call_mechanism(
     mechanism: Callable[..., Any],
     x: Any,
     size: int,
@@ -237,29 +239,29 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     Args:
         outputs: held by one name of the caller.
     """
-    if type(outputs) is not np.ndarray or _holders(outputs) > _ALONE[0]:
+    if type(outputs) is not np.ndarray or _count_holders(outputs) > _ALONE[0]:
         return True
     if outputs.base is None:
         return not outputs.flags.owndata
     base = outputs.base
     # numpy lets a view point to the array that owns the memory, never to another view.
     owner = type(base) is np.ndarray and base.flags.owndata
-    return not owner or _holders(base) > _ALONE[1]
+    return not owner or _count_holders(base) > _ALONE[1]
 
 
-def _holders(array: npt.NDArray[Any]) -> int:
+def _count_holders(array: npt.NDArray[Any]) -> int:
     return sys.getrefcount(array)
 
 
-def _alone() -> tuple[int, int]:
-    """What `_holders` says to `_held_elsewhere` of an array that is alone, and of its base.
+def _count_usual_holders() -> tuple[int, int]:
+    """What `_count_holders` says to `_held_elsewhere` of an array that is alone, and of its base.
 
     Counted, not known: which references of the interpreter are among them has changed.
     """
 
     def seen(outputs: npt.NDArray[Any]) -> tuple[int, int]:
         base = outputs.base
-        return _holders(outputs), _holders(base)  # type: ignore[arg-type]
+        return _count_holders(outputs), _count_holders(base)  # type: ignore[arg-type]
 
     def called() -> tuple[int, int]:
         outputs = np.empty(2)[:1]
@@ -268,4 +270,4 @@ def _alone() -> tuple[int, int]:
     return called()
 
 
-_ALONE = _alone()
+_ALONE = _count_usual_holders()

@@ -101,7 +101,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
         >>> clean_pair(print, Pair("a", "b")) is None
         True
     """
-    clean = _method(mechanism, "clean")
+    clean = _get_method(mechanism, "clean")
     if clean is None:
         return None
     x, x_prime = clean(pair.x), clean(pair.x_prime)
@@ -118,21 +118,21 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
         pair: its two inputs.
         delta: of the claim.
     """
-    loss = _method(mechanism, "loss")
+    loss = _get_method(mechanism, "loss")
     found = None if loss is None else loss(pair, delta)
     return None if found is None else float(found)
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
     """What a mechanism says of a pair to the reader of a report."""
-    notes = _method(mechanism, "notes_on")
+    notes = _get_method(mechanism, "notes_on")
     found = () if notes is None else notes(pair)
     if not isinstance(found, tuple):
         raise mistyped("notes_on(pair)", "a tuple of strings", found)
     return found
 
 
-def _method(mechanism: Any, name: str) -> Any:
+def _get_method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
     is_marked = name in ("clean", "notes_on") or any(hasattr(mechanism, mark) for mark in _MARKS)
     found = getattr(mechanism, name, None) if is_marked else None

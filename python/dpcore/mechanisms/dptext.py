@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import choice
 from ..hints import hinted
 from .exponential import log_tails
-from .laws import LN2, Law, Logs, Tails, log_complement, not_negative, unbounded
+from .laws import LN2, Law, Logs, Tails, log_complement, make_unbounded_cost, not_negative
 from .native import Primitive, positive, with_law
 
 __all__ = ["DPTextNoise", "Undefined"]
@@ -41,7 +41,7 @@ def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
     Law(
         log_votes=_log_votes,
         support=not_negative,
-        cost=unbounded(
+        cost=make_unbounded_cost(
             "noise that is never negative: an output below one input is impossible there"
         ),
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..hints import hinted
-from .laws import Law, Logs, Tails, log_complement, not_negative, unbounded
+from .laws import Law, Logs, Tails, log_complement, make_unbounded_cost, not_negative
 from .native import Primitive, positive, with_law
 
 __all__ = ["Exponential", "log_tails"]
@@ -26,7 +26,7 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
     Law(
         log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
         support=not_negative,
-        cost=unbounded("one-sided noise: an output below one input is impossible there"),
+        cost=make_unbounded_cost("one-sided noise: an output below one input is impossible there"),
     )
 )
 @dataclass(frozen=True, slots=True, repr=False)

@@ -62,7 +62,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         the rows; otherwise a structured array with a field for each column. An index that does
         not number the rows is the last field, named by ``index.name`` or "index".
     """
-    columns = [_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    columns = [_read_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
     kinds = {column.dtype.kind for column in columns}
     index = numbering_of(frame.index) is None
     if fields is not None:
@@ -71,7 +71,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         return np.asarray(frame)
     names = list(frame.columns)
     if index:
-        columns.append(_column(frame.index))
+        columns.append(_read_column(frame.index))
         names.append("index" if frame.index.name is None else frame.index.name)
     kept = [(name, column.dtype) for name, column in zip(_make_unique(names), columns, strict=True)]
     rows = np.empty(len(frame), dtype=kept)
@@ -102,7 +102,7 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         return dict(table.to_pydict())
     if not hasattr(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
-    labels, number = _column(table.index).tolist(), numbering_of(table.index)
+    labels, number = _read_column(table.index).tolist(), numbering_of(table.index)
     found, has_labels = _columns_to_lists(table, labels if number is None else [])
     names = {f"name of the {what}": getattr(getattr(table, what, None), "name", None)
              for what in ("index", "columns")}  # fmt: skip
@@ -110,30 +110,30 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         names["name of the column"] = table.name
     if number != (0, 1) and not has_labels:
         name = names.pop("name of the index")
-        _add(found, "index" if name is None else name, labels)
+        _add_entry(found, "index" if name is None else name, labels)
     for what, name in names.items():
         if name is not None:
-            _add(found, what, name)
+            _add_entry(found, what, name)
     for what, fact in _frame_facts(table).items():
         if what.startswith("categories"):
-            _add(found, what, list(fact))
+            _add_entry(found, what, list(fact))
     return found
 
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return the columns of a frame, or of a series its values, and whether labels are the keys."""
     if is_series(table):
-        values = _column(table).tolist()
+        values = _read_column(table).tolist()
         if labels and len(set(labels)) == len(labels):
             return dict(zip(labels, values, strict=True)), True
         return {"values": values}, False
     names = list(table.columns)
     names = names if len(set(names)) == len(names) else _make_unique(names)
-    columns = [_column(table.iloc[:, place]).tolist() for place in range(len(names))]
+    columns = [_read_column(table.iloc[:, place]).tolist() for place in range(len(names))]
     return dict(zip(names, columns, strict=True)), False
 
 
-def _add(found: dict[Any, Any], name: Any, value: Any) -> None:
+def _add_entry(found: dict[Any, Any], name: Any, value: Any) -> None:
     """Add an entry under a name that no column has."""
     while name in found:
         name = f"{name}_"
@@ -199,7 +199,7 @@ def _frame_facts(frame: Any) -> dict[str, Any]:
     return facts
 
 
-def _column(column: Any) -> npt.NDArray[Any]:
+def _read_column(column: Any) -> npt.NDArray[Any]:
     """Return a column as an array, with None for missing values that have no number."""
     values = np.asarray(column)
     if values.dtype != object:

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hints import hinted
-from .laws import Cost, Law, Logs, Tails, everywhere
+from .laws import Cost, Law, Logs, Tails, whole_line
 from .native import Primitive, positive, with_law
 
-__all__ = ["Gaussian", "ratio"]
+__all__ = ["Gaussian", "noise_ratio"]
 
 
 def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
@@ -21,14 +21,14 @@ def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
     return log_ndtr(-z), log_ndtr(z)
 
 
-def ratio(sigma: Any, sensitivity: Any) -> float:
+def noise_ratio(sigma: Any, sensitivity: Any) -> float:
     """Sensitivity over sigma, checked: the one number that the profile depends on."""
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 
 
-def _cost(noise: Gaussian, apart: float) -> Cost:
-    mu = ratio(noise.sigma, apart)
+def _make_cost(noise: Gaussian, apart: float) -> Cost:
+    mu = noise_ratio(noise.sigma, apart)
     reason = (
         f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
         "delta for each"
@@ -37,7 +37,7 @@ def _cost(noise: Gaussian, apart: float) -> Cost:
 
 
 @hinted
-@with_law(Law(log_votes=_log_votes, support=everywhere, cost=_cost, norm="l2"))
+@with_law(Law(log_votes=_log_votes, support=whole_line, cost=_make_cost, norm="l2"))
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.

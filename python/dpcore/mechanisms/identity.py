@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .laws import Law, Logs, Tails, unbounded
+from .laws import Law, Logs, Tails, make_unbounded_cost
 from .native import Primitive, with_law
 
 __all__ = ["Identity"]
@@ -21,7 +21,7 @@ def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
     Law(
         log_votes=_log_votes,
         support=lambda noise: (0.0, 0.0),
-        cost=unbounded("no noise: the output is the input"),
+        cost=make_unbounded_cost("no noise: the output is the input"),
     )
 )
 @dataclass(frozen=True, slots=True, repr=False)

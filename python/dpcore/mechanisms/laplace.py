@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import choice
 from ..hints import hinted
-from .laws import LN2, Law, Logs, Tails, everywhere, over_scale
+from .laws import LN2, Law, Logs, Tails, over_scale, whole_line
 from .native import Primitive, positive, with_law
 
 __all__ = ["Laplace", "Variant"]
@@ -31,7 +31,7 @@ def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 @with_law(
     Law(
         log_votes=_log_votes,
-        support=everywhere,
+        support=whole_line,
         cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
     )
 )

@@ -19,11 +19,11 @@ __all__ = [
     "Law",
     "Logs",
     "Tails",
-    "everywhere",
     "log_complement",
+    "make_unbounded_cost",
     "not_negative",
     "over_scale",
-    "unbounded",
+    "whole_line",
 ]
 
 Logs = npt.NDArray[np.float64]
@@ -90,7 +90,7 @@ class Law(Shown):
     blind: bool = False
 
 
-def everywhere(noise: object) -> tuple[float, float]:
+def whole_line(noise: object) -> tuple[float, float]:
     """The support of noise that can be any number."""
     return -math.inf, math.inf
 
@@ -105,6 +105,6 @@ def over_scale(apart: float, scale: float, norm: str) -> Cost:
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
-def unbounded(reason: str) -> Callable[[object, float], Cost]:
+def make_unbounded_cost(reason: str) -> Callable[[object, float], Cost]:
     """The cost of any distance where no epsilon holds."""
     return lambda noise, apart: Cost(math.inf, reason)

@@ -26,10 +26,10 @@ __all__ = [
     "Native",
     "Primitive",
     "Steps",
-    "declared",
-    "describe",
-    "fill",
+    "describe_natively",
+    "fill_outputs",
     "law_of",
+    "list_declared",
     "log_votes",
     "positive",
     "with_law",
@@ -69,7 +69,7 @@ class Native(Shown):
         Returns:
             Outputs of shape `(size, dim)`.
         """
-        return fill(self, x, size, rng)
+        return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
         """What the mechanism does to an input of `dim` entries."""
@@ -105,7 +105,7 @@ def with_law(law: Law) -> Callable[[_Class], _Class]:
     return declare
 
 
-def declared() -> tuple[type[Primitive], ...]:
+def list_declared() -> tuple[type[Primitive], ...]:
     """The classes with a law, in the order in which they were declared."""
     return tuple(_LAWS)
 
@@ -187,7 +187,7 @@ class Steps(Shown):
         object.__setattr__(self, "factor", positive("factor", self.factor))
 
 
-def describe(mechanism: Native, dim: int) -> tuple[Any, ...]:
+def describe_natively(mechanism: Native, dim: int) -> tuple[Any, ...]:
     """What the core is told of a native mechanism: names and numbers only."""
     steps = mechanism.steps(dim)
     values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
@@ -197,7 +197,7 @@ def describe(mechanism: Native, dim: int) -> tuple[Any, ...]:
     return type(steps.noise).__name__, numbers, mode, clip, steps.factor
 
 
-def fill(
+def fill_outputs(
     mech: Native,
     x: npt.ArrayLike,
     size: int,
@@ -213,5 +213,5 @@ def fill(
     if np.may_share_memory(point, out):
         point = point.copy()
     run = (seed_of(rng), SAMPLE, 0, block_of(point.size))
-    _core.sample(describe(mech, point.size), point, out, run, 0, threads_of(threads))
+    _core.sample(describe_natively(mech, point.size), point, out, run, 0, threads_of(threads))
     return out

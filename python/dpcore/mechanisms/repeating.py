@@ -21,12 +21,20 @@ from ..hints import hinted
 from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
-from .answers import is_deep, objects, refuse_unreadable
+from .answers import is_deep, refuse_unreadable, to_object_array
 from .callables import refuse_signature
 from .frames import is_table_class, names_its_columns, table_to_mapping
 
 __all__ = [
-    "SEEDED", "Raised", "Repeated", "Seeded", "is_shared", "name_of", "repeat", "stack", "symbols",
+    "SEEDED",
+    "Raised",
+    "Repeated",
+    "Seeded",
+    "answers_to_symbols",
+    "is_shared",
+    "name_of",
+    "repeat",
+    "stack_answers",
 ]  # fmt: skip
 
 Seeded = Literal["rng", "global", "own"]
@@ -111,7 +119,7 @@ class Repeated(Shown):
                 answers = self._answers(self.fn, x, size)
         else:
             answers = self._answers(self._bound(rng), x, size)
-        return (symbols if self.catch else stack)(answers, name_of(self.fn))
+        return (answers_to_symbols if self.catch else stack_answers)(answers, name_of(self.fn))
 
     def call_by_turns(
         self,
@@ -141,14 +149,14 @@ class Repeated(Shown):
             some = min(turn, size - number * turn)
             for side in order:
                 answers[side].extend(self._answers(functions[side], inputs[side], some))
-        made = symbols if self.catch else stack
+        made = answers_to_symbols if self.catch else stack_answers
         return [made(side, name_of(self.fn)) for side in answers]
 
     def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
         if self.seeded == "own":
             return self.fn
         fn = self.fn
-        if _style(fn) == "keyword":
+        if _find_style(fn) == "keyword":
             return lambda x: fn(x, rng=rng)
         return lambda x: fn(x, rng)
 
@@ -264,7 +272,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
             requirement = f"one of {SEEDED} for a function that shows no signature"
             raise invalid("seeded", requirement, seeded) from None
         return seeded
-    style = _style(fn)
+    style = _find_style(fn)
     found = seeded or ("own" if style is None else "rng")
     try:
         if found != "rng":
@@ -282,7 +290,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
     return found
 
 
-def _style(fn: Callable[..., Any]) -> _Style | None:
+def _find_style(fn: Callable[..., Any]) -> _Style | None:
     """How a function takes the generator: by its place, by its name, or not at all."""
     refuse_signature(fn, "fn")
     try:
@@ -297,7 +305,7 @@ def _style(fn: Callable[..., Any]) -> _Style | None:
     return "position" if len(needed) > 1 else None
 
 
-def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
+def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """One array of all answers of a function.
 
     Args:
@@ -319,18 +327,18 @@ def stack(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """
     kinds = set(map(type, answers))
     if all(issubclass(kind, _NUMBERS) for kind in kinds):
-        return _numbers(answers, kinds)
-    answers = _readable(answers, name)
+        return _answers_to_numbers(answers, kinds)
+    answers = _make_readable(answers, name)
     rows = any(_is_row(answer) for answer in answers)
     numeric = all(isinstance(answer, _NUMBERS) or _is_numbers(answer) for answer in answers)
-    arrays = [_array(answer) for answer in answers] if rows or numeric else []
+    arrays = [_answer_to_array(answer) for answer in answers] if rows or numeric else []
     known = [array for array in arrays if array is not None]
     if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
-        return objects(answers)
+        return to_object_array(answers)
     return np.stack(known)
 
 
-def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
+def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """A 1-d object array with one symbol an answer.
 
     Args:
@@ -350,10 +358,10 @@ def symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
         >>> symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
         [0.5, (1, 2), 'a']
     """
-    return objects([_symbol(answer) for answer in _readable(answers, name)])
+    return to_object_array([_answer_to_symbol(answer) for answer in _make_readable(answers, name)])
 
 
-def _readable(answers: list[Any], name: str) -> list[Any]:
+def _make_readable(answers: list[Any], name: str) -> list[Any]:
     """Return the answers, tables that name their columns as mappings, tensors as arrays."""
     refuse_unreadable(f"answers of {name}", answers)
     if not any(is_table_class(cls) or hasattr(cls, "dtype") for cls in set(map(type, answers))):
@@ -368,11 +376,11 @@ def _readable(answers: list[Any], name: str) -> list[Any]:
     ]
 
 
-def _numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
+def _answers_to_numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
     array = np.array(answers)
     if array.dtype.kind == "f" and all(issubclass(kind, (int, np.integer)) for kind in kinds):
         # Integers that no one integer type holds would be rounded.
-        return objects(answers)
+        return to_object_array(answers)
     return array
 
 
@@ -386,7 +394,7 @@ def _is_numbers(answer: Any) -> bool:
     return isinstance(answer, tuple) and all(isinstance(entry, _NUMBERS) for entry in answer)
 
 
-def _array(answer: Any) -> npt.NDArray[Any] | None:
+def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
     """The answer as an array of numbers, or of objects that are strings; None for any other."""
     if is_deep(answer):
         return None
@@ -400,11 +408,11 @@ def _array(answer: Any) -> npt.NDArray[Any] | None:
     return array
 
 
-def _symbol(answer: Any) -> Any:
+def _answer_to_symbol(answer: Any) -> Any:
     if isinstance(answer, (list, tuple)):
-        return tuple(map(_symbol, answer))
+        return tuple(map(_answer_to_symbol, answer))
     if _is_row(answer):
-        return _symbol(np.asarray(answer).tolist())
+        return _answer_to_symbol(np.asarray(answer).tolist())
     if isinstance(answer, np.generic):
         answer = answer.item()
     return math.nan if isinstance(answer, float) and answer != answer else answer

@@ -24,7 +24,7 @@ def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
-def _level(norm: Norm, radius: float, dim: int, share: float) -> float:
+def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
     """The entry of a constant vector whose norm is the radius or one rounding below.
 
     Never above: a clip would then change the very input that was chosen to lie on its ball.
@@ -98,7 +98,7 @@ class Sensitive(System):
         `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
         """
         dim = dimension(dim)
-        level = _level("l1", self.sensitivity, dim, float(dim))
+        level = _constant_entry("l1", self.sensitivity, dim, float(dim))
         return Pair(np.zeros(dim), np.full(dim, level))
 
 
@@ -120,7 +120,7 @@ class Clipped(System):
         """Opposite corners of the ball: ``+c`` everywhere against ``-c``, with norm C."""
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
-        level = _level(self.ball, self.clip, dim, share)
+        level = _constant_entry(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:

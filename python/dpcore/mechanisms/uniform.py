@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import invalid, real
 from ..hints import hinted
-from .laws import Law, Logs, Tails, unbounded
+from .laws import Law, Logs, Tails, make_unbounded_cost
 from .native import LARGEST, Primitive, with_law
 
 __all__ = ["Uniform"]
@@ -29,7 +29,9 @@ def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     Law(
         log_votes=_log_votes,
         support=lambda noise: (noise.low, noise.high),
-        cost=unbounded("bounded noise: an output out of reach of one input is impossible there"),
+        cost=make_unbounded_cost(
+            "bounded noise: an output out of reach of one input is impossible there"
+        ),
     )
 )
 @dataclass(frozen=True, slots=True, repr=False)

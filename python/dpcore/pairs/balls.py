@@ -82,11 +82,11 @@ class _Ball(Record):
         Raises:
             TypeError: if the domain has no bounds.
         """
-        space = _bounded(domain)
+        space = _require_bounded(domain)
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also gives them the entries of the domain: integers, say.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        for start, signs in _diagonal(_bases(space), _signs(space.dim)):
+        for start, signs in _iterate_combinations(_list_bases(space), _list_directions(space.dim)):
             yield self._pair(start, signs, space)
         while True:
             base = np.asarray(space.draw(rng), dtype=np.float64)
@@ -106,10 +106,10 @@ class _Ball(Record):
         Raises:
             TypeError: if the domain has no bounds.
         """
-        space = _bounded(domain)
+        space = _require_bounded(domain)
         base = np.array(pair.x, dtype=np.float64)
         change = np.asarray(pair.x_prime, dtype=np.float64) - base
-        chosen = _group(base, change, rng)
+        chosen = _choose_group(base, change, rng)
         step = (space.high - space.low) * 0.5 ** rng.integers(1, _FINEST, endpoint=True)
         match rng.integers(5):
             case 0:
@@ -212,13 +212,13 @@ class Linf(_Ball, word="Linf"):
     norm = "linf"
 
 
-def _bounded(domain: Domain) -> Bounded:
+def _require_bounded(domain: Domain) -> Bounded:
     if not isinstance(domain, Bounded):
         raise mistyped("domain", "one of vectors, with low, high and clip", domain)
     return domain
 
 
-def _signs(dim: int) -> list[Floats]:
+def _list_directions(dim: int) -> list[Floats]:
     """Directions of change: one entry, all, halves, one against the rest, alternating."""
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
@@ -230,7 +230,7 @@ def _signs(dim: int) -> list[Floats]:
     return list({signs.tobytes(): signs for signs in found}.values())
 
 
-def _bases(space: Bounded) -> list[Floats]:
+def _list_bases(space: Bounded) -> list[Floats]:
     """Vectors to change: level ones, one entry below or above the others, two halves."""
     low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
                  for end in (space.low, space.high))  # fmt: skip
@@ -246,14 +246,16 @@ def _bases(space: Bounded) -> list[Floats]:
     return list({base.tobytes(): base for base in clipped}.values())
 
 
-def _diagonal(bases: list[Floats], signs: list[Floats]) -> Iterator[tuple[Floats, Floats]]:
+def _iterate_combinations(
+    bases: list[Floats], signs: list[Floats]
+) -> Iterator[tuple[Floats, Floats]]:
     """All combinations, those that are early in both lists first."""
     ranks = itertools.product(range(len(bases)), range(len(signs)))
     for row, column in sorted(ranks, key=sum):
         yield bases[row], signs[column]
 
 
-def _group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """Which entries a move is about."""
     place = int(rng.integers(base.size))
     alone: npt.NDArray[np.bool_] = np.arange(base.size) == place

@@ -16,8 +16,16 @@ from ..loaded import loaded
 from ..records import Pair
 
 __all__ = [
-    "MOST_CHANGES", "added_or_removed", "differing_points", "fingerprint_input", "gaps",
-    "group_columns", "numbers", "records", "replaced", "same",
+    "MOST_CHANGES",
+    "added_or_removed",
+    "as_real_numbers",
+    "count_replaced",
+    "differing_points",
+    "entry_gaps",
+    "fingerprint_input",
+    "group_columns",
+    "inputs_equal",
+    "read_records",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]
@@ -31,7 +39,7 @@ _EXACT: Final = 2**53
 """Beyond it a float no longer tells neighbouring integers apart."""
 
 
-def same(first: Any, second: Any) -> bool:
+def inputs_equal(first: Any, second: Any) -> bool:
     """True if two inputs are equal: arrays entry by entry, anything else by ``==``.
 
     NaN equals NaN here: what is asked is whether a mechanism could tell the two apart. Objects
@@ -54,9 +62,11 @@ def same(first: Any, second: Any) -> bool:
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return _same_arrays(first, second)
     if isinstance(first, (list, tuple)) and isinstance(second, type(first)):
-        return len(first) == len(second) and all(map(same, first, second))
+        return len(first) == len(second) and all(map(inputs_equal, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+        return first.keys() == second.keys() and all(
+            inputs_equal(first[k], second[k]) for k in first
+        )
     if isinstance(first, float) and isinstance(second, float) and first != first:
         return second != second
     try:
@@ -76,7 +86,7 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     if first.shape != second.shape:
         return False
     if first.dtype.hasobject or second.dtype.hasobject:
-        return same(first.ravel().tolist(), second.ravel().tolist())
+        return inputs_equal(first.ravel().tolist(), second.ravel().tolist())
     inexact = first.dtype.kind in "fc" and second.dtype.kind in "fc"
     return bool(np.array_equal(first, second, equal_nan=inexact))
 
@@ -155,7 +165,7 @@ def _digest_array(value: Any, left: list[int]) -> Hashable:
     return str(array.dtype), array.shape, content
 
 
-def numbers(value: Any) -> npt.NDArray[Any] | None:
+def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
     """An input as an array of real numbers, a bare number as a vector of one; None if it is none.
 
     Args:
@@ -179,7 +189,7 @@ def numbers(value: Any) -> npt.NDArray[Any] | None:
     return array.reshape(1) if isinstance(value, (int, float)) else array
 
 
-def gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
     """|second - first| of every entry, 0 where both are NaN or the same infinity.
 
     Args:
@@ -190,7 +200,7 @@ def gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.fl
         Float64 of the same shape; integers beyond 2**53 are subtracted before they are rounded.
     """
     kinds = {first.dtype.kind, second.dtype.kind}
-    if kinds <= set("iu") and any(_beyond(side) for side in (first, second)):
+    if kinds <= set("iu") and any(_exceeds_floats(side) for side in (first, second)):
         pairs = zip(first.ravel().tolist(), second.ravel().tolist(), strict=True)
         return np.array([float(abs(b - a)) for a, b in pairs]).reshape(first.shape)
     x, x_prime = first.astype(np.float64), second.astype(np.float64)
@@ -200,7 +210,7 @@ def gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.fl
     return found
 
 
-def _beyond(array: npt.NDArray[Any]) -> bool:
+def _exceeds_floats(array: npt.NDArray[Any]) -> bool:
     return bool(array.size) and (int(array.max()) > _EXACT or int(array.min()) < -_EXACT)
 
 
@@ -236,7 +246,7 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
     return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
 
 
-def records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
+def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
     """Both inputs as data sets, and what one of their records is called.
 
     Args:
@@ -258,11 +268,11 @@ def records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
         return "word", *words
     if isinstance(x, bytes) and isinstance(x_prime, bytes):
         return "byte", list(x), list(x_prime)
-    rows, rows_prime = _rows(x), _rows(x_prime)
+    rows, rows_prime = _read_rows(x), _read_rows(x_prime)
     return None if rows is None or rows_prime is None else ("record", rows, rows_prime)
 
 
-def _rows(value: Any) -> list[Any] | None:
+def _read_rows(value: Any) -> list[Any] | None:
     if isinstance(value, (list, tuple)):
         return list(value)
     if isinstance(value, (bool, int, float, np.generic)):
@@ -276,14 +286,14 @@ def _rows(value: Any) -> list[Any] | None:
     return array.tolist() if array.ndim else [array.item()]
 
 
-def replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
+def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
     """In how many places two data sets of one size differ.
 
     Example:
         >>> replaced(["a", "b", "c"], ["a", "c", "b"])
         2
     """
-    return sum(not same(a, b) for a, b in zip(first, second, strict=True))
+    return sum(not inputs_equal(a, b) for a, b in zip(first, second, strict=True))
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
@@ -311,7 +321,7 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
             while (
                 place < len(first)
                 and place - diagonal < len(second)
-                and same(first[place], second[place - diagonal])
+                and inputs_equal(first[place], second[place - diagonal])
             ):
                 place += 1
             reach[diagonal] = place

@@ -11,11 +11,11 @@ import numpy as np
 from ..errors import instance, invalid, mistyped
 from ..hints import hinted
 from ..records import Pair, Record
-from .comparing import added_or_removed, records, replaced, same
+from .comparing import added_or_removed, count_replaced, inputs_equal, read_records
 from .domains import Domain
 from .norms import dimension
 
-__all__ = ["AddRemove", "Records", "Replace", "key"]
+__all__ = ["AddRemove", "Records", "Replace", "input_key"]
 
 
 @hinted
@@ -42,7 +42,7 @@ class Records(Record, word="Records"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        object.__setattr__(self, "values", _values(self.values))
+        object.__setattr__(self, "values", _as_tuple(self.values))
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -54,7 +54,7 @@ class Records(Record, word="Records"):
         """True if x is a sequence of `dim` such records."""
         if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
             return False
-        return all(any(same(record, value) for value in self.values) for record in x)
+        return all(any(inputs_equal(record, value) for value in self.values) for record in x)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -66,7 +66,7 @@ class _Change(Record):
     def __post_init__(self) -> None:
         """Check the values."""
         if self.values is not None:
-            object.__setattr__(self, "values", _values(self.values))
+            object.__setattr__(self, "values", _as_tuple(self.values))
 
     most: ClassVar[float] = 1
     limit: ClassVar[str]
@@ -94,7 +94,7 @@ class _Change(Record):
             An iterator of pairs.
         """
         for record in self.values or ():
-            x = _level(domain.draw(rng), record)
+            x = _repeat_record(domain.draw(rng), record)
             yield from (Pair(x, self._near(x, 0, other)) for other in self.values or ())
         while True:
             x = domain.draw(rng)
@@ -121,9 +121,9 @@ class _Change(Record):
                 place = self._place(x, rng)
                 return Pair(x, self._near(x, place, own))
             case 2:
-                x = _put(x, int(rng.integers(len(x))), own)
+                x = _insert_record(x, int(rng.integers(len(x))), own)
             case _:
-                x = _level(x, own)
+                x = _repeat_record(x, own)
         return Pair(x, self._near(x, place, x_prime[place]))
 
     def _place(self, x: Any, rng: np.random.Generator) -> int:
@@ -169,21 +169,21 @@ class Replace(_Change, word="Replace"):
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
             ValueError: if one has more records than the other.
         """
-        first, second = _records(pair)
+        first, second = _records_of_pair(pair)
         if len(first) != len(second):
             requirement = "two data sets of one size, as Replace() has them"
             raise invalid("pair", requirement, (len(first), len(second)))
-        return replaced(first, second)
+        return count_replaced(first, second)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if both datasets lie in the domain and differ in exactly one record."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
-        unequal = [not same(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
+        unequal = [not inputs_equal(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
         return sum(unequal) == 1
 
     def _near(self, x: Any, place: int, record: Any) -> Any:
-        return _put(x, place, record)
+        return _insert_record(x, place, record)
 
 
 @hinted
@@ -215,7 +215,7 @@ class AddRemove(_Change, word="AddRemove"):
         Raises:
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
         """
-        return added_or_removed(*_records(pair))
+        return added_or_removed(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """True if one dataset is the other, which lies in the domain, and one record more.
@@ -226,18 +226,18 @@ class AddRemove(_Change, word="AddRemove"):
         if not domain.contains(short) or len(long) != len(short) + 1:
             return False
         place = _first_difference(short, long)
-        if not _same(short, _without(long, place)):
+        if not _records_equal(short, _remove_record(long, place)):
             return False
-        return domain.contains(_without(long, 0 if place else len(long) - 1))
+        return domain.contains(_remove_record(long, 0 if place else len(long) - 1))
 
     def _near(self, x: Any, place: int, record: Any) -> Any:
-        return _join(x, place, place, [record])
+        return _join_records(x, place, place, [record])
 
     def _place(self, x: Any, rng: np.random.Generator) -> int:
         return int(rng.integers(len(x) + 1))
 
 
-def _values(values: Any) -> tuple[Any, ...]:
+def _as_tuple(values: Any) -> tuple[Any, ...]:
     if not isinstance(values, (list, tuple)):
         raise mistyped("values", "a list or tuple of records", values)
     if not values:
@@ -245,25 +245,25 @@ def _values(values: Any) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _records(pair: Pair) -> tuple[list[Any], list[Any]]:
-    parts = records(pair)
+def _records_of_pair(pair: Pair) -> tuple[list[Any], list[Any]]:
+    parts = read_records(pair)
     if parts is None:
         raise mistyped("pair", "two data sets: lists, arrays or texts", (pair.x, pair.x_prime))
     return parts[1], parts[2]
 
 
-def _same(first: Any, second: Any) -> bool:
-    return len(first) == len(second) and all(map(same, first, second))
+def _records_equal(first: Any, second: Any) -> bool:
+    return len(first) == len(second) and all(map(inputs_equal, first, second))
 
 
 def _first_difference(first: Any, second: Any) -> int:
     """The first place at which two datasets differ, or the end of the shorter one."""
     pairs = enumerate(zip(first, second, strict=False))
     least = min(len(first), len(second))
-    return next((place for place, (a, b) in pairs if not same(a, b)), least)
+    return next((place for place, (a, b) in pairs if not inputs_equal(a, b)), least)
 
 
-def _join(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
+def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
     """What x holds up to `stop`, the records, what it holds from `start` on: as x's kind."""
     if not isinstance(x, np.ndarray):
         joined = [*x[:stop], *records, *x[start:]]
@@ -277,20 +277,20 @@ def _join(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
     return narrow if np.array_equal(narrow, array) else array
 
 
-def _put(x: Any, place: int, record: Any) -> Any:
-    return _join(x, place, place + 1, [record])
+def _insert_record(x: Any, place: int, record: Any) -> Any:
+    return _join_records(x, place, place + 1, [record])
 
 
-def _without(x: Any, place: int) -> Any:
-    return _join(x, place, place + 1, [])
+def _remove_record(x: Any, place: int) -> Any:
+    return _join_records(x, place, place + 1, [])
 
 
-def _level(x: Any, record: Any) -> Any:
+def _repeat_record(x: Any, record: Any) -> Any:
     """A dataset as long as x that holds one record over and over."""
-    return _join(x, 0, len(x), [record] * len(x))
+    return _join_records(x, 0, len(x), [record] * len(x))
 
 
-def key(value: Any) -> Hashable:
+def input_key(value: Any) -> Hashable:
     """What tells inputs apart: type, shape and bytes of an array, the text of anything else."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.str, value.shape, value.tobytes()

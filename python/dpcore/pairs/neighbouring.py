@@ -11,7 +11,7 @@ from ..records import Pair
 from .domains import SLACK, neighbour_of
 from .norms import distances
 
-__all__ = ["named", "refuse_farther"]
+__all__ = ["format_neighbour", "refuse_farther"]
 
 
 class _Everything:
@@ -26,7 +26,7 @@ class _Everything:
         raise NotImplementedError("a relation is only asked here, not searched")
 
 
-def named(neighbour: Any) -> str:
+def format_neighbour(neighbour: Any) -> str:
     """A relation as text: what makes it again, or the name of its class where that is unknown.
 
     Example:
@@ -62,11 +62,11 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     if not hasattr(relation, "apart"):
         if not relation.holds(pair, _Everything()):
             found = distances(pair) or (pair.x, pair.x_prime)
-            raise invalid("pair", f"two neighbours by {named(relation)}", found)
+            raise invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
         return
     apart = relation.apart(pair)
     # Written so that NaN is refused, too.
     if not apart <= relation.most * (1.0 + SLACK):
-        shown = named(relation)
+        shown = format_neighbour(relation)
         error = invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
         raise about(error, "pair", neighbour=shown)

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal, get_args
 from ..errors import choice, integer, invalid, mistyped
 from ..hints import hinted
 from ..records import Pair, pair_of
-from .comparing import added_or_removed, gaps, numbers, records, replaced
+from .comparing import added_or_removed, as_real_numbers, count_replaced, entry_gaps, read_records
 
 __all__ = ["NORMS", "Norm", "dimension", "distance", "distances"]
 
@@ -50,13 +50,13 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     """
     choice("norm", norm, NORMS)
     pair = pair_of(pair)
-    x, x_prime = numbers(pair.x), numbers(pair.x_prime)
+    x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
     if x is None or x_prime is None:
         name, value = ("x", pair.x) if x is None else ("x_prime", pair.x_prime)
         raise mistyped(name, "an array of real numbers", value)
     if x.shape != x_prime.shape:
         raise invalid("pair", "two arrays of equal shape", (x.shape, x_prime.shape))
-    apart = gaps(x, x_prime).ravel()
+    apart = entry_gaps(x, x_prime).ravel()
     if norm == "linf":
         return float(apart.max(initial=0.0))
     if norm == "l2":
@@ -92,11 +92,11 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
         {'unit': 'word', 'size': 3, 'size_prime': 2, 'added_or_removed': 1}
     """
     pair = pair_of(pair)
-    x, x_prime = numbers(pair.x), numbers(pair.x_prime)
+    x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
     if x is None or x_prime is None or x.shape != x_prime.shape:
         return _of_records(pair)
     found: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
-    changed = gaps(x, x_prime) != 0.0
+    changed = entry_gaps(x, x_prime) != 0.0
     found.update(changed=int(changed.sum()), entries=changed.size)
     if changed.ndim >= 2:
         rows = changed.any(axis=tuple(range(1, changed.ndim)))
@@ -105,12 +105,12 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
 
 
 def _of_records(pair: Pair) -> dict[str, Any]:
-    parts = records(pair)
+    parts = read_records(pair)
     if parts is None:
         return {}
     unit, first, second = parts
     found: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
     if len(first) == len(second):
-        found["replaced"] = replaced(first, second)
+        found["replaced"] = count_replaced(first, second)
     found["added_or_removed"] = added_or_removed(first, second)
     return found

@@ -13,7 +13,7 @@ import numpy as np
 from ..errors import count, flag, instance, integer, invalid, mistyped, real
 from ..hints import hinted
 from ..records import Pair, Record
-from .datasets import key
+from .datasets import input_key
 from .domains import Domain, Neighbour, domain_of, neighbour_of
 
 __all__ = ["Search", "Searched", "drive", "explore", "search"]
@@ -140,13 +140,13 @@ class Search(Record, word="Search"):
 
     def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
         """The first pairs that are neighbours and no repetition, in either order."""
-        seen = {_key(pair) for pair in tried}
+        seen = {_pair_key(pair) for pair in tried}
         found: list[Pair] = []
         for pair in pairs:
             if len(found) == most:
                 break
-            if _key(pair) not in seen and self.neighbour.holds(pair, self.domain):
-                seen.add(_key(pair))
+            if _pair_key(pair) not in seen and self.neighbour.holds(pair, self.domain):
+                seen.add(_pair_key(pair))
                 found.append(pair)
         return found
 
@@ -299,7 +299,7 @@ def explore(
         for pair in pool:
             if watch.ends_before(size):
                 break
-            merits.append((pair, _merit(evaluate(pair, size))))
+            merits.append((pair, _check_merit(evaluate(pair, size))))
             watch.took(size)
         ranked = sorted(merits, key=lambda found: -found[1])
         best_pair = ranked[0][0] if ranked else best_pair
@@ -337,7 +337,7 @@ class _Watch:
             self._each, self._last = (now - self._last) / size, now
 
 
-def _merit(value: float) -> float:
+def _check_merit(value: float) -> float:
     try:
         merit = float(value)
     except (TypeError, ValueError):
@@ -347,6 +347,6 @@ def _merit(value: float) -> float:
     return merit
 
 
-def _key(pair: Pair) -> frozenset[object]:
+def _pair_key(pair: Pair) -> frozenset[object]:
     # An audit chooses the side in the numerator: both orders are one pair.
-    return frozenset((key(pair.x), key(pair.x_prime)))
+    return frozenset((input_key(pair.x), input_key(pair.x_prime)))

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, integer, invalid, mistyped
-from ..mechanisms.answers import objects, rows_of
+from ..mechanisms.answers import rows_of, to_object_array
 from ..results.provenance import MOST_NAMES, TableRead
 
 Column = str | int
@@ -332,7 +332,7 @@ def convert_column(values: Any) -> Array:
     if null_count is not None:  # polars and pyarrow, where NaN is no null
         items = values.to_pylist if hasattr(values, "to_pylist") else values.to_list
         if null_count() if callable(null_count) else null_count:
-            return objects(items())
+            return to_object_array(items())
         array: Array = np.asarray(values if hasattr(values, "to_pylist") else values.to_numpy())
         return rows_of("outputs", items(), "") if array.dtype.kind == "O" else array
     array = values.to_numpy()
@@ -341,6 +341,6 @@ def convert_column(values: Any) -> Array:
     lost = values.isna().to_numpy()
     if not lost.any():
         return rows_of("outputs", values.to_list(), "") if array.dtype.kind == "O" else array
-    found = objects(values.to_list())
+    found = to_object_array(values.to_list())
     found[lost] = None
     return found

@@ -26,7 +26,7 @@ from ..errors import (
     show,
 )
 from ..hints import hinted, meant
-from ..mechanisms.answers import objects, rows_of
+from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
 from ..records import Pair
 from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
@@ -447,7 +447,9 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
 def _align_rows(first: Array, second: Array) -> Sides:
     """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
-        first, second = (one if one.ndim == 1 else objects(one.tolist()) for one in (first, second))
+        first, second = (
+            one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
+        )
     return first, second
 
 

@@ -17,7 +17,7 @@ from typing import Any, Final, TextIO
 import numpy as np
 
 from ..errors import invalid, show
-from ..mechanisms.answers import objects, rows_of
+from ..mechanisms.answers import rows_of, to_object_array
 from .frames import (
     ALL,
     MISSING,
@@ -117,7 +117,7 @@ def _parse_cells(cells: list[str], is_stripped: bool = True) -> Array:
         return _parse_numbers(cells)
     except ValueError:
         known = {cell: _parse_cell(cell, is_stripped) for cell in set(cells)}
-        return objects([known[cell] for cell in cells])
+        return to_object_array([known[cell] for cell in cells])
 
 
 def _parse_cell(cell: str, is_stripped: bool) -> Any:
@@ -158,7 +158,7 @@ def join_parts(parts: list[Array]) -> Array:
     items = list(chain.from_iterable(part.tolist() for part in parts))
     parts.clear()
     is_text = all(isinstance(item, str) for item in items)
-    return rows_of("outputs", items, "") if is_text else objects(items)
+    return rows_of("outputs", items, "") if is_text else to_object_array(items)
 
 
 # CSV.
@@ -409,7 +409,7 @@ def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader
             if is_table and wanted is not None and name not in wanted:
                 continue
             # A name that is new here was missing in all rows before.
-            parts = found.setdefault(name, [objects([None] * size)] if size else [])
+            parts = found.setdefault(name, [to_object_array([None] * size)] if size else [])
             parts.append(_as_column([row.get(name) for row in rows] if is_table else rows))
         size += len(rows)
         if number == 0:
@@ -437,7 +437,7 @@ def _as_column(items: list[Any]) -> Array:
     kinds = {type(one) for one in items}
     if kinds <= {int, float} or kinds in ({str}, {bool}):
         return rows_of("outputs", items, "")
-    return objects(items)
+    return to_object_array(items)
 
 
 def _parse_json(name: str, text: str, line: int) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..pairs import distances
-from ..pairs.comparing import MOST_CHANGES, same
+from ..pairs.comparing import MOST_CHANGES, inputs_equal
 from ..results.audits import Audit
 
 _SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
@@ -32,7 +32,7 @@ def describe_neighbours(audit: Audit) -> str:
         The relation that the pair was checked against; without one, that the claim is read as one
         about these two inputs.
     """
-    if same(audit.pair.x, audit.pair.x_prime):
+    if inputs_equal(audit.pair.x, audit.pair.x_prime):
         return "the two inputs are equal: whatever is found is a false alarm"
     if audit.neighbour:
         return f"{audit.neighbour}, which holds for this pair"

@@ -15,7 +15,7 @@ from ..claims.claim import Claim
 from ..claims.renyi import RDP
 from ..loaded import loaded
 from ..mechanisms.commands import Tool
-from ..pairs.comparing import same
+from ..pairs.comparing import inputs_equal
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT
@@ -116,7 +116,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
-    common += ["null=True"] if same(audit.pair.x, audit.pair.x_prime) else []
+    common += ["null=True"] if inputs_equal(audit.pair.x, audit.pair.x_prime) else []
     common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
     found = []
     for start, stop in audit.ranges:

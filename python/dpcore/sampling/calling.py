@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..events.held import Held
-from ..mechanisms.answers import join_outputs, objects, outputs_of, rows_to_objects
+from ..mechanisms.answers import join_outputs, outputs_of, rows_to_objects, to_object_array
 from ..mechanisms.callables import (
-    call,
-    generator,
+    call_mechanism,
+    make_generator,
     makes_tensors,
     name_of,
     one_by_one,
@@ -96,12 +96,12 @@ class CallableDraws:
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
         """The wanted rows of a block."""
-        outputs: npt.NDArray[Any] = self._drawn(call, purpose, side, place)
+        outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
         return outputs
 
     def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
         """The same, where the mechanism made them if it makes tensors."""
-        how = tensor_of if makes_tensors(self.mechanism) else call
+        how = tensor_of if makes_tensors(self.mechanism) else call_mechanism
         outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
         return outputs
 
@@ -127,7 +127,7 @@ class CallableDraws:
         elif pieces > 1 and not self.globals:
             yield from self._drawn_in_pieces(purpose, place, pieces)
         else:
-            rng = generator(self.seed, purpose, _ORDER, place.number // 2)
+            rng = make_generator(self.seed, purpose, _ORDER, place.number // 2)
             draw = self.held if held else self.draw
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, draw(purpose, side, place)
@@ -136,7 +136,7 @@ class CallableDraws:
         self, purpose: int, place: Place
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Both sides of a block of a function of one answer, equal to those of two calls."""
-        *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
         orders = _draw_orders(turns, -(-place.size // _TURN))
         name = f"outputs of {name_of(mechanism)}"
@@ -149,7 +149,7 @@ class CallableDraws:
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Both sides of a block, each in several calls that draw from one generator."""
-        *rngs, turns = (generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         inputs = self.pair.x, self.pair.x_prime
         parts: tuple[list[Any], list[Any]] = [], []
         orders = _draw_orders(turns, pieces)
@@ -157,16 +157,18 @@ class CallableDraws:
             rows = (number + 1) * place.size // pieces - number * place.size // pieces
             for side in order:
                 one = inputs[side], rows, rngs[side], self.shape, self.fields
-                parts[side].append(self._arranged(call(self.mechanism, *one)))
+                parts[side].append(self._arranged(call_mechanism(self.mechanism, *one)))
         for side in orders[0]:
             yield side, join_outputs(parts[side])[place.first : place.end]
 
     def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
         x = self.pair.x_prime if side else self.pair.x
         stream = purpose, side, place.number
-        rng = generator(self.seed, *stream)
+        rng = make_generator(self.seed, *stream)
         # A stream of their own: the mechanism's draws from rng are the same with and without.
-        seeded = seeded_globals(generator(self.seed, *stream, _GLOBALS)) if self.globals else None
+        seeded = (
+            seeded_globals(make_generator(self.seed, *stream, _GLOBALS)) if self.globals else None
+        )
         with seeded or nullcontext(), torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)
         return self._arranged(outputs)[place.first : place.end]
@@ -195,7 +197,7 @@ class CallableDraws:
                 or len(outputs) == 1
                 or (single and any(_has_shape(row, self.shape) for row in outputs))
             ):
-                return objects(list(outputs))
+                return to_object_array(list(outputs))
         wanted = f"of shape {(len(outputs), *self.shape)} in every call"
         raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, outputs.shape)
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from ..errors import mistyped
 from ..hints import hinted
-from ..mechanisms.native import Native, fill
+from ..mechanisms.native import Native, fill_outputs
 from ..published import is_native
 from ..streams import Rng
 
@@ -73,4 +73,4 @@ def sample(
     """
     if not is_native(mech):
         raise mistyped("mech", "a native mechanism (call any other one itself)", mech)
-    return fill(mech, x, size, rng, out, dtype, threads)
+    return fill_outputs(mech, x, size, rng, out, dtype, threads)

@@ -25,7 +25,7 @@ from ..events.counting import Ballot
 from ..events.held import Held
 from ..mechanisms.answers import join_outputs, rows_to_objects
 from ..mechanisms.callables import name_of, one_by_one, torch_threads
-from ..mechanisms.native import Native, describe
+from ..mechanisms.native import Native, describe_natively
 from ..records import Pair
 from ..streams import COUNT
 from ..streams.generators import reseed_a_forked_child
@@ -92,7 +92,7 @@ class NativeDraws:
         """What the core needs to know: mechanism, input, names of the draws."""
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
-        return describe(self.mechanism, point.size), point, draws
+        return describe_natively(self.mechanism, point.size), point, draws
 
     def draw(
         self, purpose: int, side: int, place: Place, threads: int = 1

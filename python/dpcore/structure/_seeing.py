@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
-from ..mechanisms.callables import call, generator, mechanism_of, name_of
+from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of, name_of
 from ..mechanisms.native import Native, law_of
 from ..published import is_native
 from ..streams import SAMPLE
@@ -156,9 +156,9 @@ class Layer:
 
     def draw(self, x: Any, size: int) -> Floats:
         """Outputs of one call with a generator of its own, shape `(size, dim)`."""
-        rng = generator(self.seed, SAMPLE, 0, self._calls)
+        rng = make_generator(self.seed, SAMPLE, 0, self._calls)
         self._calls += 1
-        outputs = call(self.mechanism, x, size, rng)
+        outputs = call_mechanism(self.mechanism, x, size, rng)
         name = f"outputs of {self.name}"
         if outputs.dtype.kind not in "buif":
             raise mistyped(name, "real numbers", outputs.dtype)
@@ -247,7 +247,7 @@ def collect_outputs(
     there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ((), ())
     mode = None if "modes" in skip else _other_mode(layer, point, aside)
     # The calls of the layer count up from 0: this one is free.
-    rng = generator(layer.seed, SAMPLE, 1, 0)
+    rng = make_generator(layer.seed, SAMPLE, 1, 0)
     return Seen(first, second, clean, precision, there, refused, mode, rng)
 
 

@@ -20,8 +20,8 @@ from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, whole
 from ..hints import hinted
 from ..loaded import loaded
-from ..mechanisms.callables import call
-from ..mechanisms.repeating import Repeated, stack
+from ..mechanisms.callables import call_mechanism
+from ..mechanisms.repeating import Repeated, stack_answers
 from ..records import Pair
 from ..streams import Rng, seed_of
 from ._ranks import Floats, at_least, collision_probability, hash_rows
@@ -128,7 +128,7 @@ def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator],
     """The mechanism without what would seed a global generator for each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
-        return lambda x, size, rng: stack([fn(x) for _ in range(size)], mechanism.name)
+        return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
     if isinstance(mechanism, TorchNoise):
         noise = mechanism.distribution
         whole = bool((*noise.batch_shape, *noise.event_shape))
@@ -137,7 +137,7 @@ def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator],
         )
     if isinstance(mechanism, TorchModule):
         return lambda x, size, rng: _draw_from_module(mechanism, x, size)
-    return lambda x, size, rng: call(mechanism, x, size, rng)
+    return lambda x, size, rng: call_mechanism(mechanism, x, size, rng)
 
 
 def _draw_from_module(mechanism: TorchModule, x: Any, size: int) -> Any:

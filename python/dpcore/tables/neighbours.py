@@ -11,7 +11,7 @@ import numpy.typing as npt
 from ..errors import about, invalid, mistyped, numeric
 from ..pairs import L1, L2, Linf
 from ..pairs.domains import SLACK, neighbour_of
-from ..pairs.neighbouring import named, refuse_farther
+from ..pairs.neighbouring import format_neighbour, refuse_farther
 from ..records import Pair
 
 __all__ = ["Flags", "Neighbours", "read_neighbours"]
@@ -104,7 +104,7 @@ def _of_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
 def _of_relation(relation: Any) -> Neighbours:
     """Return a relation on the numbers of rows, each an input of one entry."""
     neighbour_of(relation)
-    name = f"{named(relation)} on the numbers of rows"
+    name = f"{format_neighbour(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):
         most = relation.most * (1.0 + SLACK)
         return Neighbours(

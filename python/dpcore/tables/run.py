@@ -10,7 +10,7 @@ import numpy as np
 from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, real
 from ..hints import hinted
-from ..pairs.neighbouring import named
+from ..pairs.neighbouring import format_neighbour
 from ..records import one_line
 from ..streams import threads_of
 from .comparing import Comparison, Tally
@@ -162,7 +162,7 @@ def _doubt_zeros(table: Table, tally: Tally) -> tuple[str, ...]:
 
 def _name_table(table: Table) -> str:
     if table.owner is not None:
-        return one_line(named(table.owner), 80)
+        return one_line(format_neighbour(table.owner), 80)
     return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ...errors import mistyped
-from ...mechanisms.answers import objects as listed
+from ...mechanisms.answers import to_object_array as listed
 from ...records import PartsRead
 from ..arrays import Array, Floats
 from . import objects

@@ -10,7 +10,7 @@ from typing import Any, Final, overload
 
 from ... import structure
 from ...errors import invalid, mistyped
-from ...mechanisms.callables import generator
+from ...mechanisms.callables import make_generator
 from ...records import Shown
 from ...streams import SAMPLE, Rng, seed_of
 from ...streams.generators import Generators, seeded_globals
@@ -108,7 +108,7 @@ class Source(Shown):
             elif self.draws or rows.partial or not rows.plain:
                 options["clean"] = False
         # Also numpy's and Python's generators: the layers of an audit are given torch's alone.
-        with seeded_globals(generator(seed, SAMPLE, 2, 0)):
+        with seeded_globals(make_generator(seed, SAMPLE, 2, 0)):
             return structure.inspect(rows, rows.x, rng=seed, **options)
 
     def __str__(self) -> str:
