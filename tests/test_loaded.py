@@ -15,7 +15,7 @@ import dpcore
 from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import masked
-from dpcore.loaded import loaded
+from dpcore.loaded import imported_module
 from dpcore.sensitivity._optimising import torch_module
 from dpcore.streams.generators import Generators, seeded_globals, torch_generators
 
@@ -70,12 +70,12 @@ def test_a_module_is_loaded_when_its_import_has_ended(tmp_path, monkeypatch):
     try:
         assert sys.begun.wait(60)
         assert name in sys.modules
-        assert loaded(name) is None
+        assert imported_module(name) is None
     finally:
         sys.goes_on.set()
         importing.join()
     try:
-        assert loaded(name).answer == 42
+        assert imported_module(name).answer == 42
     finally:
         del sys.modules[name]
 
@@ -83,7 +83,7 @@ def test_a_module_is_loaded_when_its_import_has_ended(tmp_path, monkeypatch):
 def test_what_stands_in_for_a_module_counts_as_loaded(monkeypatch):
     stand_in = object()
     monkeypatch.setitem(sys.modules, "stands_in", stand_in)
-    assert loaded("stands_in") is stand_in
+    assert imported_module("stands_in") is stand_in
     # An import that is forbidden so.
     monkeypatch.setitem(sys.modules, "stands_in", None)
-    assert loaded("stands_in") is None
+    assert imported_module("stands_in") is None

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .hints import meant
-from .loaded import loaded
+from .loaded import imported_module
 
 __all__ = [
     "AssumptionWarning", "about", "choice", "confidence_level", "count", "delta_level", "flag",
@@ -312,7 +312,7 @@ def masked(value: Any) -> bool:
         (True, False)
     """
     # Where nobody has imported masked arrays there are none.
-    module = loaded("numpy.ma")
+    module = imported_module("numpy.ma")
     return module is not None and bool(module.is_masked(value))
 
 

@@ -96,8 +96,8 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
         return None
     pair = pair_of(pair)
     vote = Vote.between(pair)
-    side = _side(mechanism, pair.x, vote)
-    side_prime = _side(mechanism, pair.x_prime, vote)
+    side = _vote_probabilities(mechanism, pair.x, vote)
+    side_prime = _vote_probabilities(mechanism, pair.x_prime, vote)
     if side is None or side_prime is None:
         return None
     return VoteLaw(*side, *side_prime)
@@ -229,9 +229,9 @@ def _explain_one_end(
     )
 
 
-def _side(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
+def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     steps = mechanism.steps(vote.threshold.size)
-    centre = _clipped(np.asarray(x, dtype=np.float64), steps.clip)
+    centre = _clip_log(np.asarray(x, dtype=np.float64), steps.clip)
     if law_of(steps.noise).blind:
         centre = np.zeros_like(centre)
     with np.errstate(over="ignore"):
@@ -249,7 +249,7 @@ def _side(mechanism: Native, x: Any, vote: Vote) -> tuple[float, float] | None:
     return _unequal_majority(log_p, log_q)
 
 
-def _clipped(x: Logs, clip: Clip | None) -> Logs:
+def _clip_log(x: Logs, clip: Clip | None) -> Logs:
     if clip is None:
         return x
     largest = float(np.abs(x).max())
@@ -283,7 +283,7 @@ def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float
     with np.errstate(under="ignore"):
         log_sum = math.log(math.fsum(np.exp(relative)))
     tail = min(log_first + log_sum, 0.0)
-    rest = _rest(tail)
+    rest = _log_complement_of(tail)
     return (tail, rest) if upper else (rest, tail)
 
 
@@ -294,10 +294,16 @@ def _log_choose(n: int, k: int) -> float:
     # below x^-7 / 1680, against lgamma, which loses nine digits at n = 1e6.
     fraction = k * math.log(n / k) + (n - k) * math.log(n / (n - k))
     width = 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
-    return fraction + width + _stirling(n) - _stirling(k) - _stirling(n - k)
+    return (
+        fraction
+        + width
+        + _stirling_correction(n)
+        - _stirling_correction(k)
+        - _stirling_correction(n - k)
+    )
 
 
-def _stirling(x: int) -> float:
+def _stirling_correction(x: int) -> float:
     return (1.0 / 12.0 - (1.0 / 360.0 - 1.0 / (1260.0 * x * x)) / (x * x)) / x
 
 
@@ -313,11 +319,11 @@ def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
     tails = (_log_sum(masses[n // 2 + 1 :]), _log_sum(masses[: n // 2 + 1]))
     # Rounding in the larger tail would drown a small one: take it from the smaller.
     if tails[0] <= tails[1]:
-        return tails[0], _rest(tails[0])
-    return _rest(tails[1]), tails[1]
+        return tails[0], _log_complement_of(tails[0])
+    return _log_complement_of(tails[1]), tails[1]
 
 
-def _rest(log_tail: float) -> float:
+def _log_complement_of(log_tail: float) -> float:
     # Adding 0 turns -0.0, which looks like an error in print, into 0.0.
     return float(log_complement(log_tail)) + 0.0
 

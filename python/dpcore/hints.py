@@ -126,12 +126,12 @@ def hinted(target: _Target) -> _Target:
             # With a frame below this one the function has begun, and its errors are its own.
             if error.__traceback__ is not None and error.__traceback__.tb_next is not None:
                 raise
-            raise TypeError(_told(target, str(error))) from None
+            raise TypeError(_explain_bad_call(target, str(error))) from None
 
     return call  # type: ignore[return-value]
 
 
-def _told(target: Callable[..., Any], text: str) -> str:
+def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
     """The complaint of a call, and what to write instead."""
     parameters = inspect.signature(target).parameters
     if found := _UNEXPECTED.match(text):

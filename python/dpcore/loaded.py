@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["loaded"]
+__all__ = ["imported_module"]
 
 
-def loaded(name: str) -> Any:
+def imported_module(name: str) -> Any:
     """A module that was wholly imported; None for any other.
 
     While one thread imports a module, `sys.modules` shows it to all others half made. Nobody has an

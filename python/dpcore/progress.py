@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 from .errors import mistyped
-from .loaded import loaded
+from .loaded import imported_module
 
 __all__ = ["Progress", "beats", "in_notebook", "interrupted_again", "span", "watched"]
 
@@ -247,16 +247,16 @@ class _Notebook:
 
     def _put(self, shown: dict[str, str]) -> None:
         if self._handle is None:
-            self._handle = _ipython().display(shown, raw=True, display_id=True)
+            self._handle = _import_ipython().display(shown, raw=True, display_id=True)
         else:
             self._handle.update(shown, raw=True)
 
     @staticmethod
     def say(text: str) -> None:
-        _ipython().display({"text/plain": text}, raw=True)
+        _import_ipython().display({"text/plain": text}, raw=True)
 
 
-def _ipython() -> Any:
+def _import_ipython() -> Any:
     from IPython import display
 
     return display
@@ -296,6 +296,6 @@ def watched() -> bool:
 
 def in_notebook() -> bool:
     """True in a notebook: Jupyter's, or one with a shell made of Jupyter's, as Colab's."""
-    module = loaded("IPython")
+    module = imported_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -36,12 +36,12 @@ if TYPE_CHECKING:
     from .records import Pair
 
 
-def _told(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
+def _make_setting(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
     """What is known of a setting: its line of help, and its check, of a label and a value."""
     return {"help": text, "read": read}
 
 
-def _number(value: Any, kind: type[float]) -> Any:
+def _parse_number(value: Any, kind: type[float]) -> Any:
     """A number that the command line or a file gave as text.
 
     What is no number stays a string, which the checks below refuse by name.
@@ -52,16 +52,16 @@ def _number(value: Any, kind: type[float]) -> Any:
     return value
 
 
-def _confidence(label: str, value: Any) -> float:
-    return confidence_level(_number(value, float), label)
+def _check_confidence(label: str, value: Any) -> float:
+    return confidence_level(_parse_number(value, float), label)
 
 
-def _seed(label: str, value: Any) -> int:
-    return integer(label, _number(value, int), 0)
+def _check_seed(label: str, value: Any) -> int:
+    return integer(label, _parse_number(value, int), 0)
 
 
-def _share(label: str, value: Any) -> float:
-    return real(label, _number(value, float), low=0.0, high=1.0, open_high=True)
+def _check_share(label: str, value: Any) -> float:
+    return real(label, _parse_number(value, float), low=0.0, high=1.0, open_high=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +86,28 @@ class Settings:
 
     trials: int | None = field(
         default=None,
-        metadata=_told(
+        metadata=_make_setting(
             "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", count
         ),
     )
     confidence: float = field(
         default=0.9999,
-        metadata=_told("confidence of dp_audit's bounds (default 0.9999)", _confidence),
+        metadata=_make_setting(
+            "confidence of dp_audit's bounds (default 0.9999)", _check_confidence
+        ),
     )
     seed: int = field(
         default=0,
-        metadata=_told(
-            "a number that changes the seeds of all audits made by dp_audit (default 0)", _seed
+        metadata=_make_setting(
+            "a number that changes the seeds of all audits made by dp_audit (default 0)",
+            _check_seed,
         ),
     )
     min_share: float = field(
         default=0.0,
-        metadata=_told(
-            "share of its claim that dp_audit must certify, or the test fails (default 0)", _share
+        metadata=_make_setting(
+            "share of its claim that dp_audit must certify, or the test fails (default 0)",
+            _check_share,
         ),
     )
 
@@ -297,7 +301,7 @@ class DPAudit:
         """
         from .recorded.run import audit_outputs
 
-        claim = _given(claim, options)
+        claim = _choose_claim(claim, options)
         if claim is None:
             raise invalid("claim", "given, for recorded outputs make none", None)
         settings = self._settled(options, "trials")
@@ -404,13 +408,13 @@ class DPAudit:
     ) -> TableAudit:
         from .tables.run import audit_table
 
-        claim, self._calls = _given(claim, options), self._calls + 1
+        claim, self._calls = _choose_claim(claim, options), self._calls + 1
         settings = {"progress": False, **options}
         settings.pop("epsilon", None)
         found = audit_table(table, distances, claim=claim, log=log, **settings)
         if found.claim is None:
             raise invalid("claim", "given for a table that makes none itself", None)
-        line = f"{_claim(found)} {found.verdict}, {_certified(found)}"
+        line = f"{_format_claim(found)} {found.verdict}, {_format_certified(found)}"
         self._node.user_properties.append(("dp_audit", f"{found.name}: {line}"))
         command = f"pytest {self._node.nodeid}"
         return replace(found, provenance=(replace(found.provenance[0], command=command),))
@@ -419,7 +423,7 @@ class DPAudit:
         from .adapters import adapt
         from .auditing.run import audit
 
-        claim = _given(claim, options)
+        claim = _choose_claim(claim, options)
         # A bar would be written between the dots of pytest.
         settings = {"progress": False, **self._settled(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
@@ -454,7 +458,7 @@ class DPAudit:
         """The audit with the test that made it, listed for -v and for JUnit's XML."""
         from .auditing.provenance import record_command
 
-        self._node.user_properties.append(("dp_audit", f"{_line(found)}{remark}"))
+        self._node.user_properties.append(("dp_audit", f"{_format_line(found)}{remark}"))
         self._node.user_properties.append(("dp_share", _certified_share(found)))
         if found.read is not None and not found.read.is_whole:
             self._node.user_properties.append(("dp_read", str(found.read)))
@@ -493,7 +497,7 @@ class DPAudit:
         from .results.audits import Audit
 
         table = [("audit", f"{self._calls} of {self._node.nodeid}")]
-        again = [("repeat", _command(self._node))]
+        again = [("repeat", _rerun_command(self._node))]
         if isinstance(audit, Audit):
             table += [
                 ("mechanism", audit.name),
@@ -503,13 +507,13 @@ class DPAudit:
             ]
         else:
             table += [("outputs", audit.name), *audit.lines(), *again]
-        found = audit.verdict if getattr(audit, "checks", ()) else _certified(audit)
-        lines = [f"{_claim(audit)} {outcome}: {found} in {audit.name}"]
+        found = audit.verdict if getattr(audit, "checks", ()) else _format_certified(audit)
+        lines = [f"{_format_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
 
 
-def _given(claim: Any, options: Mapping[str, Any]) -> Any:
+def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
     """The claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
@@ -541,7 +545,7 @@ def seed_of(nodeid: str, number: int, base: int = 0) -> int:
     return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 1
 
 
-def _command(node: pytest.Item) -> str:
+def _rerun_command(node: pytest.Item) -> str:
     """The command line that runs a test again, from the directory in which pytest was started."""
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
@@ -551,18 +555,18 @@ def _command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
-def _epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
+def _claimed_epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
     """Return the epsilon that is claimed; of a curve, that of its tangent."""
     found: float | None = getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
     return found
 
 
-def _claim(audit: Audit | OutputsAudit | TableAudit) -> str:
+def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
     if isinstance(audit.claim, Claim):
         return str(audit.claim)
     exact = isinstance(audit, TableAudit)
     delta = f", delta = {audit.delta:g}" if not exact and audit.delta else ""
-    return f"epsilon <= {_epsilon(audit):g}{delta}"
+    return f"epsilon <= {_claimed_epsilon(audit):g}{delta}"
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
@@ -570,20 +574,20 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.
-    claim = (_epsilon(audit) or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    claim = (_claimed_epsilon(audit) or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.epsilon_lower / claim if claim else 1.0
 
 
-def _certified(audit: Audit | OutputsAudit | TableAudit) -> str:
+def _format_certified(audit: Audit | OutputsAudit | TableAudit) -> str:
     if isinstance(audit, TableAudit):
         return f"exact epsilon = {audit.epsilon:.4f}"
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
 
 
-def _line(audit: Audit | OutputsAudit) -> str:
+def _format_line(audit: Audit | OutputsAudit) -> str:
     level = f"{100 * audit.confidence:g} % confidence"
-    found = f"{_claim(audit)} {audit.verdict}"
-    found += "" if audit.checks else f", {_certified(audit)} at {level}"
+    found = f"{_format_claim(audit)} {audit.verdict}"
+    found += "" if audit.checks else f", {_format_certified(audit)} at {level}"
     return f"{audit.name}: {found}, seed {audit.seed}"
 
 

@@ -74,7 +74,11 @@ class Shown:
     def __repr__(self) -> str:
         """The constructor call; where that is no short line, as much of it as fits."""
         text = full(self)
-        return text if len(text) <= _LINE and "\n" not in text else _call(self, _brief, _LINE)
+        return (
+            text
+            if len(text) <= _LINE and "\n" not in text
+            else _format_call(self, _shorten_field, _LINE)
+        )
 
     def __str__(self) -> str:
         """The constructor call, long arrays shortened; a class's own `repr` if it has one."""
@@ -108,11 +112,11 @@ class Record(Shown):
         """True for the same class with equal fields."""
         if type(other) is not type(self):
             return NotImplemented
-        return all(map(_same, self._values(compared=True), other._values(compared=True)))
+        return all(map(_fields_equal, self._values(compared=True), other._values(compared=True)))
 
     def __hash__(self) -> int:
         """A hash that agrees with equality; a TypeError if a field cannot be hashed."""
-        return hash((type(self), *map(_key, self._values(compared=True))))
+        return hash((type(self), *map(_field_key, self._values(compared=True))))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild through the constructor: a pickled array would come back writeable."""
@@ -124,7 +128,7 @@ def _field_names(cls: Any, compared: bool) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls) if field.compare or not compared)
 
 
-def _key(value: Any) -> Hashable:
+def _field_key(value: Any) -> Hashable:
     if type(value) is not np.ndarray:
         hashed: Hashable = "nan" if isinstance(value, float) and value != value else value
         return hashed
@@ -133,11 +137,11 @@ def _key(value: Any) -> Hashable:
     return value.dtype.str, value.shape, content
 
 
-def _same(left: Any, right: Any) -> bool:
+def _fields_equal(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if type(left) is np.ndarray or type(right) is np.ndarray:
-        return type(left) is type(right) and bool(_key(left) == _key(right))
+        return type(left) is type(right) and bool(_field_key(left) == _field_key(right))
     if isinstance(left, float) and isinstance(right, float) and left != left:
         return right != right
     answer = left == right
@@ -147,7 +151,7 @@ def _same(left: Any, right: Any) -> bool:
 
 def full(record: Any) -> str:
     """The constructor call of a dataclass, long arrays shortened and nothing else."""
-    return _call(record, _show)
+    return _format_call(record, _show_field)
 
 
 def one_line(text: str, longest: int = _LINE) -> str:
@@ -156,7 +160,7 @@ def one_line(text: str, longest: int = _LINE) -> str:
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
-def _call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
+def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
     """The constructor call with as many fields as fit."""
     parts, size = [], len(type(record).__name__) + len("(, ...)")
     for name, value in list_shown_fields(record):
@@ -188,14 +192,14 @@ def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _brief(value: Any) -> str:
+def _shorten_field(value: Any) -> str:
     """A field of a record that is too long to be shown whole."""
     if type(value) is np.ndarray and value.size > 8:
         kind = "str" if value.dtype.kind == "U" else value.dtype
         return f"<{kind} array of shape {value.shape}>"
     if isinstance(value, str):
         return repr(one_line(value, 40))
-    text = _show(value)
+    text = _show_field(value)
     if len(text) <= 40 and "\n" not in text:
         return text
     if isinstance(value, (tuple, list, dict, set, frozenset)):
@@ -205,11 +209,11 @@ def _brief(value: Any) -> str:
     return one_line(text, 40)
 
 
-def _show(value: Any) -> str:
+def _show_field(value: Any) -> str:
     if isinstance(value, Shown) and type(value).__repr__ is Shown.__repr__:
         return full(value)
     if type(value) is tuple and any(isinstance(item, Shown) for item in value):
-        return f"({', '.join(map(_show, value))}{',' if len(value) == 1 else ''})"
+        return f"({', '.join(map(_show_field, value))}{',' if len(value) == 1 else ''})"
     if type(value) is not np.ndarray:
         return repr(value)
     text = np.array2string(value, separator=", ", threshold=8, edgeitems=3, floatmode="unique")

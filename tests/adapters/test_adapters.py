@@ -13,7 +13,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
-from dpcore.adapters._adapter import scalar
+from dpcore.adapters._adapter import unwrap_scalar
 
 ALPHA = 1e-6
 """Significance of every test of a law; seeds are fixed, so a pass stays one."""
@@ -67,9 +67,9 @@ def test_other_objects_are_left_alone(obj):
 
 def test_only_a_vector_of_one_entry_is_a_number():
     for one in (np.array([2.0]), np.array(2.0), np.float64(2.0)):
-        assert type(scalar(one)) is float
+        assert type(unwrap_scalar(one)) is float
     for other in (np.zeros((1, 1)), np.zeros(2), [2.0], "a"):
-        assert scalar(other) is other
+        assert unwrap_scalar(other) is other
 
 
 def test_an_adapter_is_no_object_of_another_package():

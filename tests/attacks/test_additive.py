@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from dpcore.attacks.additive import Additive, AdditiveScore
-from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choose_events
 from dpcore.attacks.scores.patterns import fit_scores
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
@@ -31,7 +31,7 @@ def certified(attack, mechanism, pair, pilot, trials, seed=1):
     train = both_sides(mechanism, pair, pilot, seed)
     rest = both_sides(mechanism, pair, pilot, seed + 1000)
     goal = Goal(trials)
-    found = choices(attack.candidates(*train, pair), *rest, goal)
+    found = choose_events(attack.candidates(*train, pair), *rest, goal)
     chosen = max(found, key=lambda choice: choice.merit)
     fresh = both_sides(mechanism, pair, trials, seed + 2000)
     k, k_prime = (int(chosen.event(side).sum()) for side in fresh)
@@ -98,7 +98,7 @@ def test_independent_increments_are_seen_in_the_differences():
     entries = [s for s in Additive().candidates(*both_sides(walk, pair, 50_000, 1), pair)
                if s.transform == "values"]  # fmt: skip
     rest = both_sides(walk, pair, 50_000, 5)
-    assert found > 1.3 * max(choice.merit for choice in choices(entries, *rest, Goal(10**5)))
+    assert found > 1.3 * max(choice.merit for choice in choose_events(entries, *rest, Goal(10**5)))
 
 
 def test_equal_laws_certify_nothing():
@@ -117,7 +117,7 @@ def test_equal_laws_certify_nothing():
     for seed in range(audits):
         outputs = both_sides(mechanism, pair, 500, seed)
         for score in Additive(8).candidates(*outputs, pair):
-            choice = choices([score], *outputs, Goal(500))[0]
+            choice = choose_events([score], *outputs, Goal(500))[0]
             counts = choice.counts if choice.direction == "x" else choice.counts.swapped()
             wrong += clopper_pearson(counts, 0.0, 0.95) > 0.0
     assert stats.binomtest(wrong, 10 * audits, 0.05, alternative="greater").pvalue < ALPHA
@@ -157,7 +157,7 @@ def test_values_given_their_pattern():
     rest = both_sides(mechanism, pair, 20_000, 2)
     for score in Additive().candidates(*train, pair):
         if len(score.weights) < 2 and score.transform == "values":
-            assert choices([score], *rest, Goal(10**5))[0].merit < 0.2
+            assert choose_events([score], *rest, Goal(10**5))[0].merit < 0.2
 
 
 def test_groups_add_to_what_the_values_say_anyway():

@@ -8,18 +8,26 @@ from shared_audits import rng
 
 import dpcore
 from dpcore.attacks.choosing.grains import EXACT, grain_of
-from dpcore.attacks.scores.columns import atoms_of, both, columns, head, known, loose_of, numbers
+from dpcore.attacks.scores.columns import (
+    atoms_of,
+    first_rows,
+    known,
+    loose_of,
+    read_both_sides,
+    read_columns,
+    read_numbers,
+)
 
 
 def test_columns():
-    assert columns(np.array(["a"])) is None
-    assert columns(np.array(3.0)) is None
-    assert columns(np.zeros(4)).shape == (4, 1)
-    assert columns(np.zeros((4, 2, 3))).shape == (4, 6)
-    assert both(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
-    assert both(np.zeros((4, 2)), np.zeros((5, 3))) is None
+    assert read_columns(np.array(["a"])) is None
+    assert read_columns(np.array(3.0)) is None
+    assert read_columns(np.zeros(4)).shape == (4, 1)
+    assert read_columns(np.zeros((4, 2, 3))).shape == (4, 6)
+    assert read_both_sides(np.zeros((4, 2)), np.zeros((5, 2)))[1].shape == (5, 2)
+    assert read_both_sides(np.zeros((4, 2)), np.zeros((5, 3))) is None
     with pytest.raises(TypeError, match="outputs must be real numbers"):
-        numbers(np.array([None, 1]))
+        read_numbers(np.array([None, 1]))
 
 
 def test_atoms_are_values_that_repeat_and_stand_apart():
@@ -43,8 +51,8 @@ def test_a_huge_outlier_does_not_make_everything_one_atom():
 
 
 def test_atoms_are_looked_for_in_part_of_the_pilot():
-    assert len(head(np.zeros((2**18, 1)))) == 2**17
-    assert len(head(np.zeros((2**18, 1), np.float32))) == 2**13
+    assert len(first_rows(np.zeros((2**18, 1)))) == 2**17
+    assert len(first_rows(np.zeros((2**18, 1), np.float32))) == 2**13
 
 
 def test_thresholds_keep_away_from_the_atoms_of_float32():

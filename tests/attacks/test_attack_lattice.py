@@ -11,7 +11,7 @@ from scipy.stats import binom
 from shared_extras import needs
 
 import dpcore
-from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choose_events
 from dpcore.attacks.choosing.grains import FINEST
 from dpcore.attacks.lattice import (
     FinerThan,
@@ -36,7 +36,9 @@ def audit(mechanism, pair=PAIR, trials=2 * 10**5, pilot=2**14, seed=1, goal=None
     half = pilot // 2
     first, second = ([mechanism(x, half, rng) for x in (pair.x, pair.x_prime)] for _ in range(2))
     scores = FloatLattice().candidates(*first, pair)
-    found = max(choices(scores, *second, goal or Goal(trials)), key=lambda choice: choice.merit)
+    found = max(
+        choose_events(scores, *second, goal or Goal(trials)), key=lambda choice: choice.merit
+    )
     hits = [int(found.event(mechanism(x, trials, rng)).sum()) for x in (pair.x, pair.x_prime)]
     counts = dpcore.Counts(hits[0], trials, hits[1], trials)
     ordered = counts if found.direction == "x" else counts.swapped()

@@ -11,7 +11,7 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Threshold
-from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choose_events
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
@@ -26,7 +26,7 @@ def names(scores):
 
 def choose(scores, outputs, outputs_prime, trials=10**6):
     """The best choice, judged on outputs that the scores have not seen."""
-    return max(choices(scores, outputs, outputs_prime, Goal(trials)), key=lambda c: c.merit)
+    return max(choose_events(scores, outputs, outputs_prime, Goal(trials)), key=lambda c: c.merit)
 
 
 def copies(x, size, generator):

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from shared_audits import rng
 
-from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choose_events
 from dpcore.attacks.reading.candidates import OfParts
 from dpcore.attacks.reading.parts import Part, Parts
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
@@ -110,6 +110,6 @@ def test_only_a_part_with_few_values_may_be_rare():
     sides[0, :23] = sides[1, :5] = 1.0
     part = OfParts(Parts((Part((("entry", 0),), "value"),)), Coordinate(0))
     plain, of_part = (
-        choices([one], *sides, Goal(10_000))[0].merit for one in (Coordinate(0), part)
+        choose_events([one], *sides, Goal(10_000))[0].merit for one in (Coordinate(0), part)
     )
     assert plain < 0.0 < of_part

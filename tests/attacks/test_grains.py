@@ -17,7 +17,7 @@ from dpcore.attacks.choosing.grains import (
     grain_of,
     grains_of,
     steps_of,
-    summed,
+    sum_grains,
 )
 from dpcore.events.held import BITS, stated_bits
 from dpcore.mechanisms.answers import of_format
@@ -118,13 +118,13 @@ def test_grains_of_sums_and_of_the_coarsest():
     fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
     assert coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
     assert coarsest_grain([EXACT, EXACT]) == EXACT
-    total = summed([fine, coarse])
+    total = sum_grains([fine, coarse])
     assert total.bits == 53
     assert total.absolute == fine.typical + coarse.typical
-    weighted = summed([fine, coarse], np.array([0.0, -2.0]))
+    weighted = sum_grains([fine, coarse], np.array([0.0, -2.0]))
     assert weighted.absolute == 2 * coarse.typical
     # A sum in doubles rounds even what was exact.
-    assert 0.0 < summed([Grain(0, 100.0)]).absolute < 1e-12
+    assert 0.0 < sum_grains([Grain(0, 100.0)]).absolute < 1e-12
 
 
 def test_steps():

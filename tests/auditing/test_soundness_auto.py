@@ -20,7 +20,7 @@ from scipy import stats
 import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks import Histogram
-from dpcore.attacks.choosing.choice import Goal, choices
+from dpcore.attacks.choosing.choice import Goal, choose_events
 from dpcore.bounds import exact
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table.truth import exact_supremum
@@ -112,7 +112,7 @@ def test_control_an_event_chosen_on_the_counted_draws():
         rng = np.random.default_rng(seed)
         sides = [uniform(None, 5000, rng) for _ in range(2)]
         scores = Histogram().candidates(*sides, Pair([0.0], [1.0]))
-        found = choices(scores, *sides, Goal(5000, 0.0, CONFIDENCE))[0]
+        found = choose_events(scores, *sides, Goal(5000, 0.0, CONFIDENCE))[0]
         counts = found.counts if found.direction == "x" else found.counts.swapped()
         overclaimed += exact(counts, 0.0, CONFIDENCE) > 0.0
     assert overclaimed > 150 > stats.binom.isf(ALPHA, 300, 1 - CONFIDENCE)

@@ -14,7 +14,7 @@ from dpcore.attacks.classifier import Features, Linear
 from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.every_coordinate import Intervals
-from dpcore.events.held import Held, at_least, numpy_of, scored
+from dpcore.events.held import Held, at_least, numpy_of, score_held
 from dpcore.sampling.calling import CallableDraws, Place
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
@@ -78,14 +78,14 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
     finite = np.unique(scores[np.isfinite(scores)])
     held = Held(tensor.to(device))
     monkeypatch.setattr(type(score), "compiled", False, raising=False)
-    assert scored(score, held) is not None
+    assert score_held(score, held) is not None
     # At values of the score itself and beside them: there an order of summing would show.
     ties = finite[:: max(1, finite.size // 15)]
     edges = np.unique(np.concatenate([ties, np.nextafter(ties, np.inf), ties + 0.01]))
     curve = Curve(score, edges)
     assert curve(held) == curve(array)
     if special:
-        monkeypatch.setattr(held_module, "_near", lambda numbers: numbers)
+        monkeypatch.setattr(held_module, "_as_numpy_view", lambda numbers: numbers)
     assert curve(held) == curve(array)
     for edge in edges[:: max(1, edges.size // 8)]:
         for side in ("above", "below"):
@@ -121,7 +121,7 @@ def test_an_order_of_summing_is_no_matter():
     """The control: torch's own sums differ from the score's, and are settled."""
     tensor = outputs_of("float64", False, rows=4000, dim=100)
     score = RowSum()
-    held = scored(score, Held(tensor))
+    held = score_held(score, Held(tensor))
     exact = score(tensor.numpy())
     assert (held.values != exact).any()
     edges = np.unique(exact)[::50]
@@ -162,7 +162,7 @@ def test_other_events_and_scores_see_an_array():
         def __call__(self, outputs):
             return -super().__call__(outputs)
 
-    assert scored(Other(), Held(tensor)) is None
+    assert score_held(Other(), Held(tensor)) is None
 
 
 @pytest.mark.parametrize("kind", ["float32", "bfloat16", "float64", "int64"])
@@ -256,7 +256,7 @@ def test_no_block_is_copied(name, monkeypatch):
     """Of a block of 1,700 rows a few leave the device: those that tell it again."""
     copied = []
     # On the CPU numpy looks at the scores without a copy: here they stay, as on other devices.
-    monkeypatch.setattr(held_module, "_near", lambda numbers: numbers)
+    monkeypatch.setattr(held_module, "_as_numpy_view", lambda numbers: numbers)
 
     class Spied(torch.Tensor):
         """Notes how many numbers go to numpy or to another device."""

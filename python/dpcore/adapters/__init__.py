@@ -18,7 +18,7 @@ import inspect
 from typing import Any
 
 from ..errors import mistyped
-from ..loaded import loaded
+from ..loaded import imported_module
 from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -78,12 +78,12 @@ def adapt(obj: Any) -> Any:
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _KINDS:
-        kind = getattr(loaded(place), name, None)
+        kind = getattr(imported_module(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
             fits = adapter is not TorchModule or _takes_one(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
     for place, name in _FAMILIES:
-        kind = getattr(loaded(place), name, None)
+        kind = getattr(imported_module(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
             family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
             requirement = f"a distribution with its parameters, such as scipy.stats.{family}(...)"

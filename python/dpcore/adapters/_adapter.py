@@ -46,7 +46,7 @@ class Adapter(Shown):
         A statement with delta above 0 is no such claim: tested with delta 0 it would be refuted
         although it is true. Pass `stated` as claim= and delta= then.
         """
-        return pure(self.stated)
+        return pure_epsilon(self.stated)
 
     @property
     def name(self) -> str:
@@ -54,7 +54,7 @@ class Adapter(Shown):
         return repr(self)
 
 
-def pure(stated: tuple[float, float] | None) -> float | None:
+def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
     """The epsilon of a statement with delta 0, if it says anything; else None."""
     if stated is None:
         return None
@@ -62,12 +62,12 @@ def pure(stated: tuple[float, float] | None) -> float | None:
     return epsilon if delta == 0.0 and math.isfinite(epsilon) else None
 
 
-def numbers(x: Any) -> npt.NDArray[Any]:
+def read_numbers(x: Any) -> npt.NDArray[Any]:
     """The input of additive noise as an array of real numbers of any shape."""
     return numeric("x", "an array of real numbers", x)
 
 
-def scalar(x: Any) -> Any:
+def unwrap_scalar(x: Any) -> Any:
     """The plain Python value in a 0-d array or an array of one entry; anything else untouched."""
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
         return x.item()

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from ..errors import invalid, message
 from ..mechanisms.repeating import stack_answers
 from ..records import Pair
-from ._adapter import Adapter, pure, scalar
+from ._adapter import Adapter, pure_epsilon, unwrap_scalar
 
 __all__ = ["DiffPrivLib"]
 
@@ -80,7 +80,7 @@ class DiffPrivLib(Adapter):
     @property
     def claim(self) -> float | None:
         """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
-        return pure(self.stated) if self._is(_NUMERIC | _CATEGORICAL) else None
+        return pure_epsilon(self.stated) if self._is(_NUMERIC | _CATEGORICAL) else None
 
     @property
     def norm(self) -> str | None:
@@ -132,7 +132,7 @@ class DiffPrivLib(Adapter):
         Raises:
             ValueError: if the answers have several shapes.
         """
-        randomise, value = self.mechanism.randomise, scalar(x)
+        randomise, value = self.mechanism.randomise, unwrap_scalar(x)
         return stack_answers([randomise(value) for _ in range(size)], repr(self))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[bytes]]:
@@ -144,7 +144,7 @@ class DiffPrivLib(Adapter):
         """
         buffer = io.BytesIO()
         _Pickler(buffer).dump(self.mechanism)
-        return _rebuilt, (buffer.getvalue(),)
+        return _rebuild_mechanism, (buffer.getvalue(),)
 
 
 class _Pickler(pickle.Pickler):
@@ -157,5 +157,5 @@ class _Pickler(pickle.Pickler):
         return NotImplemented
 
 
-def _rebuilt(content: bytes) -> DiffPrivLib:
+def _rebuild_mechanism(content: bytes) -> DiffPrivLib:
     return DiffPrivLib(pickle.loads(content))

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import about, invalid
 from ..mechanisms.repeating import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
-from ._adapter import Adapter, scalar
+from ._adapter import Adapter, unwrap_scalar
 
 __all__ = ["OpenDP"]
 
@@ -159,34 +159,34 @@ class OpenDP(Adapter):
             ValueError: if the answers have several shapes.
         """
         measurement = self.measurement
-        argument = _argument(x, str(measurement.input_carrier_type))
+        argument = _convert_argument(x, str(measurement.input_carrier_type))
         return stack_answers([measurement(argument) for _ in range(size)], repr(self))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild from OpenDP's own serialisation, with the features that are enabled here."""
         mod = import_module("opendp.mod")
-        return _rebuilt, (
+        return _rebuild_measurement, (
             mod.serialize(self.measurement),
             tuple(sorted(mod.GLOBAL_FEATURES)),
             self.d_in,
         )
 
 
-def _rebuilt(text: str, features: tuple[str, ...], d_in: Any) -> OpenDP:
+def _rebuild_measurement(text: str, features: tuple[str, ...], d_in: Any) -> OpenDP:
     mod = import_module("opendp.mod")
     mod.enable_features(*features)
     return OpenDP(mod.deserialize(text), d_in)
 
 
-def _argument(x: Any, carrier: str) -> Any:
+def _convert_argument(x: Any, carrier: str) -> Any:
     if carrier.startswith("Vec<"):
         if not isinstance(x, np.ndarray):
             return x
-        return [_exact(value, carrier[4:-1]) for value in x.tolist()]
-    return _exact(scalar(x), carrier)
+        return [_convert_exactly(value, carrier[4:-1]) for value in x.tolist()]
+    return _convert_exactly(unwrap_scalar(x), carrier)
 
 
-def _exact(value: Any, kind: str) -> Any:
+def _convert_exactly(value: Any, kind: str) -> Any:
     """A whole float as the int or bool that the domain has; nothing is ever rounded."""
     if isinstance(value, float) and value.is_integer() and kind[0] in "iu":
         return int(value)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
-from ._adapter import Adapter, numbers
+from ._adapter import Adapter, read_numbers
 
 __all__ = ["ScipyNoise"]
 
@@ -46,7 +46,9 @@ class ScipyNoise(Adapter):
         if family is None:
             kind = getattr(frozen, "_dist", None)
             # The newer kind has a readable str, and numpy's scalars in its repr.
-            return f"ScipyNoise({frozen})" if kind is None else f"ScipyNoise({_family(frozen)})"
+            return (
+                f"ScipyNoise({frozen})" if kind is None else f"ScipyNoise({_family_name(frozen)})"
+            )
         given = [repr(value) for value in frozen.args]
         given += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
         return f"ScipyNoise({family}({', '.join(given)}))"
@@ -66,11 +68,11 @@ class ScipyNoise(Adapter):
             TypeError: if x does not hold real numbers.
             ValueError: if the noise has another shape than x.
         """
-        point = numbers(x)
+        point = read_numbers(x)
         wanted = (size, *point.shape)
         noise = np.asarray(self._noise(wanted, rng))
         # scipy leaves out a size and a dimension of 1.
-        if _long(noise.shape) != _long(wanted):
+        if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(wanted):
             raise invalid(f"noise of {self.name}", f"of shape {wanted} like x", noise.shape)
         outputs: npt.NDArray[Any] = point + noise.reshape(wanted)
         return outputs
@@ -84,10 +86,10 @@ class ScipyNoise(Adapter):
         return frozen.sample(shape=shape, rng=rng)
 
 
-def _long(shape: tuple[int, ...]) -> tuple[int, ...]:
+def _drop_unit_lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length != 1)
 
 
-def _family(frozen: Any) -> str:
+def _family_name(frozen: Any) -> str:
     """The name of a multivariate family, whose frozen objects have no readable repr."""
     return type(frozen).__name__.removesuffix("_frozen")

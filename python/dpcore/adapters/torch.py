@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, show
 from ..events.held import numpy_of
 from ..streams.generators import seeded_torch
-from ._adapter import Adapter, numbers
+from ._adapter import Adapter, read_numbers
 
 __all__ = ["TorchModule", "TorchNoise", "refuse_mixing"]
 
@@ -74,7 +74,7 @@ class TorchNoise(Adapter):
             TypeError: if x does not hold real numbers.
             ValueError: if the distribution has another shape than x.
         """
-        point = _tensor(x)
+        point = _make_tensor(x)
         own = (*self.distribution.batch_shape, *self.distribution.event_shape)
         if own not in ((), tuple(point.shape)):
             requirement = f"of shape () or {own} like {self.name}"
@@ -155,7 +155,7 @@ class TorchModule(Adapter):
             found = self.module(batch)
         if not isinstance(found, torch.Tensor):
             requirement = "one tensor (wrap the module in one that picks it out)"
-            raise mistyped(f"outputs of {self.name}", requirement, _said(found))
+            raise mistyped(f"outputs of {self.name}", requirement, _describe_output(found))
         return found
 
     def _placed(self, torch: Any, x: Any) -> Any:
@@ -164,7 +164,7 @@ class TorchModule(Adapter):
         parts = [one for one in self.module.modules() if not getattr(one, "keeps_float64", False)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
-        point = _tensor(x)
+        point = _make_tensor(x)
         if point.is_floating_point() and not isinstance(x, torch.Tensor):
             point = point.to(torch.get_default_dtype() if like is None else like.dtype)
         return point if like is None else point.to(like.device)
@@ -187,10 +187,10 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
             raise invalid(name, "without a batch norm that mixes the rows of a batch", layer)
 
 
-def _tensor(x: Any) -> Any:
+def _make_tensor(x: Any) -> Any:
     torch = import_module("torch")
     # A copy: torch warns of arrays that are not writeable, as those of a pair are.
-    return x if isinstance(x, torch.Tensor) else torch.from_numpy(numbers(x).copy())
+    return x if isinstance(x, torch.Tensor) else torch.from_numpy(read_numbers(x).copy())
 
 
 def _device_type(held: Iterator[Any]) -> str:
@@ -199,7 +199,7 @@ def _device_type(held: Iterator[Any]) -> str:
     return str(next(found, "cpu"))
 
 
-def _said(found: Any) -> str:
+def _describe_output(found: Any) -> str:
     """What a module returned instead of a tensor, its parts by name."""
     kind = type(found).__name__
     if isinstance(found, Mapping):

@@ -15,7 +15,7 @@ from ..records import Pair
 from .arrays import Array, Codes, Floats, Merged, Whole, Words, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.marks import scale_of
-from .scores.columns import both, numbers
+from .scores.columns import read_both_sides, read_numbers
 from .scores.layout import TRANSFORMS, float_blocks, is_exact_in_float64
 from .scores.patterns import Fitted, fit_scores, order_by_hash
 from .scores.tables import round_weights
@@ -137,7 +137,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
             TypeError: if the outputs are not real numbers.
             ValueError: if they have another number of entries, or whole numbers beyond 2**53.
         """
-        rows = numbers(outputs, self.offsets.size - 1)
+        rows = read_numbers(outputs, self.offsets.size - 1)
         layout = self.transform, self.edges, self.offsets, self.keys
         table, pattern_weights = self._table
         scores = np.empty(len(rows))
@@ -226,7 +226,7 @@ class Additive(ScoreAttack):
         Returns:
             At least one score, if the attack applies.
         """
-        rows = both(outputs, outputs_prime)
+        rows = read_both_sides(outputs, outputs_prime)
         if rows is None or not all(map(is_exact_in_float64, rows)) or scale_of(*rows) > _LARGEST:
             return ()
         scores = [AdditiveScore.of(fitted) for fitted in fit_scores(*rows, pair, self.bins)]

@@ -17,9 +17,9 @@ from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from ..sampling.timed import Call
 from .arrays import Array, Floats
-from .choosing.choice import Choice, Goal, choices, not_applicable
+from .choosing.choice import Choice, Goal, choose_events, not_applicable
 from .reading.candidates import read_candidates
-from .scores.columns import both
+from .scores.columns import read_both_sides
 
 __all__ = [
     "Attack", "AuditAttack", "Call", "Fitted", "NumericAttack", "Own", "Pilot", "ScoreAttack",
@@ -228,7 +228,9 @@ class ScoreAttack(AuditAttack):
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
         goal = Goal(10 * len(outputs))
-        return max(choices(scores, rest, rest_prime, goal), key=lambda found: found.merit).counted
+        return max(
+            choose_events(scores, rest, rest_prime, goal), key=lambda found: found.merit
+        ).counted
 
     @property
     def scoring(self) -> ScoreAttack:
@@ -289,7 +291,7 @@ class NumericAttack(ScoreAttack):
         Returns:
             The scores; none where the attack does not apply.
         """
-        rows = both(outputs, outputs_prime)
+        rows = read_both_sides(outputs, outputs_prime)
         if rows is None or rows[0].shape[1] < self.least_columns:
             return ()
         return tuple(self.make_scores(*rows)) or fallback

@@ -13,13 +13,13 @@ import numpy as np
 
 from ..errors import choice, instance, integer, invalid
 from ..events.above import Score
-from ..events.held import Held, Rough, kept, slack, wide
+from ..events.held import Held, Rough, as_float64, cache_per_device, rounding_slack
 from ..hints import hinted
 from ..records import Record
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import NumericAttack
 from .choosing.grains import Grain, grains_of
-from .scores.columns import atoms_of, chunk_slices, head, known, loose_of, numbers
+from .scores.columns import atoms_of, chunk_slices, first_rows, known, loose_of, read_numbers
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
@@ -88,7 +88,7 @@ class Features(Record, word="Features"):
     def __call__(self, outputs: Array) -> Floats:
         """Return the features, finite, shape `(size, width)`: values first, then flags."""
         dim = self.fill.size
-        rows = numbers(outputs, dim)
+        rows = read_numbers(outputs, dim)
         made = np.empty((len(rows), self.width), order="F")
         made[:, :dim] = rows
         flags = zip(self.entries, self.lows, self.highs, strict=True)
@@ -112,8 +112,10 @@ class Features(Record, word="Features"):
         rows, dim = outputs.flat, self.fill.size
         if rows.shape[1] != dim:
             return None
-        fill, unit = kept(
-            self, outputs, lambda like, _: (wide(like, self.fill), wide(like, self.unit))
+        fill, unit = cache_per_device(
+            self,
+            outputs,
+            lambda like, _: (as_float64(like, self.fill), as_float64(like, self.unit)),
         )
         made = fill.new_empty((len(outputs), self.width))
         values = made[:, :dim].copy_(rows)
@@ -139,7 +141,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
     Returns:
         The features.
     """
-    sides = head(rows), head(rows_prime)
+    sides = first_rows(rows), first_rows(rows_prime)
     grains = grains_of(*sides)
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
@@ -220,10 +222,10 @@ class Linear(Merged, word="Linear"):
         made = self.features.on_device(outputs)
         if made is None:
             return None
-        weights = kept(self, outputs, lambda like, _: wide(like, self.weights))
+        weights = cache_per_device(self, outputs, lambda like, _: as_float64(like, self.weights))
         total = (made @ weights + self.intercept).clamp_(-_MOST_ODDS, _MOST_ODDS)
         size = made.abs() @ weights.abs() + abs(self.intercept)
-        return Rough(total, slack(self.features.width + 1, size))
+        return Rough(total, rounding_slack(self.features.width + 1, size))
 
     def __str__(self) -> str:
         """One line for a report."""
@@ -268,7 +270,7 @@ class Boosted(Merged, word="Boosted"):
 
 
 def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
-    rows = numbers(outputs)
+    rows = read_numbers(outputs)
     scores = np.empty(len(rows))
     for part in chunk_slices(rows):
         scores[part] = log_odds(features(rows[part]))

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events import Event
-from ..events.every_coordinate import EveryCoordinate, Intervals, rows
+from ..events.every_coordinate import EveryCoordinate, Intervals, read_rows
 from ..pairs.comparing import group_columns
 from ..records import Pair
 from ..sampling.coordinates import refuse_dependent
@@ -26,7 +26,7 @@ from .arrays import Array, Floats, Places
 from .attack import AuditAttack, Fitted, Pilot
 from .choosing.choice import Goal
 from .choosing.grains import grain_of
-from .choosing.marks import sorted_values, thresholds
+from .choosing.marks import list_thresholds, sorted_values
 
 __all__ = ["Coordinatewise", "Options"]
 
@@ -151,7 +151,7 @@ def _group_coordinates(pair: Pair) -> tuple[list[tuple[int, ...]], int]:
 
 
 def _pilot_rows(outputs: npt.ArrayLike, dim: int) -> Array:
-    values = rows(np.asarray(outputs), dim)
+    values = read_rows(np.asarray(outputs), dim)
     if len(values) < 2:
         raise invalid("outputs", "at least two pilot outputs on each side", len(values))
     return values
@@ -169,7 +169,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
     judged = [part[len(part) // 2 :].ravel() for part in parts]
     rest, sizes = [sorted_values(values) for values in judged], [values.size for values in judged]
-    points = thresholds(fit[0], fit[1], grain_of(*fit))
+    points = list_thresholds(fit[0], fit[1], grain_of(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
     edges = points[np.unique(np.linspace(0, points.size - 1, _BINS - 1).astype(np.int64))]

@@ -13,8 +13,8 @@ from ..events.above import Score
 from ..records import Record
 from .arrays import Array, Floats, Whole, freeze_arrays
 from .attack import NumericAttack
-from .choosing.grains import Grain, summed
-from .scores.columns import chunk_slices, has_frequent_rows, numbers
+from .choosing.grains import Grain, sum_grains
+from .scores.columns import chunk_slices, has_frequent_rows, read_numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
@@ -79,11 +79,11 @@ class LinearScore(Record, word="LinearScore"):
 
     def rounding(self, grains: tuple[Grain, ...]) -> Grain:
         """Return what the entries' own rounding can move the sum by."""
-        return summed([grains[i] for i in self.entries.tolist()], self.weights)
+        return sum_grains([grains[i] for i in self.entries.tolist()], self.weights)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; NaN where infinite entries cancel."""
-        rows = numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         half = 0.5 * self.weights
         is_whole = np.array_equal(self.entries, np.arange(rows.shape[1]))

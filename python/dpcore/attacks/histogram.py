@@ -15,7 +15,7 @@ from ..hints import hinted
 from ..records import Pair
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import ScoreAttack
-from .scores.columns import numbers
+from .scores.columns import read_numbers
 from .scores.letters import Letters, Outcomes, grid_of, keys_of, kind_of, real_columns
 from .scores.tables import count_values
 
@@ -168,7 +168,7 @@ class Histogram(ScoreAttack):
         return _tabulate_cells(sides, Letters.of_whole(*sides, str(kinds.pop())), _FULL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
-        rows = tuple(map(numbers, sides))
+        rows = tuple(map(read_numbers, sides))
         shown = real_columns(*rows)
         found: list[Score] = []
         loose = any(column.loose for column in shown)

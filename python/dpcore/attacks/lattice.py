@@ -22,7 +22,7 @@ from ..records import Pair
 from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays
 from .attack import ScoreAttack
 from .choosing.grains import EVERY, FINEST, lowest_bit
-from .scores.columns import chunk_slices, numbers
+from .scores.columns import chunk_slices, read_numbers
 
 __all__ = ["FloatLattice", "Table"]
 
@@ -207,7 +207,7 @@ class LowBits(Merged, word="LowBits"):
 
 def read_entries(outputs: Array, columns: tuple[int, ...]) -> Floats:
     """Return the wanted entries of float outputs as doubles, shape `(size, columns)`; exact."""
-    flat = numbers(outputs, least=max(columns) + 1)
+    flat = read_numbers(outputs, least=max(columns) + 1)
     if columns != tuple(range(flat.shape[1])):
         flat = flat[:, list(columns)]
     return flat.astype(np.float64, copy=False)

@@ -16,7 +16,7 @@ from ..errors import flag, integer, invalid
 from ..events.above import Score
 from .arrays import Array, Floats, Merged, Whole, freeze_arrays
 from .attack import NumericAttack
-from .scores.columns import chunk_slices, has_frequent_rows, numbers, whole_floats
+from .scores.columns import chunk_slices, has_frequent_rows, read_numbers, whole_floats
 from .scores.rows import Special
 from .scores.tables import log_ratios, round_weights, smooth_bins
 
@@ -94,7 +94,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     def __call__(self, outputs: Array) -> Floats:
         """The scores, shape `(size,)`; never NaN."""
-        rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
+        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))

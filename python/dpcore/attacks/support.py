@@ -25,7 +25,7 @@ from .choosing.marks import SHARE
 from .reading.candidates import OfParts
 from .reading.exploring import presence_parts
 from .reading.parts import Parts, remember_parts
-from .scores.columns import Atoms, atoms_of, both, head, known
+from .scores.columns import Atoms, atoms_of, first_rows, known, read_both_sides
 from .scores.rows import (
     AtAtoms,
     AtRows,
@@ -150,7 +150,7 @@ def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     if not finite.size:
         return None
-    few = np.sort(head(finite))
+    few = np.sort(first_rows(finite))
     # The outermost of the head bound those of all: only so many values need an order.
     near = few[min(_NEAR, few.size) - 1], few[max(0, few.size - _NEAR)]
     lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
@@ -169,7 +169,7 @@ def _count_repeats(grains: Sequence[Grain]) -> Repeats:
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
-    counts = [repeats(head(side)) for side in (rows, rows_prime)]
+    counts = [repeats(first_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
         if abs(float(np.mean(events[0])) - float(np.mean(events[1]))) > _EVIDENCE * noise:
@@ -274,7 +274,7 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
-    sides = head(rows), head(rows_prime)
+    sides = first_rows(rows), first_rows(rows_prime)
     found = [_find_one_sided_atoms(*sides, i, grain)[1] for i, grain in enumerate(grains)]
     atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
     if atoms:
@@ -306,7 +306,7 @@ def find_rare_values(
     Returns:
         The choice; None where nothing is found.
     """
-    rows = both(outputs, outputs_prime)
+    rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
         return None
     grains = grains_of(*rows)

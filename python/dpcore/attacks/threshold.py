@@ -16,7 +16,7 @@ from .arrays import Array, Places
 from .attack import ScoreAttack
 from .choosing.grains import Grain, grains_of
 from .choosing.marks import sorted_values
-from .scores.columns import both
+from .scores.columns import read_both_sides
 from .scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 
 __all__ = ["ScoreName", "Threshold", "differing_points"]
@@ -96,7 +96,7 @@ class Threshold(ScoreAttack):
         """
         if callable(self.score):
             return (self.score,)
-        rows = both(outputs, outputs_prime)
+        rows = read_both_sides(outputs, outputs_prime)
         if rows is None:
             return ()
         dim = rows[0].shape[1]

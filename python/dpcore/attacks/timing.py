@@ -41,8 +41,8 @@ from ..sampling.timed import Clock, Timed, time_calls
 from .additive import Additive
 from .arrays import Array, Flags, Floats
 from .attack import AuditAttack, Call, TimingCounts
-from .choosing.choice import Goal, choices
-from .choosing.marks import thresholds
+from .choosing.choice import Goal, choose_events
+from .choosing.marks import list_thresholds
 from .scores import timed
 from .scores.letters import keys_of
 from .scores.timed import ExcessLatency, Latency, OutputDistance, TimedScore
@@ -231,10 +231,10 @@ def choose_timed(
     """
     goal = Goal(max(1, count("trials", trials) // 2), 0.0, confidence_level(confidence))
     alone = Latency()
-    found = choices([alone], rows[sides], rows[~sides], goal)
+    found = choose_events([alone], rows[sides], rows[~sides], goal)
     scores = make_timed_scores(rows[::2], sides[::2], pair)
     rest, rest_sides = rows[1::2], sides[1::2]
-    found += choices(scores, rest[rest_sides], rest[~rest_sides], goal)
+    found += choose_events(scores, rest[rest_sides], rest[~rest_sides], goal)
     # Of equals the first, the simplest.
     best = max(found, key=lambda choice: choice.merit)
     if best.event.score is alone:
@@ -261,7 +261,7 @@ def choose_latency(pilot: Timed, trials: int, confidence: float = 0.95) -> tuple
     trials, alpha = count("trials", trials), 1.0 - confidence_level(confidence)
     values = pilot.latencies.astype(np.float64)
     low, high = np.sort(values[pilot.sides]), np.sort(values[~pilot.sides])
-    points = thresholds(low, high)
+    points = list_thresholds(low, high)
     if points.size == 0:
         # One latency only: nothing can be learnt from it.
         return Above(Latency(), float(values[0]) if values.size else 0.0), "x"

@@ -10,7 +10,7 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
-from ..events.held import host
+from ..events.held import move_to_host
 from ..mechanisms.callables import one_by_one, runs_on
 from ..progress import interrupted_again
 from ..records import Counts
@@ -119,7 +119,7 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
         rows = min(rows, (source.end - source.start) // _NUMBERED_SHARE)
         if rows < FEWEST_NUMBERED_ROWS:
             return checks
-    outputs = host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
+    outputs = move_to_host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
     for place, values in list_columns(outputs):
         if is_numbering(values):
             what = f"{place} of the outputs" if place else "the output"

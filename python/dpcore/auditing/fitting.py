@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from ..attacks import FloatLattice
 from ..attacks.attack import Fitted, ScoreAttack
-from ..attacks.choosing.choice import Choice, Goal, choices, remarks_on
+from ..attacks.choosing.choice import Choice, Goal, choose_events, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..attacks.reading.exploring import has_rare_presence
 from ..attacks.scores.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
 from ..events.above import Score, scores_of
-from ..events.counting import Event, happened
+from ..events.counting import Event, evaluate_event
 from ..mechanisms.answers import bytes_of, join_outputs
 from ..mechanisms.callables import one_by_one
 from ..records import Counts, Pair, SeenOutput, one_line
@@ -147,7 +147,7 @@ class PilotDraws:
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
         notes = types if types and _stay_apart(source, types) else ()
-        watched = max(choices(found, rest, rest_prime, goal), key=merit_of) if found else None
+        watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
         if watched is not None and watched.merit <= 0.0:
             watched = None
         if not scores:
@@ -195,7 +195,7 @@ def outputs_inside(
     for side in (outputs, outputs_prime):
         some = side[:_MOST_INSIDE]
         # A list of rows: an object array has its objects, any other rows of plain values.
-        tables.append(Counter(map(_represent_value, some[happened(event, some)].tolist())))
+        tables.append(Counter(map(_represent_value, some[evaluate_event(event, some)].tolist())))
     both = tables[0] + tables[1]
     often = both.most_common(_SHOWN_INSIDE)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))

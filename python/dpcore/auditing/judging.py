@@ -13,7 +13,7 @@ from ..attacks.choosing.choice import (
     Choice,
     Goal,
     best_of_sketches,
-    choices,
+    choose_events,
     column_grains,
     part_grains,
     rounded_merit,
@@ -84,7 +84,7 @@ def select_event(
     halfway = min(_MOST_HALFWAY, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
-    found = choices(scores, *first_look, goal.bolder() if rounds else goal)
+    found = choose_events(scores, *first_look, goal.bolder() if rounds else goal)
     rounded = max((each.rounding for each in found if each.rounding), key=merit_of, default=None)
     ranked = sorted(found, key=merit_of, reverse=True)
     for size, most in zip(rounds, (_SEMIFINALISTS, _FINALISTS), strict=False):

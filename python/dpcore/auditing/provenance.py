@@ -22,7 +22,7 @@ import numpy as np
 from .._core import __version__
 from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..mechanisms.commands import Tool
 from ..mechanisms.repeating import Repeated
 from ..results.audits import Audit
@@ -152,7 +152,7 @@ def _list_definitions(layer: Any) -> list[Any]:
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
     parts, held = [type(layer)], getattr(layer, "__dict__", {})
-    kind = getattr(getattr(loaded("torch"), "nn", None), "Module", ())
+    kind = getattr(getattr(imported_module("torch"), "nn", None), "Module", ())
     if isinstance(layer, kind):
         parts += map(type, layer.modules())
     elif _get_package(type(layer)) == "dpcore" and "encoder" in held:
@@ -163,7 +163,7 @@ def _list_definitions(layer: Any) -> list[Any]:
 
 def _is_installed(one: Any) -> bool:
     """Whether a function or class is of an installed package: of many only a few are the user's."""
-    file = getattr(loaded(_get_module(one)), "__file__", None) or ""
+    file = getattr(imported_module(_get_module(one)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -257,7 +257,7 @@ def _get_version(package: str) -> str:
     """The version of an imported package; empty where it tells none."""
     if package == "dpcore":
         return __version__
-    version = getattr(loaded(package), "__version__", None)
+    version = getattr(imported_module(package), "__version__", None)
     if isinstance(version, str):
         return version
     from importlib import metadata

@@ -33,7 +33,7 @@ from ..errors import (
     real,
     whole,
 )
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..mechanisms.callables import mechanism_of, name_of, one_by_one
 from ..mechanisms.clean import (
     StatedLogRatio,
@@ -390,7 +390,7 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
     if not is_texts or isinstance(given, type) or hasattr(given, "as_mechanism"):
         return
     owner = getattr(given, "__self__", given)
-    kind = getattr(loaded("torch.nn.modules.module"), "Module", None)
+    kind = getattr(imported_module("torch.nn.modules.module"), "Module", None)
     is_module = kind is not None and isinstance(owner, kind)
     if is_module or callable(getattr(owner, "encode", None)) or isinstance(given, Mapping):
         need = (

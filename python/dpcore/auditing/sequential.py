@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks.attack import Fitted, ScoreAttack
-from ..attacks.choosing.choice import Choice, Goal, choices, not_applicable, remarks_on
+from ..attacks.choosing.choice import Choice, Goal, choose_events, not_applicable, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.claim import Claim, choose_tangent
@@ -24,7 +24,7 @@ from ..results.findings import Slice
 from ..sampling.rows import Evidence, list_doubts
 from ..sampling.slicing import iterate_blocks
 from ..sampling.sources import Source
-from ..sampling.tally import happened
+from ..sampling.tally import evaluate_event
 from ..streams import COUNT, PILOT
 from .fitting import outputs_inside
 
@@ -174,7 +174,7 @@ class Sequence:
             never = Never()
             return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
-        found = choices(scores, outputs[1::2], outputs_prime[1::2], goal)
+        found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
@@ -183,7 +183,7 @@ class Sequence:
         self, chosen: Choice, first: int, end: int, label: int
     ) -> tuple[Slice, tuple[int, int]]:
         sides = self.source.outputs(COUNT, first, end)
-        answers = [happened(chosen.event, outputs) for outputs in sides]
+        answers = [evaluate_event(chosen.event, outputs) for outputs in sides]
         hits = [int(np.count_nonzero(one)) for one in answers]
         nan, nan_prime = (
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides

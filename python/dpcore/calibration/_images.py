@@ -17,7 +17,7 @@ _SLACK: Final = 1e-12
 KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
 
 
-def widest(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
+def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
     """The largest distance of two clipped neighbours of a domain, and a pair that attains it.
 
     Args:
@@ -34,7 +34,7 @@ def widest(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
     """
     if type(domain) not in KNOWN:
         raise mistyped("domain", "one of dpcore.sensitivity's, whose diameter is known", domain)
-    if clip is None or (type(domain) is not Histogram and _inside(domain, clip)):
+    if clip is None or (type(domain) is not Histogram and _is_inside(domain, clip)):
         found = sensitivity(domain, norm)
         return found.value, found.pair
     if type(domain) is Histogram:
@@ -54,12 +54,12 @@ def widest(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
     return whole.value, pair
 
 
-def _inside(domain: Any, clip: Clip) -> bool:
+def _is_inside(domain: Any, clip: Clip) -> bool:
     """True if the clip changes no member."""
-    return _farthest(domain, clip.norm) <= clip.radius * (1.0 + _SLACK)
+    return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _SLACK)
 
 
-def _farthest(domain: Any, norm: Norm) -> float:
+def _farthest_norm(domain: Any, norm: Norm) -> float:
     """The largest norm of a member."""
     if isinstance(domain, (Simplex, OneHot)):
         return 1.0

@@ -19,7 +19,7 @@ from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Pair, Shown
-from ..streams import Rng, sized
+from ..streams import Rng, check_size
 from .dropout import Masks, word_dropout
 from .pure import Floats, generator
 from .response import Entries
@@ -142,7 +142,7 @@ class MaskedWords(Shown):
             Answers 0, 1, ..., shape `(size,)`.
         """
         chances, laws = self._masked(x)
-        size, rng = sized(size, 1), generator(rng)
+        size, rng = check_size(size, 1), generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer takes what rounding leaves.
         ends = np.cumsum(laws, axis=1)[:, :-1]
@@ -221,7 +221,7 @@ class Counterexample(Shown):
             instance(name, getattr(self, name), Pair)
 
 
-def _coin(shift: float, epsilon: float) -> tuple[float, float]:
+def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
     """Answer 1 with probability ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
@@ -232,19 +232,19 @@ def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
 
     Each place moves the probability by e^epsilon: `epsilon` for any change of one word.
     """
-    return _coin(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+    return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
 
 
 def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
     """Answer 1 is the likelier for any text with "a" or "b": `epsilon` for any two texts."""
-    return _coin(float("a" in words or "b" in words), epsilon)
+    return _coin_probabilities(float("a" in words or "b" in words), epsilon)
 
 
 def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
     """Randomised response to "a", and one more answer that tells of a mask: never neighbours."""
     if MASK in words:
         return 0.0, 0.0, 1.0
-    return (*_coin(float("a" in words), epsilon), 0.0)
+    return (*_coin_probabilities(float("a" in words), epsilon), 0.0)
 
 
 COUNTEREXAMPLES: tuple[Counterexample, ...] = (

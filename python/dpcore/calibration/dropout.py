@@ -78,14 +78,14 @@ def word_dropout(
     """
     epsilon = positive("epsilon", epsilon)
     mu = real("mu", mu, low=0.0, high=1.0, open_high=True)
-    _conditions(masks, neighbours, masked_is_neighbour)
+    _check_conditions(masks, neighbours, masked_is_neighbour)
     if epsilon > _LARGE:
         return epsilon + math.log1p(mu * math.expm1(-epsilon))
     # At mu = 0 the two roundings could end above epsilon.
     return min(math.log1p((1.0 - mu) * math.expm1(epsilon)), epsilon)
 
 
-def _conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
+def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
     choice("masks", masks, get_args(Masks))
     if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"

@@ -15,7 +15,7 @@ from ..pairs import Box
 from ..published import is_native
 from ..records import Pair, Record
 from ..sensitivity import OneHot, sensitivity
-from ._images import widest
+from ._images import widest_pair
 from .normal import GaussianNoise, gaussian_analytic
 from .pure import L2Laplace, l2_laplace, l2_laplace_delta, laplace
 from .response import RandomisedResponse
@@ -180,7 +180,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         (8.0, 1.0)
     """
     if type(mechanism) is L2Laplace:
-        apart, pair = widest(domain, "l2", None)
+        apart, pair = widest_pair(domain, "l2", None)
         cost = over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
     if type(mechanism) is GaussianNoise:
@@ -197,7 +197,7 @@ def _of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
     steps = mechanism.steps(domain.dim) if hasattr(domain, "dim") else mechanism.steps(1)
     law = law_of(steps.noise)
-    apart, pair = widest(domain, law.norm, steps.clip)
+    apart, pair = widest_pair(domain, law.norm, steps.clip)
     if law.blind:
         cost = Cost(0.0, "the output does not depend on the input")
     elif apart == 0.0:

@@ -16,7 +16,7 @@ from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
-from ..streams import Rng, seed_of, sized
+from ..streams import Rng, check_size, seed_of
 
 __all__ = [
     "Floats", "L2Laplace", "generator", "l2_laplace", "l2_laplace_delta", "l2_laplace_divergences",
@@ -145,7 +145,7 @@ class L2Laplace(Record, word="L2Laplace"):
         Returns:
             Outputs of shape `(size, dim)`.
         """
-        point, size = vector("x", x), sized(size, np.size(x))
+        point, size = vector("x", x), check_size(size, np.size(x))
         rng = generator(rng)
         noise = rng.standard_normal((size, point.size))
         lengths = row_norms(noise)

@@ -14,7 +14,7 @@ from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import dimension
 from ..records import Pair, Record
-from ..streams import Rng, sized
+from ..streams import Rng, check_size
 from .pure import generator
 
 __all__ = ["Entries", "RandomisedResponse"]
@@ -131,7 +131,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         Returns:
             Values of shape `(size,)` for one value, else `(size, dim)`.
         """
-        point, size = self._entries("x", x), sized(size, np.size(x))
+        point, size = self._entries("x", x), check_size(size, np.size(x))
         rng = generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind

@@ -68,7 +68,7 @@ class Claim(Record):
         """
         errors = check_array("alpha", alpha, 0.0, 1.0)
         found = self._type_two(errors.ravel()).reshape(errors.shape)
-        return _plain(np.clip(found, 0.0, 1.0 - errors))
+        return _as_float_or_array(np.clip(found, 0.0, 1.0 - errors))
 
     def delta(self, epsilon: npt.ArrayLike) -> Any:
         """Return the least delta for which the claim implies (epsilon, delta)-DP, rounded up.
@@ -87,7 +87,7 @@ class Claim(Record):
         """
         wanted = check_array("epsilon", epsilon, 0.0, math.inf)
         found = self._deltas(wanted.ravel()).reshape(wanted.shape)
-        return _plain(np.clip(found, 0.0, 1.0))
+        return _as_float_or_array(np.clip(found, 0.0, 1.0))
 
     def epsilon(self, delta: float) -> float:
         """Return the least epsilon for which the claim implies (epsilon, delta)-DP, rounded up.
@@ -325,6 +325,6 @@ def tangent_slopes(claim: Claim) -> Floats:
     return min(most, _MOST_SLOPE) * np.linspace(0.0, 1.0, _TANGENTS) ** 1.5
 
 
-def _plain(array: Floats) -> Any:
+def _as_float_or_array(array: Floats) -> Any:
     """Return an array, or the float that an array of no dimension holds."""
     return array.item() if array.ndim == 0 else array

@@ -12,7 +12,7 @@ from ..errors import choice, invalid, mistyped, real
 from ..hints import hinted
 from ..records import Record
 from .counting import EventRecord, Score, Seen, count_nan, group_rows, hits_of
-from .held import Held, Scores, host, is_own, kept, numpy_of, scored
+from .held import Held, Scores, cache_per_device, is_own, move_to_host, numpy_of, score_held
 
 
 @hinted
@@ -76,16 +76,16 @@ class Above(EventRecord, word="Above"):
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the event, and keep the scores for what else is counted on them."""
-        found = scored(self.score, outputs) if isinstance(outputs, Held) else None
+        found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         if found is not None:
             return self._held(found)
-        scores = scores_of(self.score, host(outputs))
+        scores = scores_of(self.score, move_to_host(outputs))
         answers = self.of_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
     def _held(self, scores: Scores) -> Seen:
         """The same where the outputs are; the answers alone are copied."""
-        edge = kept(self, scores.outputs, lambda like, _: np.array([self.threshold]))
+        edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
         answers = self.of_scores(scores.settled(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
         return Seen((hits_of(answers),), scores.outputs.count_nan(), answers, scores)
@@ -135,13 +135,13 @@ def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.f
     """The scores of the rows that can be read; None where several rows are all unreadable."""
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
-    read = [_fill(scores, score, *group) for group in groups]
+    read = [_fill_scores(scores, score, *group) for group in groups]
     if others.size and (read or len(outputs) > 1):
-        read.append(_fill(scores, score, others, outputs[others]))
+        read.append(_fill_scores(scores, score, others, outputs[others]))
     return scores if any(read) or len(outputs) == 1 else None
 
 
-def _fill(
+def _fill_scores(
     scores: npt.NDArray[np.float64],
     score: Score,
     places: npt.NDArray[np.intp],
@@ -154,8 +154,8 @@ def _fill(
         if rows.dtype != object or len(rows) == 1:
             return False
         half = len(rows) // 2
-        first = _fill(scores, score, places[:half], rows[:half])
-        return _fill(scores, score, places[half:], rows[half:]) or first
+        first = _fill_scores(scores, score, places[:half], rows[:half])
+        return _fill_scores(scores, score, places[half:], rows[half:]) or first
     return True
 
 

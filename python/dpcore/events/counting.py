@@ -10,10 +10,17 @@ import numpy.typing as npt
 
 from ..errors import invalid
 from ..records import Pair, Record
-from .held import Held, Scores, host
+from .held import Held, Scores, move_to_host
 
 __all__ = [
-    "Ballot", "Event", "EventRecord", "Score", "Seen", "count_nan", "group_rows", "happened",
+    "Ballot",
+    "Event",
+    "EventRecord",
+    "Score",
+    "Seen",
+    "count_nan",
+    "evaluate_event",
+    "group_rows",
     "hits_of",
 ]  # fmt: skip
 
@@ -114,12 +121,12 @@ class EventRecord(Record):
             TypeError: if the outputs are of a kind that the event cannot read.
             ValueError: if they have another shape, or there is not one answer for each.
         """
-        outputs = host(outputs)
-        answers = happened(self, outputs)
+        outputs = move_to_host(outputs)
+        answers = evaluate_event(self, outputs)
         return Seen((hits_of(answers),), count_nan(outputs), answers)
 
 
-def happened(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
     """An event's answers, checked: one bool for each output."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:

@@ -12,7 +12,7 @@ from ..errors import instance, integer, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Record, frozen_array
 from .counting import EventRecord, Seen, group_rows
-from .held import Held, host
+from .held import Held, move_to_host
 
 _SHOWN = 5
 """Intervals that a report shows."""
@@ -71,13 +71,13 @@ class Intervals(Record, word="Intervals"):
         ends: list[str | None] = [None] if self.below else []
         ends += [f"{edge:.6g}" for edge in self.edges.tolist()]
         ends += [None] * (len(ends) % 2)
-        parts = [_span(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)]
+        parts = [_format_span(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)]
         if len(parts) > _SHOWN:
             parts = [*parts[: _SHOWN - 1], f"... ({len(parts)} intervals)"]
         return " or ".join(parts)
 
 
-def _span(low: str | None, high: str | None) -> str:
+def _format_span(low: str | None, high: str | None) -> str:
     if low is None:
         return f"y < {high}"
     return f"y >= {low}" if high is None else f"{low} <= y < {high}"
@@ -155,10 +155,10 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
             answers = np.zeros(len(outputs), np.bool_)
             answers[places] = self(table)
             return answers
-        flat = rows(outputs, self.dim)
+        flat = read_rows(outputs, self.dim)
         found = np.ones(len(flat), dtype=np.bool_)
         for group, inside in zip(self.groups, self.sets, strict=True):
-            found &= inside(_columns(flat, group)).all(axis=1)
+            found &= inside(_get_columns(flat, group)).all(axis=1)
         return found
 
     def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
@@ -177,9 +177,9 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
             outputs = self._regular(outputs)[1]
-        flat = rows(outputs, self.dim)
+        flat = read_rows(outputs, self.dim)
         return tuple(
-            int(np.count_nonzero(inside(_columns(flat, group))))
+            int(np.count_nonzero(inside(_get_columns(flat, group))))
             for group, inside in zip(self.groups, self.sets, strict=True)
         )
 
@@ -200,7 +200,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the joint event, then each group's numbers."""
-        outputs = host(outputs)
+        outputs = move_to_host(outputs)
         found = EventRecord.seen(self, outputs, name)
         return found._replace(hits=(*found.hits, *self.pooled(outputs)))
 
@@ -220,17 +220,17 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     def __str__(self) -> str:
         """One line for a report."""
         parts = [
-            f"{one} in {_count(len(group), self.dim)}"
+            f"{one} in {_format_size(len(group), self.dim)}"
             for group, one in zip(self.groups, self.sets, strict=True)
         ]
         return "; ".join(parts)
 
 
-def _count(size: int, dim: int) -> str:
+def _format_size(size: int, dim: int) -> str:
     return f"each of {dim} coordinates" if size == dim else f"each of {size} of {dim} coordinates"
 
 
-def rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
+def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
     """Outputs as a table of real numbers, shape `(size, dim)`."""
     values = np.asarray(outputs)
     if values.dtype.kind not in "buif":
@@ -241,7 +241,7 @@ def rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
     return flat
 
 
-def _columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
+def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
     """The columns of a group: a view where they are evenly spaced, as they mostly are."""
     step = group[1] - group[0] if len(group) > 1 else 1
     spaced = range(group[0], group[-1] + (1 if step > 0 else -1), step or 1)

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from .above import Above
 from .counting import Event, EventRecord, Seen
 from .every_coordinate import EveryCoordinate
-from .held import Held, host
+from .held import Held, move_to_host
 from .never import Never
 from .vote import Vote
 
@@ -37,7 +37,7 @@ class Given(EventRecord, word="Given"):
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
         """Count the answers, and what the callable pools."""
-        outputs = host(outputs)
+        outputs = move_to_host(outputs)
         found = EventRecord.seen(self, outputs, name)
         pooled = getattr(self.event, "pooled", None)
         return found if pooled is None else found._replace(hits=(*found.hits, *pooled(outputs)))

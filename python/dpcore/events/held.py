@@ -15,11 +15,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..loaded import loaded
+from ..loaded import imported_module
 
 __all__ = [
-    "BITS", "Held", "Rough", "Scores", "at_least", "host", "is_own", "kept", "numpy_of",
-    "of_format", "scored", "slack", "stated_bits", "wide",
+    "BITS",
+    "Held",
+    "Rough",
+    "Scores",
+    "as_float64",
+    "at_least",
+    "cache_per_device",
+    "is_own",
+    "move_to_host",
+    "numpy_of",
+    "of_format",
+    "rounding_slack",
+    "score_held",
+    "stated_bits",
 ]  # fmt: skip
 
 _FLOATS: Final = ("float32", "float64", "bfloat16", "float16")
@@ -51,11 +63,11 @@ class Held:
     @staticmethod
     def takes(tensor: Any) -> bool:
         """Whether events can be decided where the tensor is; others are copied."""
-        torch = loaded("torch")
+        torch = imported_module("torch")
         return (
             tensor.layout == torch.strided
             and tensor.device.type not in _WITHOUT_FLOAT64
-            and _format(tensor) in _FLOATS + _WHOLE
+            and _format_dtype(tensor) in _FLOATS + _WHOLE
         )
 
     def __len__(self) -> int:
@@ -75,7 +87,7 @@ class Held:
         """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
         if self._flat is None:
             flat = self._rows()
-            self._flat = flat if _format(flat) in _FLOATS else flat.double()
+            self._flat = flat if _format_dtype(flat) in _FLOATS else flat.double()
         return self._flat
 
     def _rows(self) -> Any:
@@ -85,7 +97,7 @@ class Held:
     @property
     def near(self) -> bool:
         """Whether numpy can look at the numbers where they are."""
-        return bool(self.tensor.device.type == "cpu") and _format(self.tensor) != "bfloat16"
+        return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
         """All of it as an array, a copy unless `near`."""
@@ -106,7 +118,7 @@ class Held:
 
     def sum(self) -> Any:
         """The sum of every row, in float64."""
-        return self.flat.sum(1, dtype=loaded("torch").float64)
+        return self.flat.sum(1, dtype=imported_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
         """The sum of every row's entries times weights, a tensor of float64."""
@@ -114,7 +126,7 @@ class Held:
 
     def norm(self) -> Any:
         """At least the Euclidean norm of every row, in float64; NaN if an entry is."""
-        flat, torch = self.flat, loaded("torch")
+        flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
         found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
         # Squares of numbers below this may vanish.
@@ -123,14 +135,14 @@ class Held:
 
     def at_least(self, edges: Any) -> Any:
         """1.0 where an entry is at or above the edge of its column, else 0.0."""
-        flat, torch = self.flat, loaded("torch")
+        flat, torch = self.flat, imported_module("torch")
         # Numbers rather than bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
         found = flat.new_empty(flat.shape, dtype=kind if flat.shape[1] < 2**24 else torch.float64)
         return torch.ge(flat, edges, out=found)
 
 
-def slack(terms: int, size: Any) -> Any:
+def rounding_slack(terms: int, size: Any) -> Any:
     """How far two sums of so many terms may be apart, whatever their orders and few roundings.
 
     Args:
@@ -173,7 +185,7 @@ class Scores:
 
     def __init__(self, score: Callable[[Any], Any], outputs: Held, rough: Rough) -> None:
         self.score, self.outputs = score, outputs
-        self.values, self.slack = (_near(one) for one in rough)
+        self.values, self.slack = (_as_numpy_view(one) for one in rough)
 
     def __len__(self) -> int:
         return len(self.outputs)
@@ -198,11 +210,11 @@ class Scores:
         near = low != high
         if getattr(self.slack, "ndim", 0):
             # Infinite entries may cancel in one order and not in another.
-            near |= _library(self.slack).isinf(self.slack)
+            near |= _get_library(self.slack).isinf(self.slack)
         if not bool(near.any()):
             return self.values
         which = near if isinstance(near, np.ndarray) else near.numpy(force=True)
-        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=loaded("torch").bool)
+        rows = self.outputs.tensor.new_tensor(which.tolist(), dtype=imported_module("torch").bool)
         exact = np.asarray(self.score(self.outputs[rows].numpy()), np.float64)
         values = self.values + 0.0
         values[near] = exact if isinstance(near, np.ndarray) else values.new_tensor(exact.tolist())
@@ -220,29 +232,31 @@ class Scores:
         values = self.settled(thresholds)
         known = values[values == values]
         passed = self._passed(known, thresholds)
-        bins = _library(values).bincount(passed, minlength=len(thresholds) + 1)
+        bins = _get_library(values).bincount(passed, minlength=len(thresholds) + 1)
         return tuple((len(known) - bins.cumsum(0)[:-1]).tolist())
 
     def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
         """How many thresholds are at or below each value; all of them for NaN."""
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
-        edges = kept(thresholds, self.outputs, lambda like, _: wide(like, thresholds))
-        return loaded("torch").searchsorted(edges, values, side="right")
+        edges = cache_per_device(
+            thresholds, self.outputs, lambda like, _: as_float64(like, thresholds)
+        )
+        return imported_module("torch").searchsorted(edges, values, side="right")
 
 
-def _near(numbers: Any) -> Any:
+def _as_numpy_view(numbers: Any) -> Any:
     """A tensor that numpy can look at as an array on the same memory; anything else as it is."""
     if numbers is None or isinstance(numbers, (float, np.ndarray)):
         return numbers
     return numbers.numpy() if numbers.device.type == "cpu" else numbers
 
 
-def _library(values: Any) -> Any:
-    return np if isinstance(values, np.ndarray) else loaded("torch")
+def _get_library(values: Any) -> Any:
+    return np if isinstance(values, np.ndarray) else imported_module("torch")
 
 
-def scored(score: Any, outputs: Held) -> Scores | None:
+def score_held(score: Any, outputs: Held) -> Scores | None:
     """The scores of held outputs; None where the score wants an array.
 
     Only the package's own scores say how: a subclass of one may score otherwise.
@@ -259,14 +273,14 @@ def is_own(score: Any) -> bool:
     return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
-def host(outputs: Any) -> npt.NDArray[Any]:
+def move_to_host(outputs: Any) -> npt.NDArray[Any]:
     """Outputs as an array, wherever they are."""
     return outputs.numpy() if isinstance(outputs, Held) else outputs
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
     """A tensor as an array; bfloat16, which numpy lacks, as float32 that says so."""
-    if _format(tensor) == "bfloat16":
+    if _format_dtype(tensor) == "bfloat16":
         return of_format(tensor.float().numpy(force=True), "bfloat16")
     found: npt.NDArray[Any] = tensor.numpy(force=True)
     return found
@@ -285,7 +299,7 @@ def stated_bits(array: npt.NDArray[Any]) -> int:
     return BITS.get(said.get("format", array.dtype.name), BITS["float64"])
 
 
-def kept(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
+def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
     """What an event or a score needs beside outputs, made once for each device and format.
 
     Args:
@@ -298,7 +312,7 @@ def kept(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
     held = _made.get(key)
     # By identity: to compare thresholds of a thousand entries would take longer than to use them.
     if held is None or held[0] is not owner:
-        held = _made[key] = (owner, make(like, _format(like)))
+        held = _made[key] = (owner, make(like, _format_dtype(like)))
         while len(_made) > _KEPT:
             _made.popitem(last=False)
     return held[1]
@@ -307,9 +321,9 @@ def kept(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
 _made: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 
-def wide(like: Any, values: npt.NDArray[Any]) -> Any:
+def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
     """Numbers as a tensor of float64 beside another one."""
-    return like.new_tensor(values.tolist(), dtype=loaded("torch").float64)
+    return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
 
 
 def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
@@ -337,5 +351,5 @@ def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floati
     return found
 
 
-def _format(tensor: Any) -> str:
+def _format_dtype(tensor: Any) -> str:
     return str(tensor.dtype).rpartition(".")[2]

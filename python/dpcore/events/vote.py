@@ -14,7 +14,7 @@ from ..errors import choice, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Pair, frozen_array, pair_of
 from .counting import Ballot, EventRecord, Seen, group_rows, hits_of
-from .held import Held, at_least, host, kept
+from .held import Held, at_least, cache_per_device, move_to_host
 
 __all__ = ["SIDES", "Side", "Vote"]
 
@@ -183,14 +183,14 @@ class Vote(EventRecord, word="Vote"):
     def _held(self, outputs: Held, name: str) -> Seen:
         """Count where the outputs are; the answers alone are copied."""
         self._check_shape(outputs.shape, name)
-        edges, signs, away = kept(self, outputs, self._edges)
+        edges, signs, away = cache_per_device(self, outputs, self._edges)
         # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
         beyond, nan = outputs.at_least(edges), outputs.count_nan()
         votes = beyond.sum(1) if signs is None else beyond @ signs + float(away.sum())
         if nan and signs is not None:
             votes = votes - (outputs.flat.isnan() & away).sum(1)
         won = 2.0 * votes > self.voting
-        answers = host(Held(won if self.vote == "x_prime" else ~won))
+        answers = move_to_host(Held(won if self.vote == "x_prime" else ~won))
         return Seen((hits_of(answers),), nan, answers)
 
     def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:

@@ -16,8 +16,17 @@ from ..progress import Progress
 from ..records import Pair, Shown
 
 __all__ = [
-    "SEED", "Job", "Tabled", "cell_seed", "check", "gathered", "gathered_in_processes", "listed",
-    "own", "require_whole", "run_audits",
+    "SEED",
+    "Job",
+    "Tabled",
+    "cell_seed",
+    "check_config",
+    "check_list",
+    "gathered_in_processes",
+    "require_own_config",
+    "require_whole",
+    "run_audits",
+    "run_jobs",
 ]  # fmt: skip
 
 SEED = 2022
@@ -100,7 +109,7 @@ def cell_seed(seed: int, key: str) -> int:
     return int(sequence.generate_state(1, np.uint64)[0]) >> 1
 
 
-def check(config: Any) -> None:
+def check_config(config: Any) -> None:
     """Check the fields that every `Config` has, and store them as plain numbers."""
     object.__setattr__(config, "trials", count("trials", config.trials))
     object.__setattr__(config, "seed", integer("seed", config.seed, 0, 2**63 - 1))
@@ -108,14 +117,14 @@ def check(config: Any) -> None:
         object.__setattr__(config, "confidence", confidence_level(config.confidence))
 
 
-def own(config: Any, module: str) -> None:
+def require_own_config(config: Any, module: str) -> None:
     """Check that a configuration is that of the experiment whose folder this module is in."""
     # By name: whoever replaces the class to change a default still runs the same experiment.
     if type(config).__module__ != module:
         raise mistyped("config", f"a Config of {module.rpartition('.')[0]}", config)
 
 
-def listed(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
+def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Check a list without repetition, entry by entry, and return it as a tuple."""
     if isinstance(values, str) or not isinstance(values, Sequence):
         raise mistyped(name, "a list or tuple", values)
@@ -151,17 +160,17 @@ def run_audits(
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
     """
-    return gathered(
+    return run_jobs(
         label,
         jobs,
-        lambda job: _audit(job, config, threads),
+        lambda job: _audit_job(job, config, threads),
         progress,
         size=lambda job: job.effort * job.pair.x.size,
         ended=lambda audit: audit.partial,
     )
 
 
-def gathered(
+def run_jobs(
     label: str,
     jobs: Sequence[_Job],
     work: Callable[[_Job], _Found],
@@ -237,7 +246,7 @@ def gathered_in_processes(
         done: Iterator[_Found] = joblib.Parallel(many, return_as="generator")(calls)
     else:
         done = (_work_in_one_thread(work, job) for job in jobs)
-    return gathered(label, jobs, lambda job: next(done), progress, ended=ended)
+    return run_jobs(label, jobs, lambda job: next(done), progress, ended=ended)
 
 
 def _work_in_one_thread(work: Callable[..., _Found], job: Sequence[Any]) -> _Found:
@@ -247,7 +256,7 @@ def _work_in_one_thread(work: Callable[..., _Found], job: Sequence[Any]) -> _Fou
         return work(*job)
 
 
-def _audit(job: Job, config: Any, threads: int | None) -> Audit:
+def _audit_job(job: Job, config: Any, threads: int | None) -> Audit:
     return audit(
         job.mechanism,
         job.pair,

@@ -13,7 +13,7 @@ from ..records import Shown
 from ..text import generated
 from ..text.splitting import likeness
 from .corpora import read_corpus
-from .running import SEED, cell_seed, check
+from .running import SEED, cell_seed, check_config
 
 __all__ = ["TextOptions", "TwoSets", "read_two_sets"]
 
@@ -57,7 +57,7 @@ class TextOptions(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         integer("trials", self.trials, _MIN_TEXTS)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped
 from ..events.held import Held, numpy_of
-from ..loaded import loaded
+from ..loaded import imported_module
 from .answers import outputs_of
 
 __all__ = [
@@ -202,7 +202,7 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
     if wanted is None:
         yield
         return
-    torch = loaded("torch")
+    torch = imported_module("torch")
     before = torch.get_num_threads()
     torch.set_num_threads(wanted)
     try:
@@ -227,7 +227,8 @@ def runs_on(mechanism: Any) -> str:
     """
     if not makes_tensors(mechanism):
         return ""
-    return f"{mechanism.device_type}, torch {str(loaded('torch').__version__).partition('+')[0]}"
+    version = str(imported_module("torch").__version__).partition("+")[0]
+    return f"{mechanism.device_type}, torch {version}"
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, mistyped, real, vector
 from ..records import Shown
-from ..streams import SAMPLE, Rng, array_for, block_of, seed_of, sized, threads_of
+from ..streams import SAMPLE, Rng, array_for, block_of, check_size, seed_of, threads_of
 from .laws import Law, Logs, Tails
 
 __all__ = [
@@ -208,7 +208,7 @@ def fill_outputs(
 ) -> npt.NDArray[Any]:
     """What `sample` does, for whatever describes itself in native steps: subclasses too."""
     point = vector("x", x)
-    size = sized(size, point.size)
+    size = check_size(size, point.size)
     out = array_for(out, (size, point.size), dtype)
     if np.may_share_memory(point, out):
         point = point.copy()

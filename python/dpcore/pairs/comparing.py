@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import masked
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..records import Pair
 
 __all__ = [
@@ -152,7 +152,7 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
 
 
 def _digest_array(value: Any, left: list[int]) -> Hashable:
-    torch = loaded("torch")
+    torch = imported_module("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         value = value.detach().cpu()
     array = np.asarray(value)

@@ -33,7 +33,7 @@ import numpy.typing as npt
 
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
-from ..sampling.tally import happened
+from ..sampling.tally import evaluate_event
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -390,7 +390,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     size = min(_MOST_PAIRS, *map(len, sides))
     if size < _FEWEST_PAIRS:
         return ()
-    hits = [happened(event, side[:size]).astype(np.int8) for side in sides]
+    hits = [evaluate_event(event, side[:size]).astype(np.int8) for side in sides]
     compared: list[tuple[str, Array, Array]] = [("hits of the event", hits[0], hits[1])]
     if all(side.dtype.kind in "buifcUS" for side in sides):
         first, second = (_as_columns(side[:size]) for side in sides)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
-from ..attacks.choosing.choice import Goal, choices, not_applicable, remarks_on
+from ..attacks.choosing.choice import Goal, choose_events, not_applicable, remarks_on
 from ..attacks.reading.candidates import read_candidates
 from ..auditing.fitting import outputs_inside
 from ..claims.claim import Claim, choose_tangent
@@ -18,7 +18,7 @@ from ..errors import invalid, real
 from ..events.counting import Event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.figures import numerator_first
-from ..sampling.tally import happened
+from ..sampling.tally import evaluate_event
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
@@ -123,7 +123,7 @@ def count_event(
     fitted = fitting.fitted_on(
         _Rows((sides[0][first.pilot], sides[1][second.pilot]), cuts, pair, goal)
     )
-    hits, hits_prime = (hits_of(happened(fitted.event, side)) for side in rest)
+    hits, hits_prime = (hits_of(evaluate_event(fitted.event, side)) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
     return Counted(
         counts,
@@ -217,7 +217,7 @@ class _Rows:
 
     def counts(self, event: Event, size: int) -> Counts:
         """How often an event happened among all of them."""
-        hits, hits_prime = (hits_of(happened(event, side)) for side in self.outputs())
+        hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in self.outputs())
         return Counts(hits, self.cuts[0][1], hits_prime, self.cuts[1][1])
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
@@ -229,7 +229,7 @@ class _Rows:
         if not scores:
             raise not_applicable(attack, sides[0])
         rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
-        found = choices(scores, *rest, self.goal)
+        found = choose_events(scores, *rest, self.goal)
         best = max(found, key=lambda choice: choice.merit)
         return Fitted(
             best.counted,

@@ -13,7 +13,7 @@ from ..bounds import BOUNDS
 from ..bounds.declaration import declared
 from ..claims.claim import Claim
 from ..claims.renyi import RDP
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..mechanisms.commands import Tool
 from ..pairs.comparing import inputs_equal
 from ..published import SYSTEMS, is_native
@@ -175,7 +175,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
     if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
         return None
-    found = loaded(module)
+    found = imported_module(module)
     for part in name.split("."):
         found = getattr(found, part, None)
     return f"{module}.{name}" if found is mechanism else None

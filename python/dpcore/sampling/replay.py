@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..bounds import limits
 from ..errors import invalid
-from ..events.held import Held, host
+from ..events.held import Held, move_to_host
 from ..streams import COUNT
 
 _EXCLUDED: Final = 40.0 * math.log(2.0)
@@ -101,7 +101,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     rungs = list(_iterate_row_numbers(size, needed))
     looked = rungs[-1] if rungs else 0
     paired = min(size, _PILOT_ROWS) if pilot else 0
-    rows = encode_rows(host(outputs[: max(looked, paired)])) if looked or paired else None
+    rows = encode_rows(move_to_host(outputs[: max(looked, paired)])) if looked or paired else None
     if rows is None:
         return Mark(size, {}, Collisions())
     first, digests = 0, {}

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from .. import _core
 from ..events import EventRecord, event_of
 from ..events.above import scores_of
-from ..events.counting import Event, Score, Seen, happened, hits_of
-from ..events.held import Held, Scores, host, scored
+from ..events.counting import Event, Score, Seen, evaluate_event, hits_of
+from ..events.held import Held, Scores, move_to_host, score_held
 from ..records import Record, frozen_array
 from .rows import Evidence
 
@@ -56,8 +56,10 @@ class Curve(Record, word="Curve"):
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
         """Counts at every threshold; a score that is NaN is above none."""
-        found = scored(self.score, outputs) if isinstance(outputs, Held) else None
-        return self.of_scores(scores_of(self.score, host(outputs)) if found is None else found)
+        found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
+        return self.of_scores(
+            scores_of(self.score, move_to_host(outputs)) if found is None else found
+        )
 
     def beside(
         self,
@@ -87,7 +89,7 @@ class Hits:
         """One count."""
         if isinstance(outputs, Held):
             return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
-        return (hits_of(happened(self.event, outputs)),)
+        return (hits_of(evaluate_event(self.event, outputs)),)
 
     def beside(
         self,
@@ -187,7 +189,7 @@ class TallyRows:
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]
 
-        return Evidence.of(outputs, since, hits, lambda end: event(host(outputs[:end])))
+        return Evidence.of(outputs, since, hits, lambda end: event(move_to_host(outputs[:end])))
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
@@ -276,5 +278,5 @@ class Sketch(NamedTuple):
 
 __all__ = [
     "Curve", "Event", "Frame", "Hits", "Sketch", "Tally", "TallyRows", "Watch", "count_bins",
-    "happened",
+    "evaluate_event",
 ]  # fmt: skip

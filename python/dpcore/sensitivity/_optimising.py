@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..loaded import loaded
+from ..loaded import imported_module
 from ._probing import Inputs, Probe
 from ._rows import Floats
 from ._searching import Space
@@ -143,7 +143,7 @@ def _ascend_gradient(
 
 def torch_module(f: Callable[..., Any]) -> bool:
     """True for a torch module; torch is not imported to find out."""
-    torch = loaded("torch")
+    torch = imported_module("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
 
 
@@ -152,7 +152,7 @@ class ModuleCalls:
 
     def __init__(self, module: Any, rows: bool) -> None:
         # Whoever made the module has imported it.
-        torch = loaded("torch")
+        torch = imported_module("torch")
         self._torch = torch
         self._module = module
         self._rows = rows

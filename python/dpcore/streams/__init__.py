@@ -4,7 +4,7 @@ A noise has no part in the name of a stream: all noises read the same words at o
 side and block.
 """
 
-from .filling import array_for, sized
+from .filling import array_for, check_size
 from .seeds import (
     BLOCK_ELEMENTS,
     COUNT,
@@ -32,7 +32,7 @@ __all__ = [
     "Rng",
     "array_for",
     "block_of",
+    "check_size",
     "seed_of",
-    "sized",
     "threads_of",
 ]

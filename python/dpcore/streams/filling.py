@@ -11,7 +11,7 @@ from ..errors import integer, invalid, mistyped
 from .seeds import MOST_DRAWS
 
 
-def sized(size: int, dim: int) -> int:
+def check_size(size: int, dim: int) -> int:
     """Check a number of outputs of `dim` entries: at least 0, and few enough to be addressed."""
     size = integer("size", size, 0)
     if size * dim >= MOST_DRAWS // 8:

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import AssumptionWarning
-from ..loaded import loaded
+from ..loaded import imported_module
 
 _GLOBAL: Any = np.random
 """numpy's global generator: its stubs leave out half of the functions."""
@@ -43,11 +43,11 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
         rng: where their states come from.
     """
     python, state = random.getstate(), _global_state()
-    random.setstate((3, (*_words(rng).tolist(), _WORDS), None))
+    random.setstate((3, (*_draw_words(rng).tolist(), _WORDS), None))
     # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
-    _GLOBAL.set_bit_generator(_twister(rng))
+    _GLOBAL.set_bit_generator(_make_twister(rng))
     try:
-        if loaded("torch") is not None:
+        if imported_module("torch") is not None:
             with seeded_torch(rng):
                 yield
         else:
@@ -78,7 +78,7 @@ def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
     states = [generator.get_state() for generator in generators]
     for generator in generators:
         if generator.device.type == "cpu":
-            _fill_torch(generator, _words(rng))
+            _fill_torch(generator, _draw_words(rng))
         else:
             generator.manual_seed(int(rng.integers(2**64, dtype=np.uint64)))
     try:
@@ -104,7 +104,7 @@ def reseed_a_forked_child() -> None:
 
 def torch_generators() -> list[Any]:
     """The default generators of torch, of the CPU and of devices in use; none without torch."""
-    torch = loaded("torch")
+    torch = imported_module("torch")
     # A module that stands in for torch has none.
     found = [torch.default_generator] if hasattr(torch, "default_generator") else []
     if found and torch.cuda.is_initialized():
@@ -112,15 +112,15 @@ def torch_generators() -> list[Any]:
     return found
 
 
-def _words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+def _draw_words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
     return rng.integers(2**32, size=_WORDS, dtype=np.uint32)
 
 
-def _twister(rng: np.random.Generator) -> np.random.MT19937:
+def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
     twister = np.random.MT19937(0)
     twister.state = {
         "bit_generator": "MT19937",
-        "state": {"key": _words(rng), "pos": _WORDS},
+        "state": {"key": _draw_words(rng), "pos": _WORDS},
     }
     return twister
 
@@ -133,7 +133,7 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
         return
     state = seeded.copy()
     _words_in(state)[:] = words
-    generator.set_state(loaded("torch").from_numpy(state))
+    generator.set_state(imported_module("torch").from_numpy(state))
 
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
@@ -148,7 +148,7 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
     They follow from the first by the recursion that every implementation seeds with, so that a
     state of another layout is told at once.
     """
-    torch = loaded("torch")
+    torch = imported_module("torch")
     state: npt.NDArray[np.uint8] = torch.Generator().manual_seed(_FIRST).get_state().numpy().copy()
     word, expected = _FIRST, [_FIRST]
     for place in range(1, _WORDS):
@@ -183,7 +183,7 @@ class Generators:
     def __init__(
         self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
     ) -> None:
-        self._states = [one for one in states if _readable(one[0])]
+        self._states = [one for one in states if _is_readable(one[0])]
         self._globals = globals
         self._first = self._kept = self.read_states()
 
@@ -223,7 +223,7 @@ class Generators:
         """Return what a call returns, and True if it moved one of these generators."""
         before = self.read_states()
         found = call()
-        return found, _freeze(before) != _freeze(self.read_states())
+        return found, _freeze_state(before) != _freeze_state(self.read_states())
 
     def _set(self, states: list[Any]) -> None:
         for (_, put), state in zip(self._states, states, strict=True):
@@ -253,11 +253,11 @@ class Generators:
         The global ones are put back: they occur among all others once more.
         """
         size = self._globals
-        first = _freeze(self._first)
-        moved = first[:size] != _freeze(self.read_states())[:size]
+        first = _freeze_state(self._first)
+        moved = first[:size] != _freeze_state(self.read_states())[:size]
         for (_, put), state in zip(self._states[:size], self._first, strict=False):
             put(state)
-        return moved, first != _freeze(self.read_states())
+        return moved, first != _freeze_state(self.read_states())
 
     def __enter__(self) -> Generators:
         return self
@@ -266,13 +266,13 @@ class Generators:
         self._set(self._first)
 
 
-def _freeze(state: Any) -> Any:
+def _freeze_state(state: Any) -> Any:
     """Return the state of a generator as values that `==` compares."""
     if isinstance(state, dict):
-        return {key: _freeze(value) for key, value in state.items()}
+        return {key: _freeze_state(value) for key, value in state.items()}
     if isinstance(state, (list, tuple)):
         # A twister of Python has 625 integers, which compare as they are.
-        return state if set(map(type, state)) <= {int} else tuple(map(_freeze, state))
+        return state if set(map(type, state)) <= {int} else tuple(map(_freeze_state, state))
     if isinstance(state, np.ndarray):
         return state.tobytes()
     return state.numpy().tobytes() if hasattr(state, "numpy") else state
@@ -290,7 +290,7 @@ def _generator_kind(kind: type) -> str:
 
 def _find_torch_generators(things: list[Any]) -> list[Any]:
     """Return the generators of torch that things hold, for the collector knows none of them."""
-    kind: Any = getattr(loaded("torch"), "Generator", None)
+    kind: Any = getattr(imported_module("torch"), "Generator", None)
     found: dict[int, Any] = {}
     for start in range(0, len(things) if kind is not None else 0, _HOLDERS):
         held = gc.get_referents(*things[start : start + _HOLDERS])
@@ -299,7 +299,7 @@ def _find_torch_generators(things: list[Any]) -> list[Any]:
     return list(found.values())
 
 
-def _readable(get: Callable[[], Any]) -> bool:
+def _is_readable(get: Callable[[], Any]) -> bool:
     try:
         get()
     except Exception:

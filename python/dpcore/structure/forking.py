@@ -19,7 +19,7 @@ import numpy as np
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, whole
 from ..hints import hinted
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..mechanisms.callables import call_mechanism
 from ..mechanisms.repeating import Repeated, stack_answers
 from ..records import Pair
@@ -201,7 +201,7 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
     try:
         os.close(reading)
         try:
-            if (torch := loaded("torch")) is not None:
+            if (torch := imported_module("torch")) is not None:
                 # The threads of its pool do not survive a fork: waiting for them would not end.
                 torch.set_num_threads(1)
             answer = (True, np.asarray(work()))

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import about, invalid, mistyped, numeric
-from ..loaded import loaded
+from ..loaded import imported_module
 
 __all__ = ["Floats", "Table", "labels_of"]
 
@@ -183,7 +183,7 @@ class Table:
 
 def _is_sparse(table: Any) -> bool:
     # Where nobody has imported sparse matrices there are none.
-    module = loaded("scipy.sparse")
+    module = imported_module("scipy.sparse")
     return module is not None and bool(module.issparse(table))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped
 from ..hints import hinted
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..mechanisms.texts import TextFunction, is_pipeline, look_up
 from .needed import torch
 
@@ -302,7 +302,7 @@ def _found(encoder: Any) -> Encoder:
         return Lookup(encoder)
     if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
         raise mistyped("encoder", _KINDS, encoder)
-    kind = getattr(loaded("sentence_transformers"), "SentenceTransformer", None)
+    kind = getattr(imported_module("sentence_transformers"), "SentenceTransformer", None)
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
     if isinstance(encoder, torch.nn.Module):

@@ -248,7 +248,7 @@ class PreparedBatch:
             for _ in range(size):
                 self._clip()
                 step.optimizer.add_noise()
-                yield _join([one.grad for one in step._parameters])
+                yield _join_tensors([one.grad for one in step._parameters])
 
     def _clip(self) -> Vector:
         """Let the optimizer clip and sum; return its sum."""
@@ -261,7 +261,7 @@ class PreparedBatch:
                 # A new tensor object: Opacus marks those that a step has used.
                 one.grad_sample = value.view_as(value)
         (step.optimizer.accumulate if step._ghost else step.optimizer.clip_and_accumulate)()
-        return _join([one.summed_grad for one in step._parameters])
+        return _join_tensors([one.summed_grad for one in step._parameters])
 
 
 @contextmanager
@@ -280,7 +280,7 @@ def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
         generator.set_state(state)
 
 
-def _join(tensors: list[Any]) -> Vector:
+def _join_tensors(tensors: list[Any]) -> Vector:
     return np.concatenate([numpy_of(one).astype(np.float64).ravel() for one in tensors])
 
 

@@ -9,7 +9,7 @@ from multiprocessing import get_context
 from typing import Any
 
 from ..errors import integer, mistyped
-from ..loaded import loaded
+from ..loaded import imported_module
 from ..streams import threads_of
 
 __all__ = ["make_pool"]
@@ -47,7 +47,9 @@ def make_pool(
     many = threads_of(None) if processes is None else integer("processes", processes, 1)
     if prepare is not None and not callable(prepare):
         raise mistyped("prepare", "a function without arguments or None", prepare)
-    pool = ProcessPoolExecutor(many, get_context("spawn"), _start, (prepare, torch_is_used()))
+    pool = ProcessPoolExecutor(
+        many, get_context("spawn"), _start_process, (prepare, torch_is_used())
+    )
     # The first task starts all processes.
     pool.submit(os.getpid)
     if prepare is not None:
@@ -57,17 +59,17 @@ def make_pool(
 
 def torch_is_used() -> bool:
     """Return True if torch has been imported, so that processes import it too."""
-    return loaded("torch") is not None
+    return imported_module("torch") is not None
 
 
-def _start(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:
+def _start_process(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:
     """Limit the threads of a new process, then prepare it."""
     from threadpoolctl import threadpool_limits
 
     threadpool_limits(1)
     if prepare is not None:
         prepare()
-    if uses_torch or loaded("torch") is not None:
+    if uses_torch or imported_module("torch") is not None:
         import torch
 
         torch.set_num_threads(1)

@@ -113,17 +113,17 @@ def audit_run(
     for said in remarks:
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     included = np.random.default_rng((seed, _COINS)).random(many) < 0.5
-    batch = _join(records, canaries, np.flatnonzero(included))
-    report = _guess(fit, batch, canaries, included, rules)
+    batch = _join_canaries(records, canaries, np.flatnonzero(included))
+    report = _guess_canaries(fit, batch, canaries, included, rules)
     if fit_without_noise is None:
         remarks = (*remarks, _NO_PROOF)
     else:
-        found = _guess(fit_without_noise, batch, canaries, included, rules)
+        found = _guess_canaries(fit_without_noise, batch, canaries, included, rules)
         remarks = (*remarks, _compare_without_noise(found))
     return replace(report, remarks=(*report.remarks, *remarks))
 
 
-def _guess(
+def _guess_canaries(
     fit: Fit,
     batch: Any,
     canaries: Any,
@@ -229,7 +229,7 @@ def _count_canaries(records: Any, canaries: Any) -> int:
     return many
 
 
-def _join(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
+def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) -> Any:
     """Return the records and the included canaries, of the kind that the records are."""
     if isinstance(records, list):
         return records + [canaries[place] for place in places]

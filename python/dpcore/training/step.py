@@ -308,7 +308,7 @@ class OwnBatch:
                 yield total
 
     def _read(self, output: Any, name: str) -> Vector:
-        total, sizes = _flatten(output, name)
+        total, sizes = _flatten_tensors(output, name)
         self.sizes = self.sizes or sizes
         if sizes != self.sizes:
             raise invalid(name, f"tensors of {self.sizes} numbers in every call", sizes)
@@ -358,7 +358,7 @@ def _leave_out(records: Any, number: int) -> Any:
     )
 
 
-def _flatten(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
+def _flatten_tensors(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
     """Return a sum as one vector, and the numbers of weights of its tensors."""
     parts = output if isinstance(output, list | tuple) else [output]
     if parts and all(isinstance(part, Real) for part in parts):

@@ -23,7 +23,7 @@ from ...sampling.tally import Sketch
 from ..arrays import Array, Floats, Whole
 from ..reading.candidates import OfParts
 from ..reading.parts import Part, Parts, remember_parts
-from ..scores.columns import both
+from ..scores.columns import read_both_sides
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, marks_of, sorted_values
 
@@ -113,7 +113,7 @@ class Choice:
 
 def column_grains(*sides: Array) -> tuple[Grain, ...]:
     """Return the grains of the columns of outputs; none if they are not rows of numbers."""
-    rows = both(*map(np.asarray, sides))
+    rows = read_both_sides(*map(np.asarray, sides))
     return () if rows is None else grains_of(*rows)
 
 
@@ -157,7 +157,7 @@ def not_applicable(attack: Any, outputs: Array) -> ValueError:
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def choices(
+def choose_events(
     scores: Sequence[Score], outputs: Array, outputs_prime: Array, goal: Goal
 ) -> list[Choice]:
     """Return the best event of each score, judged on outputs that fitted none of them.

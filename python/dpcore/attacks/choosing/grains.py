@@ -120,7 +120,7 @@ def coarsest_grain(grains: Sequence[Grain]) -> Grain:
     return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
 
 
-def summed(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
+def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     """Return the grain of a sum of columns in doubles: what all of them can move it by."""
     places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
     each = np.maximum([grain.typical for grain in grains], places)
@@ -230,7 +230,7 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
     wide = np.ones(gaps.size, np.bool_)
     wide[close] = gaps[close] > _LONG * tolerance
-    first, last = runs(wide)
+    first, last = find_runs(wide)
     width = values[last] - values[first]
     beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
     alone = np.minimum(beyond[1:], beyond[:-1]) >= _ALONE * width
@@ -246,7 +246,7 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     return found
 
 
-def runs(breaks: Flags) -> tuple[Places, Places]:
+def find_runs(breaks: Flags) -> tuple[Places, Places]:
     """Return first and last places of the runs that breaks between neighbours leave."""
     ends = np.flatnonzero(breaks)
     return np.append(0, ends + 1), np.append(ends, breaks.size)
@@ -264,7 +264,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
     # How many cells of a continuum lie below each value; a run too narrow for two has no cut.
     each = np.diff(values) / (_CELL * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
     passed = np.cumsum(np.where(steps == APART, 0.0, each))
-    first, last = runs(steps == APART)
+    first, last = find_runs(steps == APART)
     start = np.repeat(np.append(0.0, passed)[first], last - first + 1)[1:]
     inside = passed - start
     grown = np.floor(inside) > np.floor(np.append(0.0, passed)[:-1] - start)

@@ -104,13 +104,13 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     steps = steps_of(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
     if gaps.size > _MOST_THRESHOLDS:
-        places = np.searchsorted(gaps, _ranks(pooled.size))
+        places = np.searchsorted(gaps, _list_ranks(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
         rounded = np.flatnonzero(steps != APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
-        places = np.searchsorted(rounded, _ranks(pooled.size))
+        places = np.searchsorted(rounded, _list_ranks(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
     points = pooled[gaps] + SHARE * (pooled[gaps + 1] - pooled[gaps])
     order = np.argsort(points, kind="stable")
@@ -123,14 +123,14 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
-def thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
+def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
     """Return the thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
     return clean if clean.size else marks.points
 
 
-def _ranks(size: int) -> Whole:
+def _list_ranks(size: int) -> Whole:
     """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
     tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)

@@ -277,7 +277,7 @@ class Bunch:
         try:
             return where, np.array(found, dtype=np.float64)
         except (TypeError, ValueError, OverflowError):
-            values = np.array([_complex(one) for one in found], dtype=np.complex128)
+            values = np.array([_read_complex(one) for one in found], dtype=np.complex128)
         return where, values if values.imag.any() else values.real
 
     @functools.cached_property
@@ -513,17 +513,17 @@ def _classify_type(cls: Any) -> int:
 _TIMES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
-def _complex(item: Any) -> complex:
+def _read_complex(item: Any) -> complex:
     """A number of any kind; what float64 cannot hold is infinite, what is none NaN."""
     try:
         return complex(item)
     except OverflowError:
         return complex(np.inf if item > 0 else -np.inf)
     except (TypeError, ValueError):
-        return complex(_seconds(item))
+        return complex(_read_seconds(item))
 
 
-def _seconds(item: Any) -> float:
+def _read_seconds(item: Any) -> float:
     """A time as seconds from the start of 1970, or a time span in seconds; NaN for others."""
     if isinstance(item, (np.datetime64, np.timedelta64)):
         return float("nan") if np.isnat(item) else float(item.astype(np.int64))

@@ -12,7 +12,7 @@ import numpy as np
 
 from ...errors import invalid, mistyped
 from ..arrays import Array, Flags, Floats, Whole
-from ..choosing.grains import APART, LARGEST_WHOLE, NEAR, Grain, runs, steps_of
+from ..choosing.grains import APART, LARGEST_WHOLE, NEAR, Grain, find_runs, steps_of
 
 _WIDEST: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
@@ -42,7 +42,7 @@ class Atoms(NamedTuple):
     counts: Whole
 
 
-def columns(outputs: Array) -> Array | None:
+def read_columns(outputs: Array) -> Array | None:
     """Return outputs as rows of numbers, shape `(size, entries)`; None for other kinds."""
     outputs = np.asarray(outputs)
     if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
@@ -50,14 +50,14 @@ def columns(outputs: Array) -> Array | None:
     return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))
 
 
-def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
+def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
     """Return outputs as rows of numbers, shape `(size, entries)`.
 
     Raises:
         TypeError: for outputs of other kinds.
         ValueError: for another number of entries than is wanted, or fewer than there must be.
     """
-    rows = columns(outputs)
+    rows = read_columns(outputs)
     if rows is None:
         raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
     if entries not in (None, rows.shape[1]) or rows.shape[1] < least:
@@ -66,12 +66,12 @@ def numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array
     return rows
 
 
-def both(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
+def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
     """Return the rows of numbers of both sides; None unless they are numbers of equal width.
 
     A pilot without outputs or entries has nothing to fit: None as well.
     """
-    rows, rows_prime = columns(outputs), columns(outputs_prime)
+    rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
     if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
         return None
     return (rows, rows_prime) if rows.size and rows_prime.size else None
@@ -98,7 +98,7 @@ def chunk_slices(rows: Array, most: int = _CACHED, width: int | None = None) -> 
         yield slice(first, first + step)
 
 
-def head(rows: Array) -> Array:
+def first_rows(rows: Array) -> Array:
     """Return the first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
     return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
@@ -128,7 +128,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)
-    first, last = runs(steps == APART)
+    first, last = find_runs(steps == APART)
     counts = last - first + 1
     frequent = counts >= least
     first, last, counts = first[frequent], last[frequent], counts[frequent]

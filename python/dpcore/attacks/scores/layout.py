@@ -12,7 +12,7 @@ from ...errors import invalid
 from ...events.held import numpy_of
 from ...records import Pair
 from ..arrays import Array, Flags, Floats, Places, Whole, Words
-from ..choosing.grains import LARGEST_WHOLE, Grain, coarsest_grain, cuts_of, summed
+from ..choosing.grains import LARGEST_WHOLE, Grain, coarsest_grain, cuts_of, sum_grains
 from ..choosing.marks import SHARE
 from .columns import chunk_slices
 
@@ -234,7 +234,7 @@ def _transform_grains(grains: Sequence[Grain], transform: str) -> Sequence[Grain
     if transform == "sorted":
         return [coarsest_grain(grains)] * len(grains)
     if transform == "differences":
-        return [grains[0], *(summed(pair) for pair in itertools.pairwise(grains))]
+        return [grains[0], *(sum_grains(pair) for pair in itertools.pairwise(grains))]
     return grains
 
 

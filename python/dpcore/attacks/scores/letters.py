@@ -20,7 +20,16 @@ from ..arrays import Array, Flags, Floats, Merged, Whole, freeze_arrays
 from ..choosing.grains import Grain, cuts_of, grain_of, grains_of
 from ..choosing.marks import SHARE
 from ..reading.objects import as_hashable
-from .columns import Atoms, atoms_of, chunk_slices, head, known, loose_of, numbers, whole_floats
+from .columns import (
+    Atoms,
+    atoms_of,
+    chunk_slices,
+    first_rows,
+    known,
+    loose_of,
+    read_numbers,
+    whole_floats,
+)
 
 _KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _WIDEST: Final = 2**16
@@ -169,7 +178,7 @@ def raw_columns(kind: str, outputs: Array, width: int) -> Array:
         return _character_codes(outputs.reshape(len(outputs), -1), width)
     if outputs.dtype.kind in "mM":
         outputs = outputs.view(np.int64)
-    rows = numbers(outputs)
+    rows = read_numbers(outputs)
     if kind != "words":
         return rows
     return np.ascontiguousarray(rows, dtype=np.int64).view(np.uint16)
@@ -245,7 +254,7 @@ def _edge_shares(bins: int) -> Floats:
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Return every column of real numbers as the pilot shows it."""
-    first, second = head(rows), head(rows_prime)
+    first, second = first_rows(rows), first_rows(rows_prime)
     pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
     return [
         RealColumn(values, atoms_of(values, grain), grain)

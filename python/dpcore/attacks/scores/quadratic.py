@@ -14,7 +14,7 @@ from ...records import Record
 from ..arrays import Array, Flags, Floats, Places, Whole, freeze_arrays
 from ..choosing.grains import Grain, cuts_of, grain_of
 from ..choosing.marks import SHARE
-from .columns import chunk_slices, numbers
+from .columns import chunk_slices, read_numbers
 from .tables import round_weights
 
 MOST_COLUMNS: Final = 512
@@ -224,7 +224,7 @@ class SignProducts(_Products, word="SignProducts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; never NaN."""
-        rows = numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
@@ -303,7 +303,7 @@ class ValueProducts(_Products, word="ValueProducts"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`; never NaN."""
-        rows = numbers(outputs, least=self.entries.max() + 1)
+        rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
         for part in chunk_slices(rows):

@@ -14,11 +14,11 @@ import numpy as np
 
 from ... import _core
 from ...errors import choice, integer, invalid, real, vector
-from ...events.held import Held, Rough, kept, slack, wide
+from ...events.held import Held, Rough, as_float64, cache_per_device, rounding_slack
 from ...records import Record, frozen_array
 from ..arrays import Array, Floats, Merged, Whole, Words, freeze_arrays
-from ..choosing.grains import Grain, coarsest_grain, summed
-from .columns import chunk_slices, numbers
+from ..choosing.grains import Grain, coarsest_grain, sum_grains
+from .columns import chunk_slices, read_numbers
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -51,7 +51,7 @@ class Coordinate(Record, word="Coordinate"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the entry of every output, shape `(size,)`; NaN stays NaN."""
-        return numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
+        return read_numbers(outputs, least=self.index + 1)[:, self.index].astype(np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
         """Return the same where the outputs are."""
@@ -114,7 +114,7 @@ class Closer(Record, word="Closer"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores, shape `(size,)`."""
-        rows = numbers(outputs, self.x.size)
+        rows = read_numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
         for part in [slice(None)] if rows.flags.c_contiguous else chunk_slices(rows):
             block = np.require(rows[part], np.float64, ("C", "A"))
@@ -131,25 +131,27 @@ class Closer(Record, word="Closer"):
         terms = self.x.size
         if outputs.flat.shape[1] != terms:
             return None
-        apart, middle = kept(self, outputs, self._constants)
+        apart, middle = cache_per_device(self, outputs, self._constants)
         if self.norm == "l2":
             shift, size, norm = middle
-            return Rough(outputs.dot(apart) - shift, slack(terms, size + norm * outputs.norm()))
+            return Rough(
+                outputs.dot(apart) - shift, rounding_slack(terms, size + norm * outputs.norm())
+            )
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
-        return Rough(beyond @ apart.sign(), slack(terms, float(apart.abs().sum())))
+        return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
     def _constants(self, like: Any, _: str) -> tuple[Any, Any]:
         """Return distances as a tensor; the middles as well, or in L2 what follows from them."""
         middle, apart = 0.5 * self.x + 0.5 * self.x_prime, self.x - self.x_prime
         if self.norm == "l1":
-            return wide(like, apart), wide(like, middle)
+            return as_float64(like, apart), as_float64(like, middle)
         shift = apart * middle
         sizes = float(shift.sum()), float(np.abs(shift).sum()), float(np.linalg.norm(apart))
-        return wide(like, apart), sizes
+        return as_float64(like, apart), sizes
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by, in L2 times their distances."""
-        return summed(grains, None if self.norm == "l1" else self.x - self.x_prime)
+        return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -182,11 +184,11 @@ class RowSum(OfRow, word="RowSum"):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by."""
-        return summed(grains)
+        return sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the sum of every output, shape `(size,)`."""
-        rows = numbers(outputs, least=1)
+        rows = read_numbers(outputs, least=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
             for part in chunk_slices(rows):
@@ -198,7 +200,7 @@ class RowSum(OfRow, word="RowSum"):
         """Return the same where the outputs are."""
         entries = outputs.flat.shape[1]
         reach = math.sqrt(entries) * outputs.norm() if entries else 0.0
-        return Rough(outputs.sum(), slack(entries, reach)) if entries else None
+        return Rough(outputs.sum(), rounding_slack(entries, reach)) if entries else None
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -220,7 +222,7 @@ class RowMin(OfRow, word="RowMin"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the smallest entry of every output, shape `(size,)`."""
-        return np.asarray(numbers(outputs, least=1).min(axis=1), np.float64)
+        return np.asarray(read_numbers(outputs, least=1).min(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
         """Return the same where the outputs are."""
@@ -246,7 +248,7 @@ class RowMax(OfRow, word="RowMax"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the largest entry of every output, shape `(size,)`."""
-        return np.asarray(numbers(outputs, least=1).max(axis=1), np.float64)
+        return np.asarray(read_numbers(outputs, least=1).max(axis=1), np.float64)
 
     def on_device(self, outputs: Held) -> Rough | None:
         """Return the same where the outputs are."""
@@ -284,7 +286,7 @@ class Special(Merged, word="Special"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`."""
-        rows = numbers(outputs)
+        rows = read_numbers(outputs)
         found = np.isnan(rows) if self.kind == "nan" else np.isinf(rows)
         return np.asarray(np.count_nonzero(found, axis=1), np.float64)
 
@@ -310,7 +312,7 @@ class NegativeZeros(Merged, word="NegativeZeros"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`; 0 for outputs that are not floats."""
-        rows = numbers(outputs)
+        rows = read_numbers(outputs)
         return np.asarray(np.count_nonzero((rows == 0.0) & np.signbit(rows), axis=1), np.float64)
 
     def __str__(self) -> str:
@@ -350,7 +352,7 @@ class Outside(Merged, word="Outside"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`; NaN is not outside."""
-        rows = numbers(outputs, self.lows.size)
+        rows = read_numbers(outputs, self.lows.size)
         scores = np.zeros(len(rows))
         used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
         for part in chunk_slices(rows):
@@ -398,7 +400,7 @@ class Repeats(Merged, word="Repeats"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the numbers, shape `(size,)`; NaN equals nothing."""
-        rows = numbers(outputs)
+        rows = read_numbers(outputs)
         scores = np.zeros(len(rows))
         for part in chunk_slices(rows):
             ordered = np.sort(rows[part].astype(np.float64), axis=1)
@@ -453,7 +455,7 @@ class AtAtoms(Merged, word="AtAtoms"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the differences, shape `(size,)`."""
-        rows = numbers(outputs, least=self.entries.max(initial=-1) + 1)
+        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.zeros(len(rows))
         table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
         for entry, low, high, sign in table:
@@ -509,7 +511,7 @@ class AtRows(Merged, word="AtRows"):
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the signs of the rows that outputs equal, shape `(size,)`; 0 for all others."""
-        codes = row_codes(numbers(outputs))
+        codes = row_codes(read_numbers(outputs))
         places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
         return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
 

@@ -19,7 +19,14 @@ from ...mechanisms import positive
 from ...records import Shown
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import SEED, Tabled, check, gathered_in_processes, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    check_config,
+    check_list,
+    gathered_in_processes,
+    require_own_config,
+)
 from .corpora import Texts, corpora, shown
 from .rewriting import Fitted, Row, Setup, clip_of, rewritten, trained
 from .utility import Utility, utility
@@ -77,7 +84,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         if flag("full", self.full) and flag("quick", self.quick):
             raise invalid("quick", "left out where full is set", self.quick)
         if self.data is not None and not isinstance(self.data, (str, PathLike)):
@@ -88,8 +95,8 @@ class Config(Shown):
             "data": None if self.data is None else str(Path(self.data)),
             "seeds": integer("seeds", seeds, 1),
             "device": instance("device", self.device, str),
-            "claimed": listed("claimed", claimed, lambda value: positive("claimed", value)),
-            "variants": listed(
+            "claimed": check_list("claimed", claimed, lambda value: positive("claimed", value)),
+            "variants": check_list(
                 "variants", self.variants, lambda name: choice("variants", name, VARIANTS)
             ),
             "examples": integer("examples", self.examples, 0),
@@ -133,7 +140,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> run.__name__
         'run'
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     for package in ("sklearn", "sacrebleu"):
         needed(package, NAME)
     from ...torch.mechanisms import device_of

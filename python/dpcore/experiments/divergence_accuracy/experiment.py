@@ -19,7 +19,7 @@ import numpy as np
 from ...divergence import Estimate, renyi
 from ...errors import choice, count, integer
 from ...records import Record, Shown, frozen_array
-from ..running import SEED, Tabled, cell_seed, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
 from .cases import ALPHAS, CASES, Reals, Rows
 
 if TYPE_CHECKING:
@@ -83,8 +83,10 @@ class Config(Shown):
             "trials": None if self.trials is None else count("trials", self.trials),
             "repetitions": integer("repetitions", self.repetitions, 2),
             "rows": None if self.rows is None else integer("rows", self.rows, _FEWEST),
-            "cases": listed("cases", self.cases, partial(choice, "cases", options=tuple(CASES))),
-            "methods": listed(
+            "cases": check_list(
+                "cases", self.cases, partial(choice, "cases", options=tuple(CASES))
+            ),
+            "methods": check_list(
                 "methods", self.methods, partial(choice, "methods", options=tuple(NEIGHBOURS))
             ),
             "certified": integer("certified", self.certified, 0),
@@ -210,9 +212,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> run(config).cells[0].values.shape
         (5, 2, 3)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
-    done, partial = gathered(
+    done, partial = run_jobs(
         "divergences",
         config.cases,
         lambda name: (_cells(name, config, threads), list(_trusted(name, config, threads))),

@@ -19,7 +19,7 @@ from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...records import Counts, Shown
 from ...streams import threads_of
-from ..running import SEED, Tabled, cell_seed, gathered, listed, own
+from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
 from .mechanisms import BENCHMARKS, Benchmark
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class Config(Shown):
             "seed": integer("seed", self.seed, 0, 2**63 - 1),
             "repeats": integer("repeats", self.repeats, 1),
             "confidence": confidence_level(self.confidence),
-            "mechanisms": listed(
+            "mechanisms": check_list(
                 "mechanisms", self.mechanisms, lambda name: choice("mechanisms", name, known)
             ),
         }
@@ -190,10 +190,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Source:
         The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
-    done, partial = gathered(
+    done, partial = run_jobs(
         "the benchmark",
         jobs,
         lambda job: _timed(*job, config, threads),

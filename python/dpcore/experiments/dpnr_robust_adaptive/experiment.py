@@ -20,7 +20,15 @@ import numpy as np
 
 from ...errors import choice, flag, instance, integer, mistyped, real
 from ...records import Shown
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .cases import LINES, MADE, MU_EPSILON, NAMES
 from .jobs import Model, Test, corpora_of, jobs_of
 from .published import EPSILONS
@@ -93,7 +101,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields, and fill in the usual values."""
-        check(self)
+        check_config(self)
         instance("device", self.device, str)
         if self.data is not None and not isinstance(self.data, (str, os.PathLike)):
             raise mistyped("data", "a path of a folder, or None", self.data)
@@ -110,7 +118,7 @@ class Config(Shown):
         usual = _QUICK if quick else _USUAL
         for name, checked in checks.items():
             given = getattr(self, name)
-            found = listed(name, usual[name] if given == () else given, checked)
+            found = check_list(name, usual[name] if given == () else given, checked)
             values[name] = found if name == "lines" else tuple(sorted(found))
         for name, value in values.items():
             object.__setattr__(self, name, value)
@@ -143,7 +151,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, seeds=1, lines=("not robust",), mus=(0.5,)))
         ...     assert found.values("ag_news", 16, "not robust", None)[0] > 0.5
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
     from .training import Bench
 
@@ -151,7 +159,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun = time.perf_counter()
     corpora = {name: _corpus(name, config) for name in corpora_of(config)}
     benches = {name: Bench(corpus, config) for name, corpus in corpora.items()}
-    models, partial = gathered(
+    models, partial = run_jobs(
         "models", list(jobs_of(config)), lambda job: benches[job.data].model(job), progress
     )
     sizes = tuple(Size.of(name, corpus) for name, corpus in corpora.items())

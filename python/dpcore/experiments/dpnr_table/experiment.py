@@ -21,7 +21,15 @@ from ...errors import flag, instance, integer, mistyped, real
 from ...records import Shown
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .attacks import Run, measured
 from .cases import NOISES, Case, cases
 from .claims import Claim, Verdict, verdict
@@ -82,7 +90,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         instance("device", self.device, str)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
@@ -96,7 +104,7 @@ class Config(Shown):
         dim = (64 if self.data is None else 768) if self.dim is None else self.dim
         object.__setattr__(self, "dim", integer("dim", dim, 2))
         for name in ("levels", "claims"):
-            levels = listed(name, getattr(self, name), partial(_level, name))
+            levels = check_list(name, getattr(self, name), partial(_level, name))
             object.__setattr__(self, name, tuple(sorted(levels)))
 
     @property
@@ -171,7 +179,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     shared = next(row for row in result.rows if row.case.system == "shared")
         ...     assert shared.f1[0] > 0.8
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)
@@ -184,7 +192,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
     with _one_thread():
         made = material(config, cell_seed(config.seed, "texts"))
-        done, ended = gathered(
+        done, ended = run_jobs(
             "systems", jobs, lambda job: _done(config, made, job), progress,
             ended=lambda one: isinstance(one, Verdict) and one.partial,
         )  # fmt: skip

@@ -26,7 +26,7 @@ from ...mechanisms.repeating import repeat
 from ...records import Shown
 from ...text.needed import needed
 from ...training import audit_run, audit_step
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 from .faults import (
     FAULTS,
     FIXED,
@@ -98,7 +98,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         flag("full", self.full)
         flag("quick", self.quick)
 
@@ -176,7 +176,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [cell.refuted for cell in result.cells if cell.fault == "no noise"]
         [True, True, True]
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     jobs = [
         (data, fault, way)
@@ -185,7 +185,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for way in _choose_ways(config, data, fault)
     ]
     rows = {data: _read(data, config.seed) for data in config.corpora}
-    cells, partial_ = gathered(
+    cells, partial_ = run_jobs(
         NAME, jobs, lambda job: _make_cell(config, rows[job[0]], *job), progress
     )
     return Result(config, cells, partial_, time.perf_counter() - begun)

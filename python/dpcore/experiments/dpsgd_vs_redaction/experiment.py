@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import Tabled, gathered_in_processes, own
+from ..running import Tabled, gathered_in_processes, require_own_config
 from ..two_sets import TextOptions
 from .recipes import (
     CORPORA_DELTA,
@@ -124,7 +124,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     for package in ("torch", "opacus", "sklearn"):
         needed(package, NAME)

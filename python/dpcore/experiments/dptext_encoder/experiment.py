@@ -20,7 +20,15 @@ from ...records import Shown
 from ...streams import threads_of
 from ...text import Corpus, generated
 from ..corpora import read_corpus
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .cases import NOISES, Case, Found, Noise, later_pair, majority, measured
 
 if TYPE_CHECKING:
@@ -84,7 +92,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         instance("device", self.device, str)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
@@ -96,11 +104,13 @@ class Config(Shown):
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
         object.__setattr__(self, "texts", integer("texts", texts, 300))
         object.__setattr__(self, "epochs", integer("epochs", self.epochs, 1))
-        noises = listed("noises", self.noises, partial(choice, "noises", options=NOISES))
+        noises = check_list("noises", self.noises, partial(choice, "noises", options=NOISES))
         object.__setattr__(self, "noises", noises)
         for name, usual in (("claims", _CLAIMS), ("starts", _STARTS)):
             given = getattr(self, name)
-            levels = listed(name, usual[quick] if given is None else given, partial(_level, name))
+            levels = check_list(
+                name, usual[quick] if given is None else given, partial(_level, name)
+            )
             object.__setattr__(self, name, tuple(sorted(levels)))
         object.__setattr__(self, "cap", _level("cap", self.cap))
         assert self.starts is not None
@@ -194,7 +204,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=2000, quick=True, texts=300, epochs=1, noises=("zero",))
         ...     assert all("one_sided" in row.flags for row in run(config).rows)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     from ...text.systems.training import one_thread
     from ...torch.mechanisms import device_of
@@ -214,7 +224,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         return measured(case, corpus, pair, (first, second), config)
 
     with one_thread():
-        done, ended = gathered("DPText", jobs, work, progress, ended=lambda one: one.partial)
+        done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda one: one.partial)
     found: dict[Case, list[Found]] = {}
     for (case, _), one in zip(jobs, done, strict=False):
         found.setdefault(case, []).append(one)

@@ -31,7 +31,7 @@ from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
 from ...text.splitting import likeness
 from ..corpora import read_corpus
-from ..running import Tabled, cell_seed, gathered_in_processes, own
+from ..running import Tabled, cell_seed, gathered_in_processes, require_own_config
 from ..two_sets import TextOptions
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     for package in ("torch", "sklearn"):
         needed(package, NAME)

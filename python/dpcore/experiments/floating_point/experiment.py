@@ -18,7 +18,15 @@ from ...attacks.lattice import FloatLattice
 from ...auditing.run import Audit, audit
 from ...errors import choice
 from ...records import Pair, Shown
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .systems import SYSTEMS, Mechanism, System
 
 if TYPE_CHECKING:
@@ -56,8 +64,8 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
-        names = listed("systems", self.systems, lambda name: choice("systems", name, _NAMES))
+        check_config(self)
+        names = check_list("systems", self.systems, lambda name: choice("systems", name, _NAMES))
         object.__setattr__(self, "systems", names)
 
 
@@ -108,10 +116,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.found for row in result.rows]
         [True, False]
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
-    rows, partial = gathered(
+    rows, partial = run_jobs(
         "floating point",
         systems,
         lambda system: _row(system, config, threads),

@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...loaded import loaded
+from ...loaded import imported_module
 from ...mechanisms import Gaussian, Laplace
 from ...records import Shown
 
@@ -122,7 +122,7 @@ def _diffprivlib_mechanisms() -> Any:
     except ImportError:
         # Release 0.6.6 stumbles over its models where scikit-learn is 1.6 or later; its
         # mechanisms, which need none of that, are loaded by then.
-        found = loaded("diffprivlib.mechanisms")
+        found = imported_module("diffprivlib.mechanisms")
         if found is None:
             raise
         return found

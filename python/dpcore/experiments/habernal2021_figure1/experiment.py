@@ -19,7 +19,15 @@ from ...bounds.binomial import limits
 from ...errors import integer, real
 from ...records import Shown
 from ...streams import threads_of
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .compared import COMPARED_PAIRS, COMPARISON, p_value
 from .cost import LAWS, Cost, Excess, costs, excesses
 
@@ -61,9 +69,9 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         most = _core.MOST_PAIR_ENTRIES
-        dims = listed("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
+        dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
         object.__setattr__(self, "dims", dims)
         for name in ("radius", "epsilon"):
             value = real(name, getattr(self, name), low=1.0 / _LARGEST, high=_LARGEST)
@@ -139,10 +147,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(cell.share for cell in result.cells if cell.norm == "l1")
         0.0
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     using = threads_of(threads)
-    done, partial = gathered(
+    done, partial = run_jobs(
         "figure 1",
         config.dims,
         lambda dim: _cells(config, dim, using),

@@ -25,7 +25,7 @@ from ...mechanisms import Identity, Native, RandomBits
 from ...pairs import zeros_ones
 from ...published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ...records import Shown
-from ..running import SEED, Job, Tabled, check, listed, own, run_audits
+from ..running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -78,14 +78,14 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         checks: dict[str, Callable[[Any], Any]] = {
             "epsilons": lambda epsilon: real("epsilons", epsilon, low=0.0, open_low=True),
             "dims": lambda dim: integer("dims", dim, 1),
             "mechanisms": lambda name: choice("mechanisms", name, tuple(MECHANISMS)),
         }
         for name, checked in checks.items():
-            object.__setattr__(self, name, listed(name, getattr(self, name), checked))
+            object.__setattr__(self, name, check_list(name, getattr(self, name), checked))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -150,7 +150,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> round(cell.exact, 4), abs(cell.audit.epsilon_hat - cell.exact) < 0.05
         (0.8997, True)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     grid = [
         (name, epsilon, dim)

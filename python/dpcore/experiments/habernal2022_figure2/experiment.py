@@ -21,7 +21,7 @@ import numpy.typing as npt
 from ...mechanisms import DPTextNoise, Laplace
 from ...records import Shown
 from ...sampling.drawing import sample
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -97,7 +97,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -164,9 +164,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
-    done, partial = gathered(
+    done, partial = run_jobs(
         "figure 2", tuple(LAWS), lambda name: _histogram(name, config, threads), progress
     )
     return Result(config, done, partial, time.perf_counter() - begun)

@@ -24,7 +24,7 @@ from ...records import Record
 from ...streams import threads_of
 from ...text import Vocabulary, lm, redaction
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, gathered_in_processes, own
+from ..running import Tabled, cell_seed, gathered_in_processes, require_own_config
 from ..two_sets import TextOptions, TwoSets, read_two_sets
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     needed("torch", NAME)
     sets = read_two_sets(config)

@@ -20,7 +20,15 @@ from ...errors import choice, instance, integer, real
 from ...records import Counts, Shown
 from ...streams import threads_of
 from ...structure import inspect
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .cases import CASES, PAIR, Case, behind
 
 if TYPE_CHECKING:
@@ -65,12 +73,14 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         instance("device", self.device, str)
         object.__setattr__(self, "seeds", integer("seeds", self.seeds, 1))
         level = real("epsilon", self.epsilon, low=0.0, open_low=True)
         object.__setattr__(self, "epsilon", level)
-        names = listed("layers", self.layers, lambda name: choice("layers", name, tuple(_CASES)))
+        names = check_list(
+            "layers", self.layers, lambda name: choice("layers", name, tuple(_CASES))
+        )
         object.__setattr__(self, "layers", names)
 
 
@@ -193,7 +203,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=10**4, seeds=1, layers=("SharedNoise",))
         ...     assert all(row.caught for row in run(config).rows)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)
@@ -204,7 +214,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for dtype in DTYPES
         for number in range(config.seeds)
     ]
-    done, partial = gathered(
+    done, partial = run_jobs(
         "noise layers",
         jobs,
         lambda job: _done(config, *job),

@@ -23,7 +23,7 @@ from ...pairs import distance
 from ...published import SYSTEMS
 from ...records import Shown
 from ...report.text import format_epsilon
-from ..running import SEED, Job, Tabled, check, listed, own, run_audits
+from ..running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -73,10 +73,10 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         level = real("epsilon", self.epsilon, low=0.0, open_low=True)
         object.__setattr__(self, "epsilon", level)
-        dims = listed("dims", self.dims, lambda dim: integer("dims", dim, 2))
+        dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 2))
         object.__setattr__(self, "dims", dims)
 
 
@@ -143,7 +143,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.agreement(2), result.agreement(2, "vote")
         ((4, 4, 0, 5), (4, 4, 0, 5))
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
     cells = [
         (dim, attack, cls(config.epsilon))

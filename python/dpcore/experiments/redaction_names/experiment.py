@@ -24,7 +24,7 @@ from ...text import Corpus, TfidfSVD, generated, redaction, split
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
 from ..corpora import ENTITIES, read_corpus
-from ..running import Tabled, cell_seed, gathered, own
+from ..running import Tabled, cell_seed, require_own_config, run_jobs
 from ..two_sets import TextOptions
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=600), progress=False)
         ...     assert result.mean("none", "words", "Alder") > 0.9
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
     needed("sklearn", NAME)
@@ -175,7 +175,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for policy in POLICIES
         for target in (*people, TOPIC)
     ]
-    done, partial = gathered(
+    done, partial = run_jobs(
         "masked names", jobs, lambda job: _make_cells(config, material, vectors, *job), progress
     )
     return Result(

@@ -16,7 +16,7 @@ import numpy as np
 from ...streams import threads_of
 from ...text import redaction
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, own
+from ..running import Tabled, cell_seed, require_own_config
 from ..two_sets import TextOptions, read_two_sets
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.sweep["random", 0].attack.above_floor
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
     needed("sklearn", NAME)

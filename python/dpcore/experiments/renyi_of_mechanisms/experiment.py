@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...divergence import Epsilon, Estimate, canonne_kamath_steinke, renyi
 from ...errors import integer, real
 from ...records import Record, Shown
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 from .cases import CASES, MOST_DELTA
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         object.__setattr__(self, "trials", integer("trials", self.trials, _FEWEST))
         delta = real("delta", self.delta, low=0.0, high=MOST_DELTA, open_low=True)
         object.__setattr__(self, "delta", delta)
@@ -127,9 +127,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.above, len(result.rows)
         (0, 8)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
-    rows, partial = gathered(
+    rows, partial = run_jobs(
         "mechanisms", tuple(CASES), lambda name: _row(name, config, threads), progress
     )
     return Result(config, rows, partial, time.perf_counter() - begun)

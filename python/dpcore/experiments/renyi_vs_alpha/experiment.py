@@ -24,7 +24,7 @@ from ...records import Shown
 from ...streams import threads_of
 from ...text import TfidfSVD
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, gathered, own
+from ..running import Tabled, cell_seed, require_own_config, run_jobs
 from ..two_sets import TextOptions, TwoSets, read_two_sets
 
 if TYPE_CHECKING:
@@ -128,7 +128,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=200), progress=False)
         ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads = threads_of(threads)
     begun = time.perf_counter()
     needed("sklearn", NAME)
@@ -136,7 +136,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     # The methods of one draw follow each other and share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
     jobs = [(number, method) for number in range(config.seeds or 1) for method in METHODS]
-    cells, partial = gathered(
+    cells, partial = run_jobs(
         "renyi against alpha", jobs, lambda job: _make_cell(config, features, *job, threads),
         progress,
     )  # fmt: skip

@@ -16,7 +16,7 @@ from ...pairs import Box, Linf, search
 from ...records import Shown
 from ..dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from ..dp_sniper_table.truth import exact_supremum
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +53,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -97,9 +97,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.name for row in result.rows]
         ['ReportNoisyMax1', 'SVT1']
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
-    rows, partial = gathered(
+    rows, partial = run_jobs(
         "searched pairs",
         MECHANISMS,
         lambda name: _row(BENCHMARKS[name], config, threads),

@@ -29,7 +29,7 @@ from ...sensitivity import (
 )
 from ...sensitivity.refuting import Refutation, refute
 from ...streams import threads_of
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -109,7 +109,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         object.__setattr__(self, "dim", integer("dim", self.dim, 2, _MOST_ENTRIES))
 
     @property
@@ -183,10 +183,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(row.error for row in result.rows) < 1e-12, result.above
         (True, 0)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
-    rows, partial = gathered(
+    rows, partial = run_jobs(
         "sensitivities",
         [(name, norm) for name in ENTRIES for norm in NORMS],
         lambda job: _row(*job, config),

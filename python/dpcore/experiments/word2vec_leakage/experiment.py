@@ -26,7 +26,15 @@ from ...text import Corpus, generated
 from ...text.needed import needed
 from ...text.words import Embedding
 from ..corpora import read_corpus
-from ..running import SEED, Tabled, cell_seed, check, gathered, listed, own
+from ..running import (
+    SEED,
+    Tabled,
+    cell_seed,
+    check_config,
+    check_list,
+    require_own_config,
+    run_jobs,
+)
 from .leakage import (
     Leakage,
     add_noise,
@@ -103,7 +111,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         integer("trials", self.trials, _FEWEST)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
@@ -111,9 +119,9 @@ class Config(Shown):
             object.__setattr__(self, "data", str(self.data))
         seeds = _SEEDS[flag("full", self.full)] if self.seeds is None else self.seeds
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
-        anchors = listed("anchors", self.anchors, lambda value: integer("anchors", value, 0))
+        anchors = check_list("anchors", self.anchors, lambda value: integer("anchors", value, 0))
         object.__setattr__(self, "anchors", tuple(sorted({0, *anchors})))
-        levels = listed(
+        levels = check_list(
             "epsilons", self.epsilons, lambda v: real("epsilons", v, low=0.0, open_low=True)
         )
         object.__setattr__(self, "epsilons", tuple(sorted(levels)))
@@ -176,7 +184,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(trials=2000, seeds=1, epsilons=(5,)))
         ...     assert result.mean("hashed", 0) > result.mean("other", 0)
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
     needed("gensim.models", NAME)
@@ -191,7 +199,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     # Three starts in turn share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _halves(config, corpus, size, seed))
-    done, partial = gathered(
+    done, partial = run_jobs(
         "word2vec leakage", jobs, lambda job: _done(config, job, parts), progress,
         size=lambda job: round(100 * job.size),
     )  # fmt: skip

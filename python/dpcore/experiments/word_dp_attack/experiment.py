@@ -31,7 +31,7 @@ from ...text.splitting import likeness
 from ...text.vocabulary import words_of
 from ...text.words import Embedding
 from ..corpora import read_corpus
-from ..running import SEED, Tabled, cell_seed, check, gathered, own
+from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 from ..word2vec_leakage.leakage import train_word2vec
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Config(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check(self)
+        check_config(self)
         integer("trials", self.trials, 100)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
@@ -219,14 +219,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    own(config, __name__)
+    require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
     for module in ("gensim.models", "sklearn"):
         needed(module, NAME)
     corpus, prepared = _prepare(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
-    cells, partial = gathered(
+    cells, partial = run_jobs(
         "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
     )
     vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about
-from ...events.held import Held, host
+from ...events.held import Held, move_to_host
 from .parts import Array, entries_differ, entries_equal, split_by_kind
 
 FEWEST: Final = 32
@@ -58,14 +58,14 @@ def same_rows(outputs: Array | Held) -> Same | None:
 
 def _same_held(outputs: Held) -> Same | None:
     """The same where the outputs are: of most, two rows say that nothing is."""
-    first = host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
+    first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not entries_equal(first[0], first[1]).any():
         return None
     rows = outputs.tensor.reshape(len(outputs), first.shape[1])
     same = rows == rows[0]
     if outputs.tensor.is_floating_point():
         same |= rows.isnan() & rows[0].isnan()
-    found = host(Held(same.all(0)))
+    found = move_to_host(Held(same.all(0)))
     return Same(len(outputs), (found,), (first[0].copy(),)) if found.any() else None
 
 

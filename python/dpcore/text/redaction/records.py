@@ -13,7 +13,7 @@ from ...errors import flag, integer, invalid, real
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Shown
-from ...streams import Rng, seed_of, sized
+from ...streams import Rng, check_size, seed_of
 from .masking import Policy, policy_levels, policy_name, split_words, spread_levels
 
 __all__ = ["PolicyMechanism", "mechanism", "record_delta"]
@@ -121,7 +121,7 @@ class PolicyMechanism(Shown):
         width = longest if self.words is None else self.words
         if longest > width:
             raise invalid("words", f"at least {longest}, the words of the longest text", width)
-        size = sized(size, len(texts) * width)
+        size = check_size(size, len(texts) * width)
         if not getattr(self.policy, "is_random", True) and not self._is_fit_random:
             # Nothing is drawn: all rows are equal, and are computed once an input.
             if texts not in self._known:

@@ -16,7 +16,7 @@ from ... import _core
 from ...errors import choice, delta_level, instance, integer, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
-from ...streams import Rng, seed_of, sized
+from ...streams import Rng, check_size, seed_of
 from ..rewriting import Rewriter
 from ..vocabulary import Tokeniser, words_of
 from .embedding import Embedding
@@ -126,7 +126,7 @@ class WordMechanism(Record):
             ValueError: if x is empty or has a word without a vector.
         """
         inputs = np.array(self._read_words("x", x)[1])
-        size = sized(size, len(inputs))
+        size = check_size(size, len(inputs))
         out = self._draw(inputs, size * len(inputs), seed_of(rng))
         return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
