@@ -181,8 +181,9 @@ def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
     found, _ = parts_of(pilot, pilot[::-1], "outputs")
     assert found.parts
     for outputs in (to_object_array(ODD), np.zeros(3), np.zeros((3, 2)), np.array(["a", "b"]),
-                    pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool), np.ones(2) * 1j,
-                    np.array([[None, 1]]), np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
+                    pilot[:0], np.array([["a"]]), np.zeros(2, "i4,f8"), np.zeros(2, bool),
+                    np.ones(2) * 1j, np.array([[None, 1]]),
+                    np.zeros(2, "M8[s]"), np.zeros(2, "V3")):  # fmt: skip
         values = found(outputs)
         assert values.shape == (len(outputs), len(found.parts))
         assert values.dtype == np.float64

@@ -175,8 +175,8 @@ def check_grid(seen: Seen, level: float) -> Check:
     scale = float(size.mean())
     bad = (
         f"{equal} of the {tail} largest of {size.size:,} draws repeat another: the noise lies on a"
-        f" grid of about 2^{_log_value_count(tail, equal, size.size):.0f} values, coarse in the tail"
-        " (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
+        f" grid of about 2^{_log_value_count(tail, equal, size.size):.0f} values, coarse in the"
+        " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
         f" {float(largest[-1]) / scale:.4g} mean sizes)"
     )
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"

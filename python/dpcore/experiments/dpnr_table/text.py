@@ -257,6 +257,6 @@ def _plain_claim(one: Verdict) -> dict[str, Any]:
     return {
         "system": one.claim.system, "encoder": one.claim.encoder, "claim": one.claim.claim,
         "true": encode_float(one.true), "exact": encode_float(one.exact),
-        "certified": encode_float(one.certified), "refuted": one.refuted, "flags": list(one.flags), "counts": counts,
-        "seed": str(one.seed),
+        "certified": encode_float(one.certified), "refuted": one.refuted, "flags": list(one.flags),
+        "counts": counts, "seed": str(one.seed),
     }  # fmt: skip
