@@ -19,7 +19,7 @@ export PYO3_PYTHON := $(abspath $(BIN)/python)
 # Tests start hundreds of processes, each of which would compile the package again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit test setup lint format rust-test smoke python-test extras-test search bench docs wheel clean
+.PHONY: audit test setup lint format rust-test smoke python-test extras-test lowest search bench docs wheel clean
 
 # The main job: every published system audited, one table and one picture in $(OUT).
 audit: $(VENV)/package
@@ -90,6 +90,18 @@ WITH_EXTRAS := $(sort $(shell grep -rl 'shared_extras import' tests benches --in
 extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
 	    python/dpcore/adapters python/dpcore/text python/dpcore/torch python/dpcore/training
+
+# The tests without extras, with the oldest versions that pyproject.toml allows. Old packages warn of
+# the new ones beside them, which is no fault of ours.
+LOWEST := $(VENV)/lowest
+lowest: $(VENV)/dev
+	$(BIN)/python -m venv --clear $(LOWEST)
+	$(BIN)/python -c 'import tomllib; print(*(one.replace(">=", "==") for one in tomllib.load(open("pyproject.toml", "rb"))["project"]["dependencies"]), sep="\n")' \
+	    > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install --upgrade 'pip>=25.1'
+	$(LOWEST)/bin/python -m pip --disable-pip-version-check --quiet install \
+	    --constraint $(LOWEST)/constraints.txt --editable . --group dev
+	$(LOWEST)/bin/python -m pytest -q -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
 
 # What chance may find in the tests of proptest and hypothesis: other seeds at each call, of the latter
 # ten times the examples.

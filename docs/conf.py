@@ -1,7 +1,7 @@
 """Settings of the site: pages in MyST, a page for every public name, the gallery of examples/.
 
 `make docs` builds it without a network; every warning is an error. What a page must hold is said
-in `docs/contributing.md`.
+in `docs/reference/site.md`.
 """
 
 import sys
