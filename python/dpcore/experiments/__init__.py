@@ -60,24 +60,24 @@ QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
 
 
 class Result(Protocol):
-    """What every experiment returns."""
+    """Interface of the results of all experiments."""
 
     @property
     def partial(self) -> bool:
         """True if Ctrl-C or SIGTERM ended the experiment early: it then holds what was done."""
 
     def plot(self, ax: Any = None) -> Figure:
-        """The picture: a figure of pyplot, or drawn on a figure or in the place of axes."""
+        """Draw the result on a new figure of pyplot, a given figure or in the place of axes."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
 
     def table(self) -> str:
-        """The figures as aligned plain text."""
+        """Return the figures as aligned plain text."""
 
 
 def get(name: str) -> Any:
-    """The module of an experiment, imported now.
+    """Import the module of an experiment and return it.
 
     Args:
         name: one of `NAMES`.
@@ -97,7 +97,7 @@ def get(name: str) -> Any:
 
 
 def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
-    """The configuration of an experiment, from what was asked of it.
+    """Make the configuration of an experiment from the given fields.
 
     Args:
         name: one of `NAMES`.

@@ -51,7 +51,7 @@ class Known:
     optional: tuple[str, ...] = ()
 
     def read(self, path: Path) -> Parts:
-        """The parts of a file, with the rows of each."""
+        """Yield each part of a file with its rows."""
         if self.parts:
             yield from self.parts(opened(path, self.origin))
             return
@@ -88,7 +88,7 @@ def _lines(file: File, label: int | str | None = None) -> Iterator[Row]:
 
 
 def _ending(file: File) -> Iterator[Row]:
-    """Texts whose label is the last part of the file's name: 0 and neg, 1 and pos."""
+    """Read texts whose label is the last part of the file's name: 0 and neg, 1 and pos."""
     return _lines(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
 
 
@@ -223,9 +223,9 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
 
 
 def _places(kind: str, path: Path) -> list[Path]:
-    """The files of a corpus: the path itself, or all in a folder or in its folder of that name.
+    """List the files of a corpus: the path itself, or those in a folder or in its subfolder.
 
-    A file that a folder lacks is among them, too: whoever opens it says what is missing.
+    The list includes a file that the folder lacks; opening it raises the error.
     """
     if not path.is_dir():
         return [path]
@@ -238,7 +238,7 @@ def _places(kind: str, path: Path) -> list[Path]:
 
 
 def _candidates(path: Path) -> list[str]:
-    """The corpora that a file, or what a folder holds, may be by its name; often none."""
+    """List the corpora that a path may be by its name, or by the files in it; often none."""
     if path.is_dir():
         known = KNOWN.get(path.name)
         if known and any((path / name).is_file() for name in known.files):
@@ -255,5 +255,5 @@ def _candidates(path: Path) -> list[str]:
 
 
 def _common(name: str) -> bool:
-    """True for train.csv, test.tsv and the like, which everybody has."""
+    """Return True for names that many corpora use, such as train.csv and test.tsv."""
     return name.partition(".")[0] in SPLITS

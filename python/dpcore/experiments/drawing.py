@@ -1,4 +1,4 @@
-"""What the pictures share: colours, text sizes, and how they are written to files."""
+"""Parts that the pictures share: colours, text sizes and the writing of files."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ WIDTH = 7.2
 
 
 def canvas(height: float, ax: Any = None) -> Figure:
-    """An empty picture of the common width, `height` inches high, that lays itself out."""
+    """Make an empty picture of the common width, `height` inches high, with automatic layout."""
     return style.get_canvas(ax, (WIDTH, height))
 
 
 def tidy(axes: Axes) -> None:
-    """Thin axes on two sides, small tick labels."""
+    """Hide two sides of the axes, and make lines thin and tick labels small."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
     axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)

@@ -1,4 +1,4 @@
-"""What the runs of the experiments share: checks, seeds of cells, loops that Ctrl-C may end."""
+"""Parts that the runs of the experiments share: checks, seeds of cells, interruptible loops."""
 
 from __future__ import annotations
 
@@ -64,12 +64,12 @@ class Job:
 
 
 class Tabled(Shown):
-    """A result: `repr` says in one line what it holds, `str` is its table."""
+    """Base class of results: `repr` is one line, `str` is the table."""
 
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """The experiment, and how much of it there is."""
+        """Return the name of the experiment and the length of each field."""
         name = type(self).__module__.split(".")[-2].replace("_", "-")
         values = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
@@ -77,16 +77,16 @@ class Tabled(Shown):
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
 
     def __str__(self) -> str:
-        """The figures as aligned text."""
+        """Return the figures as aligned text."""
         return str(self.table())
 
     def table(self) -> str:
-        """The figures as aligned plain text."""
+        """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
 
 
 def cell_seed(seed: int, key: str) -> int:
-    """The seed of one cell: a function of the experiment's seed and the cell's name alone.
+    """Derive the seed of one cell from the experiment's seed and the cell's name alone.
 
     A part of a grid therefore repeats the whole grid's cells, in any order, and no two cells
     share their random numbers.
@@ -135,7 +135,7 @@ def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[A
 
 
 def require_whole(model: Any) -> Any:
-    """Return how a text system was trained; an interrupt if Ctrl-C ended that early."""
+    """Return the training record of a text system, or raise if Ctrl-C ended the training early."""
     if model.trained.partial:
         raise KeyboardInterrupt
     return model.trained

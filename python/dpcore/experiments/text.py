@@ -1,4 +1,4 @@
-"""What the texts and the plain data of the experiments share."""
+"""Parts that the texts and the plain data of the experiments share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FORMAT = "dpcore.experiment/1"
 
 
 def record(name: str, result: Any) -> dict[str, Any]:
-    """What every experiment's JSON begins with: format, name, version, configuration."""
+    """Return the head of an experiment's JSON: format, name, version and configuration."""
     config = {f.name: encode_value(getattr(result.config, f.name)) for f in fields(result.config)}
     return {
         "format": FORMAT,

@@ -1,4 +1,4 @@
-"""What do rewrites of texts leave of them, at the epsilon that is true and not the one claimed?"""
+"""Utility of texts rewritten by ADePT, at the true epsilon and not at the claimed one."""
 
 from .experiment import NAME, Config, Result, run
 from .rewriting import Cell, Row

@@ -49,12 +49,12 @@ class Texts(Shown):
 
 
 def shown(text: str) -> str:
-    """A text as the auto-encoder could write it at best: its words, joined by blanks."""
+    """Join the words of a text by blanks, which is the best that the auto-encoder can write."""
     return " ".join(words_of(text))
 
 
 def corpora(config: Any) -> tuple[Texts, ...]:
-    """The corpora of a run.
+    """Read or generate the corpora of a run.
 
     Args:
         config: has `data`, `full` and `quick`.

@@ -1,4 +1,4 @@
-"""The picture of the experiment: what is told of rewrites against the epsilon that is true."""
+"""The picture of the experiment: accuracy and BLEU of rewrites against the true epsilon."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Accuracy above, BLEU below; a column for each corpus, of the middle width."""
+    """Draw accuracy above and BLEU below, a column for each corpus, at the middle width."""
     columns = len(result.texts)
     picture = canvas(4.6, ax)
     grid = picture.subplots(2, columns, sharex="col", squeeze=False)
@@ -74,7 +74,10 @@ def _accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None
 
 
 def _claims(axes: Axes, rows: list[Row]) -> None:
-    """What the published system claims stands at its points: the claims of all others are true."""
+    """Write the claimed epsilon at each point of the published system.
+
+    The claims of all other systems are true.
+    """
     for row in rows:
         axes.annotate(
             f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2),

@@ -1,4 +1,4 @@
-"""What do rewrites of texts leave of them, at the epsilon that is true and not the one claimed?
+"""Utility of texts rewritten by ADePT, at the true epsilon and not at the claimed one.
 
 ADePT rewrites texts by an auto-encoder with noise in the middle. As published, its noise gives
 sqrt(n) times the epsilon claimed; "scaled" has the noise that its claim needs, with the same
@@ -45,13 +45,13 @@ _FEW = 1000
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to train, to rewrite and to audit.
+    """Options of the experiment: the training, the rewriting and the audits.
 
     Args:
         trials: vectors on each side of every audit; audits of rewritten texts take a tenth.
         seed: int in [0, 2**63); all training, noise and audits get seeds derived from it.
         data: folder with the folders `atis` and `snips`, or one of these; None makes texts up.
-        full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries beside 128.
+        full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries in addition to 128.
         quick: no more than shows that it works: few texts, little training, two claims.
         seeds: trainings of each auto-encoder, of which mean and spread are shown; None is 1, and 3
             where `full` is set.
@@ -206,11 +206,11 @@ class Result(Tabled):
     """The rewrites, row by row.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         texts: the corpora.
         models: the trained auto-encoders, without their weights.
         rows: one for each corpus, width, variant and claim.
-        clean: what is told of the texts as they are, by corpus.
+        clean: utility of the unchanged texts, by corpus.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
     """
@@ -224,19 +224,19 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
-        """The figures as text, what follows from them, and five texts with all rewrites."""
+        """Return the figures as text, the conclusions, and five texts with all rewrites."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The picture: utility against the true epsilon."""
+        """Draw utility against the true epsilon."""
         from .drawing import figure
 
         return figure(self, ax)

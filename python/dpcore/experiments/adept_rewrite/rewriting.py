@@ -41,12 +41,12 @@ class Setup(Shown):
 
     @property
     def key(self) -> str:
-        """What its seed follows from."""
+        """Key from which the seed is derived."""
         return f"train/{self.corpus}/{self.clip}/{self.hidden}/{self.number}"
 
 
 def clip_of(variant: str) -> str:
-    """The norm in which a variant clips."""
+    """Return the norm in which a variant clips."""
     return "l1" if variant == "l1" else "l2"
 
 
@@ -61,7 +61,7 @@ class Fitted(Shown):
         trained: how it was trained.
         bleu: of the texts to rewrite, without noise.
         memorised: BLEU of training texts, without noise.
-        plain: what is told of the texts decoded without noise.
+        plain: utility of the texts decoded without noise.
         examples: rewrites without noise of the first texts.
     """
 
@@ -89,7 +89,7 @@ class Cell(Shown):
         refuted: which of the two audits refuted the claim.
         bleu: of the rewrites.
         unchanged: share of the texts that were rewritten to themselves.
-        told: what is told of the rewrites.
+        told: utility of the rewrites.
         memorised: BLEU of rewritten training texts: these are no private texts.
         examples: rewrites of the first texts.
         partial: True if Ctrl-C ended an audit early.
@@ -135,7 +135,7 @@ class Row(Shown):
 
     @property
     def accuracy(self) -> Measured:
-        """Share of the texts whose intent is told; of several seeds mean and spread."""
+        """Share of texts with a correctly predicted intent; of several seeds mean and spread."""
         return _joined([cell.told.accuracy for cell in self.cells])
 
     @property
@@ -144,7 +144,7 @@ class Row(Shown):
         return _joined([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
-        """The mean of a figure over the seeds."""
+        """Return the mean of a figure over the seeds."""
         return statistics.fmean(getattr(cell, name) for cell in self.cells)
 
     @property
@@ -162,7 +162,7 @@ def _joined(values: Sequence[Measured]) -> Measured:
 
 
 def trained(setup: Setup, texts: Texts, config: Any) -> Fitted:
-    """Train an auto-encoder, without noise, and see what it writes without noise.
+    """Train an auto-encoder without noise, and decode texts without noise.
 
     Args:
         setup: which one.
@@ -199,7 +199,7 @@ def trained(setup: Setup, texts: Texts, config: Any) -> Fitted:
 
 
 def _public(texts: Texts) -> list[str]:
-    """Training texts at equal distances in their file: it may be sorted."""
+    """Choose training texts at equal distances in their file, which may be sorted."""
     step = math.ceil(len(texts.train) / _MEMORISED)
     return list(texts.train[::step])
 

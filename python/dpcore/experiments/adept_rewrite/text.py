@@ -21,17 +21,17 @@ _HEAD = (
 
 
 def title(texts: Texts) -> str:
-    """The name of a corpus, which says if it is made up."""
+    """Return the title of a corpus, which shows if it is made up."""
     return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
 
 
 def beats(row: Row, floor: float) -> bool:
-    """True if intents are told better than by the majority, beyond the interval."""
+    """Return True if intents are predicted better than by the majority, beyond the interval."""
     return row.accuracy.low > floor
 
 
 def needed_epsilon(rows: list[Row], floor: float) -> float | None:
-    """The smallest true epsilon from which on a variant beats the majority, or None."""
+    """Return the smallest true epsilon from which on a variant beats the majority, or None."""
     found = None
     for row in sorted(rows, key=lambda row: -row.true):
         if not beats(row, floor):
@@ -41,13 +41,16 @@ def needed_epsilon(rows: list[Row], floor: float) -> float | None:
 
 
 def best(rows: list[Row], level: float, floor: float) -> Row | None:
-    """Of rows whose true epsilon is at most a level the one most is told from, above the floor."""
+    """Return the row of highest accuracy whose true epsilon is at most a level, or None.
+
+    Only rows that beat the floor count.
+    """
     held = [row for row in rows if row.true <= level * 1.0001 and beats(row, floor)]
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
 def text(result: Result) -> str:
-    """The figures, what follows from them, and some texts with all their rewrites."""
+    """Format the figures, the conclusions, and some texts with all their rewrites."""
     config = result.config
     seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
     parts = [
@@ -174,7 +177,7 @@ def _examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     return {
         **record(NAME, result),
         "delta": DELTA,

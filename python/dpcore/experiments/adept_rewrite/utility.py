@@ -1,4 +1,4 @@
-"""What rewritten texts are good for: intents told from them by a linear classifier."""
+"""Utility of rewritten texts: intents predicted from them by a linear classifier."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _WHO = "adept-rewrite"
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Utility(Shown):
-    """How well the intents are told.
+    """Accuracy and macro-F1 of the predicted intents.
 
     Args:
-        accuracy: share of the texts whose intent is told.
+        accuracy: share of the texts with a correctly predicted intent.
         f1: macro-F1 of the intents with two different texts at least.
     """
 
@@ -34,33 +34,36 @@ class Utility(Shown):
 
 
 def bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
-    """BLEU of texts against the words of their originals, in [0, 1] (sacrebleu, no tokeniser)."""
+    """Compute BLEU of texts against the words of their originals, in [0, 1].
+
+    sacrebleu computes it, without a tokeniser.
+    """
     sacrebleu = needed("sacrebleu", _WHO)
     found = sacrebleu.corpus_bleu(list(texts), [list(originals)], tokenize="none")
     return float(found.score) / 100.0
 
 
 def single(texts: Texts) -> tuple[str, ...]:
-    """The intents with one text: no classifier can learn them without that text."""
+    """List the intents with one text, which no classifier can learn without that text."""
     kinds = set(zip(map(shown, texts.held), texts.labels, strict=True))
     counts = Counter(label for _, label in kinds)
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
 def majority(texts: Texts) -> float:
-    """The share of the most frequent intent."""
+    """Return the share of the most frequent intent."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
 
 def utility(rewritten: Sequence[str], texts: Texts, confidence: float, seed: int) -> Utility:
-    """Tell the intents of rewritten texts: trained and asked on rewritten ones.
+    """Measure how well intents are predicted from rewritten texts, after training on such texts.
 
     TF-IDF and logistic regression in five folds; rewrites of equal texts are in one fold.
 
     Args:
         rewritten: one for each of the held-out texts.
         texts: these, with their intents.
-        confidence: of each interval by itself.
+        confidence: of each interval alone.
         seed: of the bootstrap.
     """
     alone = single(texts)

@@ -1,4 +1,4 @@
-"""How far estimated divergences are from the truth, case by case and method by method."""
+"""Accuracy of estimated divergences, case by case and method by method."""
 
 from .experiment import NAME, NEIGHBOURS, Cell, Config, Result, Trusted, estimate, run
 

@@ -54,7 +54,7 @@ class Case:
 
 
 def _both(form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any, ...]) -> Truth:
-    """A closed form in both directions."""
+    """Evaluate a closed form in both directions."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
 
@@ -62,7 +62,7 @@ def _both(form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any,
 def _normal(
     title: str, dim: int, shift: float, wide0: float = 1.0, wide1: float = 1.0, **more: Any
 ) -> Case:
-    """N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
+    """Make the case N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
     mean = np.zeros(dim)
     mean[0] = shift
 
@@ -82,7 +82,10 @@ def _exponential() -> Case:
 
 
 def _with_atom(title: str, dim: int, **more: Any) -> Case:
-    """The origin with probability .3 against .1, the rest normal and shifted by 1/2."""
+    """Make a case of two normal laws with an atom at the origin.
+
+    The atom has probability .3 against .1, and the normal law is shifted by 1/2.
+    """
     mean = np.zeros(dim)
     mean[0] = 0.5
 
@@ -102,7 +105,7 @@ def _with_atom(title: str, dim: int, **more: Any) -> Case:
 
 
 def _discrete(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
-    """Two Dirichlet laws on the same points, of which we draw our own."""
+    """Make a case of two laws on the same points, with probabilities from a Dirichlet law."""
     fixed = np.random.default_rng((atoms, dim))
     points = fixed.normal(size=(atoms, dim))
     p, q = fixed.dirichlet(np.full(atoms, spread), 2)
@@ -114,7 +117,7 @@ def _discrete(title: str, atoms: int, dim: int, spread: float, **more: Any) -> C
 
 
 def _plane(title: str, dim: int, shift: float, **more: Any) -> Case:
-    """A normal law of two dimensions in a space of many, turned at random."""
+    """Make a case of normal laws in a random plane of a space of many dimensions."""
     frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
     flat = _normal(title, 2, shift, **more)
 
@@ -126,7 +129,10 @@ def _plane(title: str, dim: int, shift: float, **more: Any) -> Case:
 
 
 def _cauchy() -> Case:
-    """Heavy tails against light ones: infinite one way, by quadrature the other way."""
+    """Make the case of a Cauchy law against N(0, 1).
+
+    The divergence is infinite in one direction. In the other one it is computed by quadrature.
+    """
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.standard_cauchy(size=(n0, 1)), rng.normal(size=(n1, 1))
@@ -205,7 +211,7 @@ def _cases() -> dict[str, Case]:
 
 
 def _dressed() -> dict[str, Case]:
-    """The cases with the figures of others."""
+    """Return the cases with the published figures of others."""
     return {
         name: replace(case, published=PUBLISHED.get(name, ())) for name, case in _cases().items()
     }

@@ -32,7 +32,7 @@ _GAP: Final = 0.8
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Bias and its spread: a line for each case and direction, a panel for each order."""
+    """Draw bias and spread, a line for each case and direction, a panel for each order."""
     names = _ordered(result)
     lines = [(name, direction) for name in names for direction in (0, 1)]
     places = _places(lines)
@@ -62,13 +62,13 @@ def figure(result: Result, ax: Any = None) -> Figure:
 
 
 def _ordered(result: Result) -> list[str]:
-    """The failing cases last."""
+    """List the cases, the failing ones last."""
     names = list(dict.fromkeys(cell.case for cell in result.cells))
     return sorted(names, key=lambda name: CASES[name].fails)
 
 
 def _places(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
-    """Heights from 0 down, with a gap between cases."""
+    """Return the height of each line, from 0 down with a gap between cases."""
     return {line: -(i + _GAP * (i // 2)) for i, line in enumerate(lines)}
 
 
@@ -77,7 +77,7 @@ def _label(name: str, direction: int) -> str:
 
 
 def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
-    """A point with one standard deviation; at the edge where the bias is infinite."""
+    """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
     colour, marker = _STYLES[cell.method]
     if cell.refused is not None:
         return

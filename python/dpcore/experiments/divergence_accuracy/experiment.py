@@ -1,4 +1,4 @@
-"""How far estimated divergences are from the truth, case by case and method by method.
+"""Accuracy of estimated divergences, case by case and method by method.
 
 Both directions of every pair of laws, with the rows on which methods are known to fail. On those
 the default grid is estimated with certificates too: a value that its own certified lower bound
@@ -47,7 +47,7 @@ _NULL: Final = 0.05
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to estimate, and how often.
+    """Options of the experiment: cases, methods, and the number and size of samples.
 
     Args:
         trials: rows a side that all cases may draw together, in place of `rows`; every case is
@@ -96,7 +96,7 @@ class Config(Shown):
             object.__setattr__(self, name, value)
 
     def size(self, name: str) -> tuple[int, int]:
-        """Repetitions of a case, and its rows of P0."""
+        """Return the number of repetitions of a case, and its number of rows of P0."""
         case = CASES[name]
         repetitions = max(2, self.repetitions // case.slow)
         if self.trials is None:
@@ -107,7 +107,10 @@ class Config(Shown):
         return max(2, min(repetitions, share // rows)), rows
 
     def other(self, name: str) -> int:
-        """Rows of P1 in a sample of a case; unequal sizes are less so where `trials` is given."""
+        """Return the number of rows of P1 in a sample of a case.
+
+        Unequal sizes differ less if `trials` is given.
+        """
         ratio = CASES[name].ratio
         return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _UNEQUAL))
 
@@ -132,12 +135,12 @@ class Cell(Record):
 
     @property
     def truth(self) -> Reals:
-        """What is estimated, shape (2, 3)."""
+        """True values of the estimated divergences, shape (2, 3)."""
         return np.array(CASES[self.case].truth)
 
     @property
     def infinite(self) -> Reals:
-        """How many values are not finite, shape (2, 3)."""
+        """Number of values that are not finite, shape (2, 3)."""
         return np.asarray((~np.isfinite(self.values)).sum(axis=0))
 
     @property
@@ -226,14 +229,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
-    """The i-th sample of a case, and its seed."""
+    """Draw the i-th sample of a case, and return it with its seed."""
     rows, other = config.size(name)[1], config.other(name)
     seed = cell_seed(config.seed, f"{name}/{rows}/{other}/{i}")
     return CASES[name].draw(np.random.default_rng(seed), rows, other), seed
 
 
 def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
-    """All methods on the same samples."""
+    """Run all methods on the same samples of a case."""
     repetitions, rows = config.size(name)
     sizes = (rows, config.other(name))
     values: dict[str, list[Reals]] = {method: [] for method in config.methods}
@@ -257,7 +260,7 @@ def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
 
 
 def estimate(y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None) -> Reals:
-    """What a method says of one sample, without error bars.
+    """Estimate the divergences of one sample by one method, without error bars.
 
     Args:
         y0: rows of the first sample.
@@ -280,7 +283,7 @@ def estimate(y0: Any, y1: Any, method: Any, seed: int, threads: int | None = Non
 
 
 def _trusted(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
-    """The failing cases once more, with certificates, by the ball and by the default."""
+    """Estimate the failing cases again with certificates, by the ball and by the default."""
     if not CASES[name].fails:
         return
     repetitions, _ = config.size(name)
@@ -305,7 +308,7 @@ class Result(Tabled):
     """The estimates, case by case.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         cells: one for each case and method.
         trusted: the estimates with certificates.
         partial: True if Ctrl-C ended the run early.
@@ -324,23 +327,23 @@ class Result(Tabled):
         return sum(one.misleading for one in self.trusted)
 
     def cell(self, case: str, method: str) -> Cell:
-        """The estimates of one method on one case."""
+        """Return the estimates of one method on one case."""
         return next(c for c in self.cells if (c.case, c.method) == (case, method))
 
     def table(self) -> str:
-        """The figures as text."""
+        """Return the figures as text."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Bias with its spread, for every case, direction and method.
+        """Draw bias and spread for every case, direction and method.
 
         Returns:
             A matplotlib figure.

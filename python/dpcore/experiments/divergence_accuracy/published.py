@@ -12,12 +12,12 @@ FAILING: Final = "the same study, rows on which the ball fails"
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """One row of somebody's table, for D(P0||P1) at orders 1, 2 and 4.
+    """One row of a published table, for D(P0||P1) at orders 1, 2 and 4.
 
     Args:
         method: the method of ours that it is of.
         rows: rows a side.
-        source: whose figures.
+        source: the publication.
         figures: biases, or the values themselves where `biased` is False; None where not given.
         spread: standard deviations, None where not given.
         biased: True if `figures` are biases.

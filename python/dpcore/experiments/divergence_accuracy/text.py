@@ -26,7 +26,7 @@ standard errors below its certified bound, or more than .05 from 0 where both la
 
 
 def text(result: Result) -> str:
-    """A block for each case and direction, then what certificates said of the failing ones."""
+    """Format a block for each case and direction, then the certificates of the failing cases."""
     config = result.config
     title = (
         "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
@@ -55,7 +55,7 @@ def text(result: Result) -> str:
 
 
 def _lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
-    """The rows of the table, and the headings by the row that they stand before."""
+    """Return the rows of the table, and the headings by the row that they precede."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
     for name in dict.fromkeys(cell.case for cell in result.cells):
@@ -110,7 +110,7 @@ _CERTIFIED_HEAD = (
 
 
 def _trusted(one: Trusted) -> list[tuple[str, ...]]:
-    """Both directions at the order nearest to two."""
+    """Format both directions of an estimate at the order nearest to 2."""
     found = one.estimate
     assert found.certified is not None
     i = int(np.argmin(np.abs(found.alphas - 2.0)))
@@ -130,7 +130,7 @@ def _trusted(one: Trusted) -> list[tuple[str, ...]]:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Cells, published figures and certified estimates as plain data."""
+    """Return cells, published figures and certified estimates as plain data."""
     names = dict.fromkeys(cell.case for cell in result.cells)
     return {
         **record(NAME, result),
@@ -143,7 +143,7 @@ def plain(result: Result) -> dict[str, Any]:
 
 
 def _numbers(array: Any) -> Any:
-    """Nested lists of floats, infinite and missing ones as words."""
+    """Return nested lists of floats, with infinite and missing ones as words."""
     if isinstance(array, (list, tuple)):
         return [_numbers(item) for item in array]
     return array if isinstance(array, (int, str)) or array is None else encoding.encode_float(array)

@@ -20,7 +20,7 @@ _COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """A row for each mechanism: certified, true loss, both over DP-Sniper's better bound."""
+    """Draw the certified bound and true loss of each mechanism over DP-Sniper's better bound."""
     rows = result.rows
     picture = canvas(1.3 + 0.2 * len(rows), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))

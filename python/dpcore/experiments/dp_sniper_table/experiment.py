@@ -64,7 +64,7 @@ exact one is shown for them too."""
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to audit, and how long.
+    """Options of the experiment: mechanisms, and the number and size of audits.
 
     Args:
         trials: draws on each side of every audit; None takes each mechanism's own number.
@@ -107,7 +107,7 @@ class Config(Shown):
             object.__setattr__(self, name, value)
 
     def trials_of(self, name: str) -> int:
-        """Draws on each side of an audit of that mechanism."""
+        """Return the number of draws on each side of an audit of a mechanism."""
         return TRIALS[name] if self.trials is None else self.trials
 
 
@@ -127,20 +127,20 @@ class Row(Shown):
 
     @property
     def benchmark(self) -> Benchmark:
-        """What is known about the mechanism."""
+        """Known facts about the mechanism."""
         return BENCHMARKS[self.name]
 
     @property
     def bounds(self) -> tuple[float, ...]:
-        """What each audit certified, by Clopper-Pearson."""
+        """Certified bound of each audit, by Clopper-Pearson."""
         return tuple(audit.epsilon_lower for audit in self.audits)
 
     @property
     def exact_bounds(self) -> tuple[float, ...]:
-        """What the unconditional exact bound certifies from the same counts; empty if not asked.
+        """Unconditional exact bounds from the same counts; empty if not in `BESIDE`.
 
-        It stands beside the other: whoever took the larger of two bounds on the same counts
-        would choose after counting, and overclaim.
+        They are shown in addition to `bounds`. The larger of two bounds on the same counts would
+        be chosen after counting, and would overclaim.
         """
         if self.name not in BESIDE:
             return ()
@@ -163,13 +163,13 @@ class Row(Shown):
 
     @property
     def above(self) -> int:
-        """How many of the bounds, of both kinds, exceed the true loss: each one is an error."""
+        """Number of bounds, of both kinds, that exceed the true loss; each one is an error."""
         return sum(bound > self.benchmark.supremum for bound in (*self.bounds, *self.exact_bounds))
 
 
 @functools.cache
 def _exact(counts: Counts, confidence: float) -> float:
-    """Remembered: it is slow beside everything else here, and asked for more than once."""
+    """Compute the exact bound of counts; it is cached because it is slow."""
     return exact(counts, 0.0, confidence)
 
 
@@ -239,7 +239,7 @@ class Result(Tabled):
     """The audits, mechanism by mechanism.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each mechanism.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -261,7 +261,7 @@ class Result(Tabled):
         return sum(row.above for row in self.rows)
 
     def table(self, *, times: bool = True) -> str:
-        """The figures as text.
+        """Return the figures as text.
 
         Args:
             times: show seconds too, which no two runs share.
@@ -271,13 +271,13 @@ class Result(Tabled):
         return text(self, times)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data; each audit can be read back by `Audit.from_dict`."""
+        """Return the result as plain data; `Audit.from_dict` reads each audit."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Certified bounds and true losses, each divided by DP-Sniper's better bound.
+        """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.
 
         Returns:
             A matplotlib figure.

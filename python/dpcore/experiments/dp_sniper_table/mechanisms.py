@@ -21,7 +21,7 @@ Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 
 
 def one_differs(dim: int) -> tuple[Pair, ...]:
-    """Pairs in which the first entry alone changes, by one either way.
+    """Return the pairs in which the first entry alone changes, by one in either direction.
 
     Args:
         dim: entries of the inputs, at least 1.
@@ -34,7 +34,7 @@ def one_differs(dim: int) -> tuple[Pair, ...]:
 
 
 def all_differ(dim: int) -> tuple[Pair, ...]:
-    """The pairs of `one_differs`, and six in which every entry changes by one.
+    """Return the pairs of `one_differs`, and six in which every entry changes by one.
 
     Args:
         dim: entries of the inputs, at least 2.

@@ -32,7 +32,7 @@ Rng = np.random.Generator
 
 
 def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Floats:
-    """Laplace noise: numpy's exponential ziggurat, each value with a random sign.
+    """Draw Laplace noise by numpy's exponential ziggurat, each value with a random sign.
 
     It is exact in the tail to 36 scales and beyond, and takes a third of the time of
     `Generator.laplace`.
@@ -65,12 +65,12 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
 
 
 def words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
-    """Uniform 64-bit words: read as smaller integers they are the cheapest random numbers."""
+    """Draw uniform 64-bit words; read as smaller integers they are the cheapest random numbers."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
 def entry(x: Any) -> float:
-    """The single entry of an input.
+    """Return the single entry of an input.
 
     Raises:
         TypeError: if x does not hold a real number.
@@ -83,7 +83,7 @@ def entry(x: Any) -> float:
 
 
 def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
-    """Noisy copies x + Lap(scale), entry by entry, shape `(entries, size)`."""
+    """Return noisy copies x + Lap(scale), entry by entry, shape `(entries, size)`."""
     point = vector("x", x)
     noisy = laplace_noise(scale, (point.size, size), rng)
     noisy += point[:, np.newaxis]
@@ -91,29 +91,29 @@ def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 
 
 def laplace(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """One number, x + Lap(1/epsilon)."""
+    """Release one number, x + Lap(1/epsilon)."""
     noisy = laplace_noise(1.0 / epsilon, size, rng)
     noisy += entry(x)
     return noisy
 
 
 def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """20 independent copies of x + Lap(20/epsilon)."""
+    """Release 20 independent copies of x + Lap(20/epsilon)."""
     return noisy_entries(np.full(20, entry(x)), size, rng, 20.0 / epsilon).T
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """x_i + Lap(1/epsilon) for every entry: a sound histogram where one count differs."""
+    """Release x_i + Lap(1/epsilon) for every entry: a sound histogram if one count differs."""
     return noisy_entries(x, size, rng, 1.0 / epsilon).T
 
 
 def noisy_hist2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """x_i + Lap(epsilon): the scale upside down, its true loss is 1/epsilon."""
+    """Release x_i + Lap(epsilon): the scale is inverted, the true loss is 1/epsilon."""
     return noisy_entries(x, size, rng, epsilon).T
 
 
 def prefix_sum(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Running sums of x_i + Lap(1/epsilon)."""
+    """Release running sums of x_i + Lap(1/epsilon)."""
     sums = noisy_entries(x, size, rng, 1.0 / epsilon)
     for before, after in itertools.pairwise(sums):
         after += before
@@ -129,7 +129,7 @@ def _with_exponential(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 
 
 def _argmax(noisy: Floats) -> npt.NDArray[np.int8]:
-    """Index of the largest entry: the last row that exceeds every row before it.
+    """Return the index of the largest entry: the last row that exceeds all rows before it.
 
     `argmax` over so few entries takes four times as long.
     """
@@ -143,30 +143,30 @@ def _argmax(noisy: Floats) -> npt.NDArray[np.int8]:
 def report_noisy_max1(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
-    """Index of the largest x_i + Lap(2/epsilon)."""
+    """Release the index of the largest x_i + Lap(2/epsilon)."""
     return _argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
-    """Index of the largest x_i + Exp(mean 2/epsilon)."""
+    """Release the index of the largest x_i + Exp(mean 2/epsilon)."""
     return _argmax(_with_exponential(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """The largest x_i + Lap(2/epsilon) itself: faulty, it should be the index."""
+    """Release the largest x_i + Lap(2/epsilon): faulty, it should be the index."""
     return np.asarray(noisy_entries(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """The largest x_i + Exp(mean 2/epsilon) itself: faulty, its support depends on x."""
+    """Release the largest x_i + Exp(mean 2/epsilon): faulty, its support depends on x."""
     return np.asarray(_with_exponential(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 @functools.cache
 def geometric_table(center: int, epsilon: float, top: int = 5) -> npt.NDArray[np.int8]:
-    """The output for each of the D equally likely integers of the truncated geometric.
+    """Tabulate the output for each of D equally likely integers of the truncated geometric.
 
     With k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1) the distribution function
     times D is ``F(z) = 2^(k(c-z)) (2^k + 1)^(n-c+z)`` below the center c,
@@ -206,7 +206,7 @@ def geometric_table(center: int, epsilon: float, top: int = 5) -> npt.NDArray[np
 def truncated_geometric(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
-    """A count from 0 to 5 with geometric noise, all arithmetic in integers."""
+    """Release a count from 0 to 5 with geometric noise, with integer arithmetic only."""
     value = entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
@@ -222,7 +222,7 @@ def _filter(x: Any) -> npt.NDArray[np.bool_]:
 
 
 def _below(size: int, limit: Any, kind: Any, rng: Rng) -> npt.NDArray[np.bool_]:
-    """Bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
+    """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
     wanted = BLOOM_BITS * size
     width = np.dtype(kind).itemsize
     uniform = words(-(-wanted * width // 8), rng).view(kind)[:wanted]
@@ -230,7 +230,7 @@ def _below(size: int, limit: Any, kind: Any, rng: Rng) -> npt.NDArray[np.bool_]:
 
 
 def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """RAPPOR: every filter bit is permanently randomised (f = 3/4), then reported.
+    """Release the filter of RAPPOR: bits are permanently randomised (f = 3/4), then reported.
 
     A bit becomes 1 with probability f/2, 0 with f/2, and stays otherwise: with a uniform byte
     that is below 160 for a bit that is set and below 96 for one that is not, exactly. Then 1 is
@@ -247,7 +247,7 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
 
 
 def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
-    """RAPPOR's permanent step alone, with f = .95.
+    """Release the filter after RAPPOR's permanent step alone, with f = .95.
 
     Source:
         Erlingsson, Pihur and Korolova (2014), section 2.

@@ -24,14 +24,14 @@ the numerical variant, whose word for "below" is 0."""
 
 
 def _limit(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
-    """The noisy threshold T + rho of every trial."""
+    """Draw the noisy threshold T + rho of every trial."""
     limit = laplace_noise(scale, size, rng)
     limit += threshold
     return limit
 
 
 def _stopped(above: Bools, cutoff: int) -> Flags:
-    """For every query, 1 if `cutoff` earlier ones were above, else 0."""
+    """Return 1 for every query after `cutoff` earlier ones that were above, otherwise 0."""
     seen = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(seen, seen[1:], above.view(np.int8), strict=False):
         np.add(before, flags, out=now)
@@ -44,7 +44,7 @@ def _flags(above: Bools, cutoff: int) -> Flags:
 
 
 def _values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) -> Floats:
-    """`noisy`, overwritten where it is not released."""
+    """Overwrite the values of `noisy` that are not released, and return it."""
     ended = _stopped(above, cutoff)
     withheld = ~above | ended.view(np.bool_)
     # By arithmetic, which is exact here, for the same reason.
@@ -67,7 +67,7 @@ def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int =
 
 
 def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Sound: T = .5, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
+    """Run a sound variant: T = .5, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
 
     Source:
         Lyu, Su and Li (2017), algorithm 1, with c = 1.
@@ -76,7 +76,7 @@ def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Sound: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
+    """Run a sound variant: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(4/epsilon), one answer above.
 
     The algorithm draws rho again after each answer above; with c = 1 nothing follows it.
 
@@ -87,7 +87,7 @@ def svt2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Faulty: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(2/epsilon), releases the noisy query.
+    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), releases the noisy query.
 
     -1000 stands for "below", -2000 for "stopped after the first above".
 
@@ -98,7 +98,7 @@ def svt3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
 
 
 def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Faulty: T = 1, rho ~ Lap(4/epsilon), nu ~ Lap(4/(3 epsilon)) whatever the cutoff.
+    """Run a faulty variant: T = 1, rho ~ Lap(4/epsilon), nu ~ Lap(4/(3 epsilon)) for any cutoff.
 
     Source:
         Lyu, Su and Li (2017), algorithm 4, with c = 1.
@@ -107,7 +107,7 @@ def svt4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Faulty: T = 1, rho ~ Lap(2/epsilon), no noise on the queries and no stop.
+    """Run a faulty variant: T = 1, rho ~ Lap(2/epsilon), no noise on the queries and no stop.
 
     Source:
         Lyu, Su and Li (2017), algorithm 5.
@@ -118,7 +118,7 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
-    """Faulty: T = 1, rho ~ Lap(2/epsilon), nu ~ Lap(2/epsilon), no stop.
+    """Run a faulty variant: T = 1, rho and nu ~ Lap(2/epsilon), no stop.
 
     Source:
         Lyu, Su and Li (2017), algorithm 6.
@@ -128,7 +128,7 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
 
 
 def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Algorithms 3 and 4 side by side on the same queries, both with T = 1 and c = 2.
+    """Run algorithms 3 and 4 on the same queries, both with T = 1 and c = 2.
 
     The first half of an output holds algorithm 3's values, the second algorithm 4's flags.
     """
@@ -138,7 +138,7 @@ def svt34_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flo
 
 
 def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
-    """Sound: T = 1, c = 2, rho ~ Lap(3/epsilon), nu ~ Lap(12/epsilon).
+    """Run a sound variant: T = 1, c = 2, rho ~ Lap(3/epsilon), nu ~ Lap(12/epsilon).
 
     A query above is answered with fresh noise, x_i + Lap(6/epsilon); one below with 0. -1000
     stands for "stopped".

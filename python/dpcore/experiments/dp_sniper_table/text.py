@@ -13,7 +13,7 @@ from .experiment import NAME, Result, Row
 
 
 def text(result: Result, times: bool) -> str:
-    """The table, the verdict over all mechanisms, and what its words mean."""
+    """Format the table, the verdict over all mechanisms, and the meaning of the words."""
     config = result.config
     given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
     parts = [
@@ -84,13 +84,13 @@ def _both(figures: tuple[float, float], supremum: float) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [_plain(row) for row in result.rows]
     return {**record(NAME, result), "rows": rows, "reached": result.reached, "above": result.above}
 
 
 def _plain(row: Row) -> dict[str, Any]:
-    """One mechanism as plain data."""
+    """Return one mechanism as plain data."""
     known, beside = row.benchmark, row.certified_exact
     return {
         "mechanism": row.name,

@@ -28,14 +28,14 @@ noise has a scale of 10 at least, so that a segment is half a scale at most."""
 
 
 def _segments(scale: float, *kinks: Floats) -> Floats:
-    """Borders of segments, the kinks of the integrand among them; dense where inputs lie."""
+    """Return borders of segments, dense where inputs lie, with the kinks of the integrand."""
     far = np.arange(4.0, _REACH * scale + _STEP, _STEP)
     borders = np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks])
     return np.unique(borders)
 
 
 def _nodes(edges: Floats) -> tuple[Floats, Floats]:
-    """Points and weights, each of shape (segments, points in a segment)."""
+    """Return Gauss-Legendre points and weights, each of shape (segments, points in a segment)."""
     points, weights = np.polynomial.legendre.leggauss(_ORDER)
     half, middle = np.diff(edges)[:, np.newaxis] / 2, (edges[1:] + edges[:-1])[:, np.newaxis] / 2
     return middle + half * points, half * weights
@@ -46,7 +46,7 @@ def _density(t: Floats, scale: float) -> Floats:
 
 
 def _below(t: Floats, scale: float) -> Floats:
-    """P(Lap(scale) < t); scale 0 is no noise at all."""
+    """Compute P(Lap(scale) < t); scale 0 means no noise."""
     if scale == 0.0:
         return (t > 0).astype(np.float64)
     tail = np.exp(-np.abs(t) / scale) / 2
@@ -54,18 +54,21 @@ def _below(t: Floats, scale: float) -> Floats:
 
 
 def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
-    """The largest ln(p/q) over outputs that happen under p."""
+    """Return the largest ln(p/q) over outputs that are possible under p."""
     pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0.0]
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
 
 def additive(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
-    """Laplace noise of one scale on every entry (prefix sums: look at the increments)."""
+    """Compute the loss of Laplace noise of one scale on every entry.
+
+    Prefix sums have the same loss, since their increments are such outputs.
+    """
     return copies * float(np.abs(x - x_prime).sum()) / scale
 
 
 def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
-    """The two-sided geometric law of that ratio around the center, clamped to 0..top."""
+    """Return the two-sided geometric law around the center, clamped to 0..top."""
     z = np.arange(top + 1)
     cells = (1 - ratio) / (1 + ratio) * ratio ** np.abs(z - center)
     ends = [ratio**center, ratio ** (top - center)]
@@ -74,12 +77,12 @@ def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
 
 
 def geometric(x: Floats, x_prime: Floats) -> float:
-    """Truncated geometric: the atoms."""
+    """Compute the loss of the truncated geometric from its atoms."""
     return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
 
 
 def _noise(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
-    """Densities and distribution functions of x_i + noise at t, entries along the first axis."""
+    """Return densities and distribution functions of x_i + noise at t, a row for each entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
         return _density(apart, scale), _below(apart, scale)
@@ -92,19 +95,19 @@ def _others(cdf: Floats, i: int) -> Floats:
 
 
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
-    """P(entry i is the noisy maximum) = integral of f(t - x_i) prod_j F(t - x_j)."""
+    """Compute P(entry i is the noisy maximum) = integral of f(t - x_i) prod_j F(t - x_j)."""
     points, weights = (part.ravel() for part in _nodes(_segments(scale, x)))
     density, cdf = _noise(exponential, scale, x, points)
     return np.array([weights @ (density[i] * _others(cdf, i)) for i in range(x.size)])
 
 
 def argmax(x: Floats, x_prime: Floats, exponential: bool) -> float:
-    """Report noisy max: the atoms."""
+    """Compute the loss of report noisy max from its atoms."""
     return _largest_ratio(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
 def maximum(x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON) -> float:
-    """The noisy maximum itself: its density sum_i f(t - x_i) prod_j F(t - x_j).
+    """Compute the loss of the noisy maximum, of density sum_i f(t - x_i) prod_j F(t - x_j).
 
     With exponential noise it starts at the largest entry, there as a power of the number of
     entries that are largest: a side that starts earlier, or more steeply, can give itself away.
@@ -123,7 +126,7 @@ def maximum(x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EP
 def _patterns(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
-    """What every run of answers leaves of `mass`, point by point.
+    """Return the part of `mass` that remains after every run of answers, point by point.
 
     `answer` holds factors for "below" and "above", queries along the first axis; a run ends
     where it has `cutoff` ones.
@@ -143,7 +146,7 @@ def _patterns(
 def flag_cells(
     x: Floats, threshold: float, rho: float, nu: float, cutoff: int
 ) -> dict[Pattern, float]:
-    """Probabilities of the answers of a sparse vector, up to the end of each run.
+    """Compute the probabilities of the answers of a sparse vector, up to the end of each run.
 
     Args:
         x: true answers of the queries.
@@ -161,13 +164,16 @@ def flag_cells(
 def flags(
     x: Floats, x_prime: Floats, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> float:
-    """Sparse vector with flags: the atoms."""
+    """Compute the loss of the sparse vector with flags from its atoms."""
     cells, cells_prime = (flag_cells(p, threshold, rho, nu, cutoff) for p in (x, x_prime))
     return _largest_ratio(cells.values(), cells_prime.values())
 
 
 def numerical(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Numerical sparse vector: the flags' atoms times fresh Lap(6/epsilon) at every one."""
+    """Compute the loss of the numerical sparse vector.
+
+    Its law is that of the flags times fresh noise Lap(6/epsilon) at every answer above.
+    """
     scales = (1.0, 3 / epsilon, 12 / epsilon, 2)
     cells, cells_prime = (flag_cells(point, *scales) for point in (x, x_prime))
     apart = np.abs(x - x_prime) * epsilon / 6
@@ -178,7 +184,7 @@ def numerical(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
 
 
 def values(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
-    """Sparse vector that releases the noisy queries themselves, T = 1.
+    """Compute the loss of the sparse vector that releases the noisy queries, T = 1.
 
     A released value v bounds the threshold's noise by v - T: with m the least of them the density
     is ``prod f(v_k - x_k)`` times the integral up to m - T of the runs' mass. For m given, every
@@ -218,13 +224,19 @@ def _run_loss(
 
 
 def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
-    """Algorithms 3 and 4 side by side with cutoff 2: independent, so that losses add."""
+    """Compute the loss of algorithms 3 and 4 on the same queries with cutoff 2.
+
+    They are independent, so that their losses add.
+    """
     first = values(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
     return first + flags(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
 def bits(x: Floats, x_prime: Floats, keep: float) -> float:
-    """RAPPOR: independent bits, P(1) = keep where the filter has a 1, else 1 - keep."""
+    """Compute the loss of RAPPOR, which has independent bits.
+
+    P(1) = keep where the filter has a 1, otherwise 1 - keep.
+    """
     sets = {0: {0, 11, 18}, 1: {3, 10, 13}, 2: {7, 10, 11, 19}}
     apart = sets[int(x[0])] ^ sets[int(x_prime[0])]
     return len(apart) * math.log(keep / (1 - keep))
@@ -256,7 +268,7 @@ LOSSES: dict[str, Loss] = {
 
 
 def exact_supremum(name: str, pairs: Iterable[Pair]) -> float:
-    """The largest loss over some pairs, each in both directions.
+    """Return the largest loss over some pairs, each in both directions.
 
     Args:
         name: a mechanism of the benchmark.

@@ -42,7 +42,7 @@ class Line:
         each: True for a model for each epsilon, tested at it alone.
         scale: of the noise, "published" or "sound".
         unknown: what becomes of unknown words and pairs, in training and test.
-        study: the column of the study's tables beside it.
+        study: the column of the study's tables to compare with.
         shared: the line whose models it uses, with the epsilon that they were trained with.
         drawn: True if it is in the picture.
     """

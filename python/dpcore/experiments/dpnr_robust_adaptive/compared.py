@@ -1,4 +1,4 @@
-"""What the experiment's figures say: where robust training pays, and what beats the control."""
+"""Conclusions from the figures: where robust training pays, and what beats the control."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robus
 
 @dataclass(frozen=True, slots=True)
 class Gain:
-    """What a line gains over the control at one epsilon.
+    """Gain of a line over the control at one epsilon.
 
     Args:
         line: its name.
@@ -35,17 +35,17 @@ class Gain:
 
     @property
     def beyond(self) -> bool:
-        """True if both means are farther apart than their spreads reach."""
+        """True if the means differ by more than the sum of their standard deviations."""
         return abs(self.mean) > self.noise
 
 
 def spread(values: tuple[float, ...]) -> tuple[float, float]:
-    """Mean and standard deviation; that of a single value is 0."""
+    """Compute the mean and the standard deviation, which is 0 for a single value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def true_epsilon(epsilon: float, dim: int) -> float:
-    """What noise of scale 1/epsilon gives any two rows of min-max.
+    """Compute the epsilon that noise of scale 1/epsilon gives any two rows of min-max.
 
     Example:
         >>> true_epsilon(5.0, 32)
@@ -56,7 +56,7 @@ def true_epsilon(epsilon: float, dim: int) -> float:
 
 
 def crossing(result: Result, data: str, dim: int) -> float | None:
-    """From which epsilon on the mean of robust is above that of not robust; None from none."""
+    """Return the epsilon from which on robust has a higher mean than not robust, or None."""
     found = None
     for epsilon in reversed(result.config.epsilons):
         robust, plain = (
@@ -69,7 +69,7 @@ def crossing(result: Result, data: str, dim: int) -> float | None:
 
 
 def gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
-    """What the rivals gain over the control, where both have the same two seeds at least."""
+    """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
     found = []
     for line in RIVALS:
         for epsilon in result.config.epsilons:

@@ -31,7 +31,7 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """A panel for each corpus and dimension, then one for masked words of each corpus."""
+    """Draw a panel for each corpus and dimension, then one for masked words of each corpus."""
     cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
     masked = [cell for cell in cells if _curves(result, *cell)]
     columns = max(1, min(2, max(len(cells), len(masked))))
@@ -89,7 +89,7 @@ def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
 
 
 def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
-    """A tick for each level, and labels that are a factor `room` from the last one."""
+    """Draw a tick for each level, and labels that are a factor `room` or more from the last one."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
         fits = level >= room * last
@@ -102,7 +102,7 @@ def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float)
 def _curve(
     axes: Axes, name: str, points: list[tuple[float, tuple[float, ...]]], style: Any
 ) -> None:
-    """Means with error bars; nothing where there are no points."""
+    """Draw means with error bars, or nothing if there are no points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
     means, wide = zip(*(spread(values) for _, values in points), strict=True)
@@ -115,7 +115,7 @@ def _curve(
 def _curves(
     result: Result, size: Size, dim: int
 ) -> dict[str, tuple[dict[str, Any], list[tuple[float, tuple[float, ...]]]]]:
-    """Accuracies at the claimed epsilon against the share of masked words."""
+    """Return accuracies at the claimed epsilon against the share of masked words."""
     found = {}
     kinds = (("not robust", False, "-"), ("robust", False, "--"), ("robust", True, ":"))
     for mask, title in MASKS.items():

@@ -60,7 +60,7 @@ _FEW: Final = 500
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to train, and at which noise to test it.
+    """Options of the experiment: the models to train, and the noise of the tests.
 
     Args:
         trials: noisy encodings of test texts behind every accuracy, at least: the whole test part
@@ -167,7 +167,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _corpus(name: Any, config: Config) -> Corpus:
-    """A corpus with training and test texts."""
+    """Read or generate a corpus with training and test texts."""
     from ...text import generated
     from ..corpora import read_corpus
 
@@ -208,7 +208,7 @@ class Size(Shown):
 
     @classmethod
     def of(cls, data: str, corpus: Corpus) -> Size:
-        """The figures of a corpus."""
+        """Compute the figures of a corpus."""
         labels, counts = np.unique(corpus.test.labels, return_counts=True)
         test = len(corpus.test)
         return cls(
@@ -221,7 +221,7 @@ class Result(Tabled):
     """The models.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         models: those that were trained.
         sizes: the corpora.
         partial: True if Ctrl-C ended the run early.
@@ -243,7 +243,10 @@ class Result(Tabled):
         mu: float = 0.0,
         mask: str = "",
     ) -> tuple[Model, ...]:
-        """The models of one kind, seed after seed; of a line that has one for each epsilon, one."""
+        """Return the models of one kind, seed after seed.
+
+        For a line that has a model for each epsilon, `trained` chooses the epsilon.
+        """
         wanted = (data, dim, line, trained, mu, mask)
         return tuple(
             model
@@ -256,7 +259,7 @@ class Result(Tabled):
         )  # fmt: skip
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> tuple[float, ...]:
-        """Test accuracies of a line, one a seed; empty where there are none.
+        """Return test accuracies of a line, one for each seed; empty if there are none.
 
         Args:
             data: "ag_news" or "yelp".
@@ -274,7 +277,7 @@ class Result(Tabled):
     def masked(
         self, data: str, dim: int, line: str, test: Test, trained: bool = False
     ) -> tuple[float, ...]:
-        """Test accuracies with masked words, one a seed; empty where there are none.
+        """Return test accuracies with masked words, one for each seed; empty if there are none.
 
         Args:
             data: "ag_news" or "yelp".
@@ -290,19 +293,19 @@ class Result(Tabled):
         return tuple(one[test] for one in found if test in one)
 
     def table(self) -> str:
-        """The figures as text, the study's beside them."""
+        """Return the figures as text, with those of the study."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Accuracy against claimed and true epsilon, and against the share of masked words.
+        """Draw accuracy against claimed and true epsilon, and against the share of masked words.
 
         Returns:
             A matplotlib figure.

@@ -1,4 +1,4 @@
-"""What is trained and how it is tested, from a configuration."""
+"""The models to train and their tests, from a configuration."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["Job", "Model", "Test", "corpora_of", "jobs_of"]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Test(Shown):
-    """How texts are sent in a test.
+    """Noise and masks of the texts in one test.
 
     Args:
         epsilon: the claim of the noise; None for none.
@@ -28,7 +28,7 @@ class Test(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def __str__(self) -> str:
-        """Names it for its seed."""
+        """Return the name from which the seed is derived."""
         return f"{self.epsilon}/{self.mu}/{self.mask}"
 
 
@@ -55,7 +55,7 @@ class Job(Shown):
     mask: Literal["", "leave_out", "zero_id"] = ""
 
     def tests(self, config: Any) -> Iterator[Test]:
-        """How it is tested, first without noise and masks."""
+        """Yield the tests of the model, first the one without noise and masks."""
         yield Test()
         if not self.mask:
             levels = config.epsilons
@@ -72,7 +72,7 @@ class Job(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Model(Shown):
-    """What a trained model does.
+    """Loss and accuracies of a trained model.
 
     Args:
         job: what it is.
@@ -88,17 +88,17 @@ class Model(Shown):
 
 
 def corpora_of(config: Any) -> tuple[str, ...]:
-    """The corpora; of a quick run the first."""
+    """Return the names of the corpora; a quick run has only the first."""
     return tuple(DATA)[:1] if config.quick else tuple(DATA)
 
 
 def _with_masks(config: Any, dim: int) -> bool:
-    """Whether words are masked for models of this dimension."""
+    """Return True if words are masked for models of this dimension."""
     return bool(config.full or dim == config.dims[0])
 
 
 def _levels(line: Line, config: Any) -> tuple[float | None, ...]:
-    """The epsilons that models of a line are trained with."""
+    """Return the epsilons that models of a line are trained with."""
     if not line.each:
         return (None,)
     if line.scale == "sound" and not config.full:
@@ -107,7 +107,7 @@ def _levels(line: Line, config: Any) -> tuple[float | None, ...]:
 
 
 def jobs_of(config: Any) -> Iterator[Job]:
-    """All models, seed after seed, so that a run which is cut short has whole seeds."""
+    """Yield all models, seed after seed, so that an interrupted run has whole seeds."""
     for number in range(config.seeds or 0):
         for data in corpora_of(config):
             for dim in config.dims:
@@ -125,7 +125,7 @@ def jobs_of(config: Any) -> Iterator[Job]:
 
 
 def _masked(first: Any, config: Any) -> Iterator[Job]:
-    """The models that words are masked for: in the test alone, and in training too."""
+    """Yield the models that are tested with masks: trained without masks, and with them."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:
             yield first(line, level)

@@ -70,7 +70,7 @@ CROSSINGS: Final = {
 def accuracy(
     data: str, dim: int, line: str, epsilon: float | None, mu: float = 0.0
 ) -> float | None:
-    """A figure of the study.
+    """Return a test accuracy of the study.
 
     Args:
         data: "ag_news" or "yelp".

@@ -1,4 +1,4 @@
-"""The models as text, the study's figures beside them, and as plain data."""
+"""The models with the study's figures, as text and as plain data."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ guessing is ln of the number of labels), and accuracy without noise in the test.
 
 
 def text(result: Result) -> str:
-    """The tables, then what they say."""
+    """Format the tables and the conclusions."""
     config = result.config
     seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
     parts = [
@@ -79,7 +79,7 @@ def _title(size: Size, dim: int, result: Result) -> str:
 
 
 def told(values: tuple[float, ...]) -> str:
-    """Mean and, in units of the last digit, standard deviation; a dash for none."""
+    """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
     if not values:
         return "-"
     mean, wide = spread(values)
@@ -91,7 +91,7 @@ def _study(value: float | None) -> str:
 
 
 def _lines(result: Result, size: Size, dim: int) -> str:
-    """A line for each way of training, the study's beneath."""
+    """Format a line for each way of training, with the study's figures below it."""
     levels = (None, *result.config.epsilons)
     title = _title(size, dim, result)
     head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
@@ -140,7 +140,7 @@ def _learnt(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
 
 
 def _said(result: Result) -> Iterator[str]:
-    """Crossings and comparisons in words."""
+    """Describe crossings and comparisons in words."""
     real = result.config.data is not None
     for size in result.sizes:
         for dim in result.config.dims:
@@ -159,7 +159,7 @@ def _said(result: Result) -> Iterator[str]:
 
 
 def _gained(word: str, found: list[Gain]) -> str:
-    """Where lines are better, or worse, than the control beyond the spread."""
+    """Describe where lines are better, or worse, than the control beyond the spread."""
     lines: dict[str, list[str]] = {}
     for gain in found:
         lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
@@ -169,7 +169,7 @@ def _gained(word: str, found: list[Gain]) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
     epsilons = result.config.epsilons
     return {
@@ -210,7 +210,7 @@ def _model(model: Model) -> dict[str, Any]:
 
 
 def _known(result: Result) -> list[dict[str, Any]]:
-    """The study's figures that stand beside ours."""
+    """Return the figures of the study that are shown with ours."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
     return [

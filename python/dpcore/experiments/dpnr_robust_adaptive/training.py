@@ -69,7 +69,7 @@ class Bench:
     def _tested(
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
-        """Accuracies of a model, each with noise and masks that follow from its name alone."""
+        """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
         for test in job.tests(self._config):
             bag, noise = model.extractor, _noise(model, test.epsilon)
             bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
@@ -85,7 +85,7 @@ class Bench:
 
 
 def _noise(model: DPNR, epsilon: float | None) -> Any:
-    """The noise of another claim on the same weights; none for None."""
+    """Return the noise of another claim on the same weights; for None add nothing."""
     if epsilon is None:
         return lambda rows: rows
     sender = DPNR(model.dim, epsilon=epsilon, scale=model.scale)

@@ -1,4 +1,4 @@
-"""What do DPNR, as published and repaired, and its baselines tell of attributes of a text?"""
+"""Attributes inferred from vectors of DPNR, as published and repaired, and of its baselines."""
 
 from .experiment import NAME, Config, Result, Row, run
 

@@ -1,4 +1,4 @@
-"""What is measured of one trained system: its task, two attackers, and what is certified."""
+"""Measurements on one trained system: its task, two attackers, and the certified bound."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Run(Shown):
 
     @property
     def refuted(self) -> bool | None:
-        """Whether that bound refutes the claim; None without either."""
+        """True if that bound refutes the claim; None without a bound or a claim."""
         found = self.alone.certified
         return None if isinstance(found, str) else found.refuted
 
@@ -128,7 +128,7 @@ def measured(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 
 def attackers(size: str, rows: int) -> list[Attacker]:
-    """The usual attackers; unless `full` only linear ones and networks behind two transforms."""
+    """Return the usual attackers; unless `full`, linear ones and networks after two transforms."""
     found = [one for one in usual(rows) if size == "full" or one.behind in _FEW]
     kinds = list(dict.fromkeys(one.classifier for one in found))
     most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
@@ -136,7 +136,7 @@ def attackers(size: str, rows: int) -> list[Attacker]:
 
 
 def naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
-    """The naive attacker after several epochs from several starts."""
+    """Train the naive attacker from several starts, and test it after several epochs."""
     networks = needed("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
     rows = sent(system.encode, corpus.train.texts, seed, 1)

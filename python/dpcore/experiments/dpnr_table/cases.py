@@ -60,7 +60,7 @@ class Case(Shown):
 
     @property
     def name(self) -> str:
-        """What tables call it, without encoder and claim."""
+        """Name of the system in tables, without encoder and claim."""
         if self.system in BASELINES:
             return f"{self.system}, strength {self.strength:g}"
         return {"shared": "shared noise", "iid": "iid noise", "sound": "iid noise, sound"}.get(
@@ -69,14 +69,14 @@ class Case(Shown):
 
     @property
     def key(self) -> str:
-        """Names its seeds."""
+        """Key from which its seeds are derived."""
         return f"{self.encoder}/{self.system}/{self.claim}/{self.strength}"
 
 
 def cases(
     encoders: Sequence[str], levels: Sequence[float], strengths: Sequence[float]
 ) -> tuple[Case, ...]:
-    """All systems: for each encoder without and with noise, then the baselines.
+    """List all systems: for each encoder without and with noise, then the baselines.
 
     Args:
         encoders: names of encoders.
@@ -108,7 +108,7 @@ class Fitted:
     Args:
         model: the model.
         encode: texts to vectors; with an argument `rng` where there is noise.
-        true: epsilon for any two texts; inf where there is none, None where none is claimed.
+        true: epsilon for any two texts; inf if no epsilon holds, None if none is claimed.
     """
 
     model: Any
@@ -154,7 +154,7 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
 
 
 def sent(encode: Encode, texts: Any, seed: int, call: int) -> Any:
-    """The vectors of texts, with noise of a stream of its own for each call."""
+    """Encode texts, with noise from a separate stream for each call."""
     from ...text.inference.encoding import takes_rng
 
     if not takes_rng(encode):

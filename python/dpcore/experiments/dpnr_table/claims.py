@@ -1,4 +1,4 @@
-"""The trained system on its corpus's largest pair: whose claim is refuted?"""
+"""Audits of the claims of trained systems on the largest pair of the corpus."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _DRAWS: Final = 2048
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Claim(Shown):
-    """What is audited.
+    """One claim to audit.
 
     Args:
         system: one of `NOISES`.
@@ -34,7 +34,7 @@ class Claim(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Verdict(Shown):
-    """What the audit of one claim found.
+    """Result of the audit of one claim.
 
     Args:
         claim: what was audited.

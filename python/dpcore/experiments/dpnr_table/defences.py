@@ -96,24 +96,24 @@ class Opponent:
         self.optimiser = torch.optim.Adam(self.weights, lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """One step of the discriminator, on detached vectors of the texts at places `batch`."""
+        """Make one step of the discriminator on detached vectors of the texts at `batch`."""
         descend(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
 
     def truth(self, rows: Any, batch: Any) -> Any:
-        """Codes of the texts at places `batch`, a column for each attribute."""
+        """Return the codes of the texts at places `batch`, a column for each attribute."""
         return self.codes[batch].to(rows.device).unbind(1)
 
     def penalty(self, rows: Any, batch: Any) -> Any:
-        """The extractor's loss against this opponent, times `strength`; 0 is left out exactly."""
+        """Return `strength` times the extractor's loss against this opponent, or 0 exactly."""
         return self.strength * self.against(rows, batch) if self.strength else 0.0
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """What the extractor is to lower; it must leave the discriminator as it is."""
+        """Compute the loss that the extractor lowers; the discriminator must stay unchanged."""
         raise NotImplementedError
 
 
 class Defended(Shown, TextClassifier):
-    """An extractor trained against an opponent, so that its vectors tell less of attributes.
+    """An extractor trained against an opponent, so that its vectors reveal less of attributes.
 
     ``encode(text) = m(f(text))`` with the extractor and the transform of `DPNR`, and no noise: it
     claims no epsilon, and whatever it hides it hides from its own opponent. Every batch makes two
@@ -137,7 +137,7 @@ class Defended(Shown, TextClassifier):
     Attributes:
         claim: None; it claims no epsilon.
         trained: how it was trained; None before `fit`.
-        labels: the values that it tells apart.
+        labels: the values that it distinguishes.
         values: those of each attribute.
 
     Raises:
@@ -235,7 +235,7 @@ class Defended(Shown, TextClassifier):
     # Nothing is drawn, so there is no `rng` to take: an argument without effect would tell that
     # there is noise, and `inference.infer` would record its seed.
     def encode(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
-        """The vectors of texts: the same ones at every call.
+        """Return the vectors of texts, the same at every call.
 
         Args:
             texts: strings, none of them empty.
@@ -251,7 +251,7 @@ class Defended(Shown, TextClassifier):
         return found
 
     def predict(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
-        """The labels of texts, shape `(len(texts),)`.
+        """Predict the labels of texts, shape `(len(texts),)`.
 
         Args:
             texts: strings, none of them empty.
@@ -263,7 +263,7 @@ class Defended(Shown, TextClassifier):
         return super().predict(texts)
 
     def accuracy(self, corpus: Corpus) -> float:  # type: ignore[override]
-        """The share of texts whose label is predicted.
+        """Return the share of texts with a correctly predicted label.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
@@ -275,7 +275,7 @@ class Defended(Shown, TextClassifier):
         return super().accuracy(corpus)
 
     def discriminated(self, texts: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
-        """What the discriminator of the training takes the attributes of texts for.
+        """Return the values of the attributes that the training's discriminator predicts.
 
         Args:
             texts: strings, none of them empty.
@@ -295,10 +295,10 @@ class Defended(Shown, TextClassifier):
         return {name: values[column] for (name, values), column in columns}
 
     def discriminator_accuracy(self, corpus: Corpus) -> dict[str, float]:
-        """The share of texts whose attribute the discriminator of the training tells.
+        """Return the share of texts with an attribute that the discriminator predicts correctly.
 
-        It says how well the discriminator was kept off, not what the vectors tell: an attacker
-        trained afresh (`text.inference.infer`) reads more.
+        It measures the defence against this discriminator, not the leakage of the vectors. A newly
+        trained attacker (`text.inference.infer`) infers more.
 
         Args:
             corpus: texts with the attributes, such as `corpus.test`.
@@ -321,7 +321,7 @@ class Defended(Shown, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data."""
+        """Arguments of the model, as plain data."""
         return {
             "dim": self.dim,
             "attribute": list(self.attribute),
@@ -333,13 +333,13 @@ class Defended(Shown, TextClassifier):
 
     @property
     def state(self) -> dict[str, Any]:
-        """What every classifier has, and the values of the attributes."""
+        """State of every classifier, and the values of the attributes."""
         values = {name: column.tolist() for name, column in self.values.items()}
         return {**super().state, "beside": values}
 
     @property
     def saved_modules(self) -> dict[str, Any]:
-        """Those of every classifier, and the discriminator."""
+        """Modules of every classifier, and the discriminator."""
         return {**super().saved_modules, "discriminator": self.discriminator}
 
     def restore(self, state: dict[str, Any]) -> None:
@@ -368,7 +368,7 @@ class Defended(Shown, TextClassifier):
         return repr(self.attribute[0] if len(self.attribute) == 1 else list(self.attribute))
 
     def __repr__(self) -> str:
-        """The arguments, and that no epsilon is claimed."""
+        """Return the arguments, and the note that no epsilon is claimed."""
         more = [
             f", {name}={value!r}"
             for name, value, usual in (
@@ -384,7 +384,7 @@ class Defended(Shown, TextClassifier):
         )
 
     def __str__(self) -> str:
-        """What is not claimed, how it was trained, and what the labels are."""
+        """Describe the missing claim, the training and the labels."""
         control = "strength 0: plain training" if not self.strength else "its own opponent only"
         lines = [
             ("claim", "claims no epsilon: nothing holds for any two texts"),
@@ -400,7 +400,7 @@ class MinMaxOpponent(Opponent):
     """The discriminator's loss with its sign turned."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """``-CE(b)``."""
+        """Return ``-CE(b)``."""
         with freeze_weights(self.discriminator):
             return -self.discriminator.loss(rows, self.truth(rows, batch))
 
@@ -437,7 +437,7 @@ class ComplementOpponent(Opponent):
     """The discriminator's loss on what is not true."""
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """``CE(not b)``: the other of two values; of more, the others in equal shares."""
+        """Return ``CE(not b)``: the other of two values; of more, the others in equal shares."""
         sizes, truth = self.discriminator.sizes, self.truth(rows, batch)
         wrong = [
             (1.0 - torch.nn.functional.one_hot(codes, size).to(rows.dtype)) / (size - 1)
@@ -474,7 +474,7 @@ class AdversarialClassification(Defended):
 
 
 class DecodingOpponent(Opponent):
-    """A decoder of the texts' words, beside the discriminator, which only looks on."""
+    """A decoder of the texts' words; the discriminator is trained but has no effect on the loss."""
 
     def __init__(self, made: Material) -> None:
         super().__init__(made)
@@ -483,12 +483,12 @@ class DecodingOpponent(Opponent):
         self.decoding = torch.optim.Adam(self.decoder.parameters(), lr=RATE)
 
     def step(self, rows: Any, batch: Any) -> None:
-        """One step of the discriminator, and one of the decoder."""
+        """Make one step of the discriminator, and one of the decoder."""
         super().step(rows, batch)
         descend(self.decoding, self.loss(rows, batch))
 
     def loss(self, rows: Any, batch: Any) -> Any:
-        """``-log p(word | vector)``, averaged over the words of each text and over the texts."""
+        """Compute ``-log p(word | vector)``, averaged over the words of a text, then over texts."""
         texts = self.words.take(batch)
         sizes, ids = texts.sizes.to(rows.device), texts.ids.to(rows.device)
         owner = torch.repeat_interleave(torch.arange(len(batch), device=rows.device), sizes)
@@ -496,13 +496,13 @@ class DecodingOpponent(Opponent):
         return -(found / sizes[owner]).sum() / len(batch)
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """The decoder's loss with its sign turned."""
+        """Return the decoder's loss with its sign turned."""
         with freeze_weights(self.decoder):
             return -self.loss(rows, batch)
 
 
 def _select_frequent(units: Units) -> tuple[Units, int]:
-    """The frequent words of texts, numbered anew, and how many there are."""
+    """Select the frequent words of texts, number them anew, and return them with their number."""
     single = units.spans[:, 1] - units.spans[:, 0] == 1
     counts = torch.bincount(units.ids[single])
     kept = torch.argsort(counts, descending=True, stable=True)[:WORDS]
@@ -551,7 +551,10 @@ class DeclusteringOpponent(Opponent):
         self.rng = made.rng
 
     def against(self, rows: Any, batch: Any) -> Any:
-        """``(0.5 - l) |r - r'|^2``, averaged over the texts; x' is another text of the batch."""
+        """Compute ``(0.5 - l) |r - r'|^2``, averaged over the texts.
+
+        x' is another text of the batch.
+        """
         if len(batch) == 1:
             # The last batch may be one text, which has no other.
             return rows.sum() * 0.0

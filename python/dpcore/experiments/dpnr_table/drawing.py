@@ -32,7 +32,7 @@ _NAMES = {
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """For each encoder the attackers' F1 and the main accuracy, against the claimed epsilon."""
+    """Draw the attackers' F1 and the main accuracy of each encoder against the claimed epsilon."""
     encoders = list(dict.fromkeys(row.case.encoder for row in result.rows if row.case.claim))
     encoders = encoders or [result.config.encoders[0]]
     picture = canvas(0.9 + 2.7 * len(encoders), ax)

@@ -1,9 +1,9 @@
-"""What do DPNR, as published and repaired, and its baselines tell of attributes of a text?
+"""Attributes inferred from vectors of DPNR, as published and repaired, and of its baselines.
 
 The noise of the paper's code, one draw a row, is gone after a subtraction, whatever epsilon is
-claimed; that of the paper lets attributes through before it lets the main task through. Beside
-each claim stand the true epsilon, the corpus's largest pair, a naive attacker with his spread,
-one chosen on validation, and what is certified.
+claimed; that of the paper lets attributes through before it lets the main task through. Shown
+with each claim are the true epsilon, the corpus's largest pair, a naive attacker with the spread,
+one chosen on validation, and the certified bound.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _level(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """Which texts, which claims, and how much of an attack.
+    """Options of the experiment: the texts, the claims, and the size of an attack.
 
     Args:
         trials: draws on each side of every audit.
@@ -64,7 +64,7 @@ class Config(Shown):
         claims: claims that are audited on the largest pair.
         texts: texts that are made up where there are no data; None for 4,000, or 600 if `quick`.
         dim: entries of the vectors of TF-IDF; None for 768, or 64 for texts that are made up.
-        confidence: of each interval and bound by itself.
+        confidence: of each interval and bound alone.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -109,12 +109,12 @@ class Config(Shown):
 
     @property
     def size(self) -> str:
-        """How much of an attack: "quick", "usual" or "full"."""
+        """Size of an attack: "quick", "usual" or "full"."""
         return "full" if self.full else "quick" if self.quick else "usual"
 
     @property
     def encoders(self) -> tuple[str, ...]:
-        """Names of the encoders that noise is added to."""
+        """Names of the encoders that get noise."""
         return ENCODERS[: 1 + self.full]
 
     @property
@@ -137,12 +137,12 @@ class Row(Shown):
     runs: tuple[Run, ...]
 
     def over(self, value: Callable[[Run], float]) -> tuple[float, float]:
-        """Mean and standard deviation of a figure over the seeds; that of a single one is 0."""
+        """Compute mean and standard deviation of a figure over the seeds; of one seed 0."""
         values = [value(one) for one in self.runs]
         return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
-        """The lowest and the highest F1 of naive attackers."""
+        """Return the lowest and the highest F1 of naive attackers."""
         found = [one.unseen if unseen else one.f1 for run in self.runs for one in run.naive]
         return min(found), max(found)
 
@@ -215,7 +215,10 @@ def _done(config: Config, made: Material, job: Any) -> Any:
 
 @contextmanager
 def _one_thread() -> Iterator[None]:
-    """Torch and the linear algebra below numpy on one thread: no sum depends on the machine."""
+    """Limit torch and the linear algebra below numpy to one thread.
+
+    No sum then depends on the machine.
+    """
     from ...text.systems.training import one_thread
 
     limits = needed("threadpoolctl", NAME).threadpool_limits
@@ -229,7 +232,7 @@ class Result(Tabled):
     """The systems, and the audits of their claims.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         facts: of the texts.
         rows: one for each system.
         claims: audits on the largest pair.
@@ -245,24 +248,24 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
-        """The rows of a system with noise by their claims."""
+        """Return the rows of a system with noise, each with its claim."""
         found = [r for r in self.rows if (r.case.system, r.case.encoder) == (system, encoder)]
         return [(row.case.claim, row) for row in found if row.case.claim is not None]
 
     def table(self) -> str:
-        """The figures as text: task, attackers, audits, and the paper's figures."""
+        """Return the figures as text: task, attackers, audits, and the paper's figures."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """What attackers infer, and the accuracy of the main task, against the claim.
+        """Draw the attackers' F1 and the accuracy of the main task against the claim.
 
         Returns:
             A matplotlib figure.

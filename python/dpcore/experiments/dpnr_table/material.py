@@ -1,4 +1,4 @@
-"""What all systems of the table share: the texts, encoders fitted once, and their largest pairs."""
+"""Data that all systems of the table share: texts, encoders fitted once, and largest pairs."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Remembered:
         self._known: dict[str, npt.NDArray[np.float32]] = {}
 
     def __call__(self, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-        """The vectors, float32."""
+        """Return the vectors, float32."""
         new = [text for text in dict.fromkeys(texts) if text not in self._known]
         if new:
             self._known.update(zip(new, np.asarray(self._encode(new), np.float32), strict=True))
@@ -43,7 +43,7 @@ class Remembered:
 
 
 def micro_f1(truth: npt.NDArray[Any], answers: npt.NDArray[Any]) -> float:
-    """Micro-F1 of zeros and ones over all attributes.
+    """Compute micro-F1 of zeros and ones over all attributes.
 
     Example:
         >>> round(micro_f1(np.array([[1, 0], [1, 1]]), np.array([[1, 0], [1, 0]])), 4)
@@ -55,7 +55,7 @@ def micro_f1(truth: npt.NDArray[Any], answers: npt.NDArray[Any]) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Facts(Shown):
-    """What is known of the test texts without any encoding.
+    """Facts about the test texts that need no encoding.
 
     Args:
         origin: where the texts come from.
@@ -127,7 +127,7 @@ def material(config: Any, seed: int) -> Material:
 
 
 def _unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
-    """Test texts that `infer` evaluates: in no other part, and of equal ones the first."""
+    """Mark the test texts that `infer` evaluates: in no other part, and of equal ones the first."""
     known = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
     found = []
     for text in corpus.test.texts:

@@ -14,7 +14,7 @@ class Published:
 
     Args:
         name: what the paper calls it.
-        system: the system here that it is put beside.
+        system: the system here to compare with.
         claim: the epsilon claimed, or None.
         main: accuracy of the main task.
         privacy: empirical privacy, 1 - F; None where the paper has none.

@@ -16,7 +16,7 @@ __all__ = ["plain", "text"]
 
 
 def text(result: Result) -> str:
-    """The task, the attackers, the audits, and the paper's figures."""
+    """Format the task, the attackers, the audits, and the paper's figures."""
     parts = [_head(result)]
     if result.partial:
         parts.append("INTERRUPTED: only what was measured is shown")
@@ -203,7 +203,7 @@ def _compared(result: Result, one: Published) -> tuple[str, ...]:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     facts = result.facts
     return {
         **record(NAME, result),

@@ -1,4 +1,4 @@
-"""Which faults of DP-SGD does an audit of one step, one run or many runs see?"""
+"""Faults of DP-SGD found by audits of one step, of one run and of many runs."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

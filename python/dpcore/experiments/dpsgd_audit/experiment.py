@@ -1,4 +1,4 @@
-"""Which faults of DP-SGD does an audit of one step, one run or many runs see?
+"""Faults of DP-SGD found by audits of one step, of one run and of many runs.
 
 A logistic regression is trained by a recipe with one fault at a time, and audited in three ways:
 one step as it is drawn, one run with canaries, and many runs with and without one record. What one

@@ -1,4 +1,4 @@
-"""Which released code leaks through the low-order bits of its noise?"""
+"""Leaks of released code through the low-order bits of its noise."""
 
 from .experiment import NAME, PAIR, Config, Result, Row, run
 

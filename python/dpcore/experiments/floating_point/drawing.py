@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Certified bounds as bars, claims as ticks, a note where there is nothing to show."""
+    """Draw certified bounds as bars, claims as ticks, and a note where there is no audit."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -1,4 +1,4 @@
-"""Which released code leaks through the low-order bits of its noise?
+"""Leaks of released code through the low-order bits of its noise.
 
 Every system adds noise to one number, 0 against 1, and claims a small epsilon for it: a true claim
 about real numbers. The float lattice is looked for in what the code really returns. What is found
@@ -39,7 +39,7 @@ _NAMES = tuple(system.name for system in SYSTEMS)
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to audit, and how long.
+    """Options of the experiment: the systems, and the size of the audits.
 
     Args:
         trials: draws on each side of every audit; libraries that are called once for every output
@@ -149,7 +149,7 @@ def _version(package: str) -> str:
 
 
 def _missing(version: str, error: ImportError) -> str:
-    """Why a system has no audit: a package that is there may still fail to import."""
+    """Explain why a system has no audit; an installed package may still fail to import."""
     return f"cannot be imported: {error}" if version else "not installed"
 
 
@@ -173,7 +173,7 @@ class Result(Tabled):
     """The audits, system by system.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each system, in the order of the configuration.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -185,19 +185,19 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
-        """The figures as text, then the events that were counted."""
+        """Return the figures as text, then the events that were counted."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The certified bounds as bars, one for each system, and the claims.
+        """Draw the certified bounds as bars, one for each system, and the claims.
 
         Returns:
             A matplotlib figure.

@@ -1,4 +1,4 @@
-"""The mechanisms whose low-order bits the experiment on floating point looks at.
+"""The mechanisms of the experiment on the low-order bits of floating-point noise.
 
 A library is imported when its row is run. What cannot be imported has a row that says so.
 """

@@ -12,7 +12,7 @@ from .experiment import NAME, Result, Row
 
 
 def text(result: Result) -> str:
-    """The figures, then the events that were counted."""
+    """Format the figures, then the events that were counted."""
     config = result.config
     head = (
         "system", "version", "draws a side", "hits on x", "on x'", "certified", "claim",
@@ -34,7 +34,7 @@ def text(result: Result) -> str:
 
 
 def _event(row: Row) -> str:
-    """What was counted, in words."""
+    """Describe the counted event in words."""
     if row.audit is None:
         return row.missing
     if not event_of(row.audit.event).happens:
@@ -64,7 +64,7 @@ def _cells(row: Row) -> tuple[str, ...]:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [
         {
             "system": row.system.name,

@@ -21,7 +21,7 @@ COMPARED_PAIRS: Final = 10_000
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
-    """Fisher's exact test, two-sided, that two runs count the same thing.
+    """Compute the two-sided p-value of Fisher's exact test that two runs count the same thing.
 
     Args:
         ours: hits and pairs.

@@ -1,4 +1,4 @@
-"""What it costs to repair ADePT: noise and signal of the two remedies that keep Laplace noise."""
+"""Cost of repairing ADePT: noise and signal of the two remedies that keep Laplace noise."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _VECTORS: Final = 1000
 
 @dataclass(frozen=True, slots=True)
 class Law:
-    """What every entry of an unclipped vector is drawn from.
+    """Law of every entry of an unclipped vector.
 
     Args:
         title: what a picture says, C being the radius of the clip.
@@ -39,7 +39,7 @@ class Law:
     def draw(
         self, rng: np.random.Generator, dim: int, radius: float, size: int
     ) -> npt.NDArray[np.float64]:
-        """Vectors, shape `(size, dim)`: numpy's draws, not those that are counted."""
+        """Draw vectors, shape `(size, dim)`, by numpy; they are not the counted draws."""
         spread = self.spread * radius
         if self.kind == "uniform":
             return rng.uniform(-spread, spread, (size, dim))
@@ -55,7 +55,7 @@ LAWS: Final[dict[str, Law]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Excess(Shown):
-    """How much larger than ADePT's the true sensitivity is.
+    """True sensitivity compared with ADePT's.
 
     Args:
         dim: entries of the vector, n.
@@ -71,12 +71,12 @@ class Excess(Shown):
 
     @property
     def factor(self) -> float:
-        """True over claimed: what the real epsilon is a multiple by."""
+        """True over claimed sensitivity, the factor between the real and the claimed epsilon."""
         return self.true / self.claimed
 
 
 def excesses(radius: float) -> tuple[Excess, ...]:
-    """The table "5.66 to 32 times higher": typical sizes of an encoder's vector.
+    """Return the table "5.66 to 32 times higher" for typical sizes of an encoder's vector.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
@@ -118,7 +118,7 @@ class Cost(Shown):
 
 
 def costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
-    """Both remedies for every law and size, on the same vectors.
+    """Compute the costs of both remedies for every law and size, on the same vectors.
 
     Args:
         radius: C, the radius of the clip.

@@ -26,7 +26,7 @@ _CLIPS: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Shares of unprotected pairs above; below, scale of the noise and noise to signal."""
+    """Draw shares of unprotected pairs above; below, scale of the noise and noise to signal."""
     picture = canvas(6.0, ax)
     panels = picture.subplot_mosaic(
         [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)

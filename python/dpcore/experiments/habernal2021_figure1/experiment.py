@@ -43,7 +43,7 @@ _LARGEST: Final = 1e90
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """How many pairs of which sizes.
+    """Options of the experiment: the sizes, and the number of pairs.
 
     Args:
         trials: pairs for every size, law and clip.
@@ -105,7 +105,7 @@ class Cell(Shown):
 
     @property
     def interval(self) -> tuple[float, float]:
-        """Where the true share is, with 95 % confidence (Clopper-Pearson)."""
+        """Clopper-Pearson interval of the true share, with 95 % confidence."""
         return limits(self.beyond, self.pairs, (1.0 - CONFIDENCE) / 2.0)
 
     @property
@@ -178,7 +178,7 @@ class Result(Tabled):
     """The shares, size by size.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         cells: one for each size, law and clip.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -194,7 +194,7 @@ class Result(Tabled):
         return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
 
     def at(self, dim: int, law: str, norm: str) -> Cell:
-        """The cell of a size, law and clip.
+        """Return the cell of a size, law and clip.
 
         Raises:
             KeyError: if there is none.
@@ -214,28 +214,28 @@ class Result(Tabled):
 
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
-        """What the two remedies cost, computed when first asked for."""
+        """Costs of the two remedies, computed at the first use."""
         return costs(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
-        """The true sensitivity beside ADePT's."""
+        """The true sensitivity compared with ADePT's."""
         return excesses(self.config.radius)
 
     def table(self) -> str:
-        """The figures as text: shares, the true sensitivity, and the costs of the remedies."""
+        """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The figure above, what the remedies cost below.
+        """Draw the figure above, and the costs of the remedies below.
 
         Returns:
             A matplotlib figure of three panels.

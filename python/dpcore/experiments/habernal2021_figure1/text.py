@@ -14,7 +14,7 @@ _MOST_ROWS: Final = 16
 
 
 def text(result: Result) -> str:
-    """All tables."""
+    """Format all tables."""
     config = result.config
     parts = [
         f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
@@ -58,7 +58,7 @@ def _share(cell: Cell) -> str:
 
 
 def shown(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
-    """The sizes in a table: all where they are few, else those with a comparison, or some."""
+    """Choose the sizes of a table: all if they are few, else those with a comparison, or some."""
     if len(dims) <= _MOST_ROWS:
         return list(dims)
     some = [dim for dim in dims if dim in set(compared)]
@@ -98,7 +98,7 @@ def _remedies(result: Result) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything as plain data."""
+    """Return the result as plain data."""
     return {
         **record(NAME, result),
         "smallest_p_value": result.smallest_p_value,

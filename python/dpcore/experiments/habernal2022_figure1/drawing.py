@@ -33,7 +33,7 @@ _TITLES = {
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
+    """Draw empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
     names = result.config.mechanisms
     columns = min(_COLUMNS, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
@@ -88,7 +88,7 @@ def _frame(axes: Axes, result: Result) -> None:
 
 
 def _curve(axes: Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
-    """One number of entries; `infinite` is its level in the band."""
+    """Draw the curve of one number of entries; `infinite` is its level in the band."""
     if not cells:
         return
     epsilons = [cell.epsilon for cell in cells]

@@ -172,7 +172,7 @@ class Result(Tabled):
     """The grid of audits.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         cells: in the order mechanism, epsilon, number of entries.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -184,7 +184,7 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def of(self, mechanism: str) -> tuple[Cell, ...]:
-        """The cells of one panel."""
+        """Return the cells of one panel."""
         return tuple(cell for cell in self.cells if cell.mechanism == mechanism)
 
     @property
@@ -197,19 +197,19 @@ class Result(Tabled):
         return min(p for cell in self.cells for p in cell.p_values)
 
     def table(self) -> str:
-        """The figures as text: estimate / closed form, a block for each mechanism."""
+        """Return the figures as text: estimate / closed form, a block for each mechanism."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The figure: empirical loss against epsilon, a panel for each mechanism.
+        """Draw empirical loss against epsilon, a panel for each mechanism.
 
         Returns:
             A matplotlib figure.
@@ -220,7 +220,7 @@ class Result(Tabled):
 
 
 def _p_value(k: int, n: int, p: float) -> float:
-    """min(1, 2 min(P(K <= k), P(K >= k))) for K ~ Binomial(n, p)."""
+    """Compute min(1, 2 min(P(K <= k), P(K >= k))) for K ~ Binomial(n, p)."""
     from scipy.special import betainc
 
     p = min(p, 1.0)

@@ -11,7 +11,7 @@ from .experiment import NAME, Cell, Result
 
 
 def text(result: Result) -> str:
-    """A block for each mechanism."""
+    """Format a block for each mechanism."""
     config = result.config
     parts = [
         f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
@@ -49,7 +49,7 @@ def _short(value: float) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     return {
         **record(NAME, result),
         "smallest_p_value": result.smallest_p_value,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Histograms as filled steps, exact densities as lines, an atom as a stem."""
+    """Draw histograms as filled steps, exact densities as lines, and an atom as a stem."""
     picture = canvas(4.2, ax)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
     panels[2].tick_params(labelbottom=True)

@@ -54,7 +54,7 @@ class Law(Shown):
     atom: float = 0.0
 
     def density(self, s: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """The density, without the atom, at points of shape `(size,)`."""
+        """Compute the density, without the atom, at points of shape `(size,)`."""
         weight = np.where(s >= 0, *self.weights)
         return weight * np.exp(-np.abs(s))
 
@@ -77,7 +77,7 @@ LAWS: dict[str, Law] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """How many draws.
+    """Options of the experiment: the number of draws.
 
     Args:
         trials: draws in each histogram, 8 bytes of memory each.
@@ -102,7 +102,7 @@ class Config(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(Shown):
-    """What was drawn for one panel.
+    """Draws of one panel.
 
     Args:
         name: key in `LAWS`.
@@ -194,7 +194,7 @@ class Result(Tabled):
     """The histograms.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         histograms: one for each law, in the order of `LAWS`.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -206,19 +206,19 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
-        """The figures as text: moments beside the expected ones, zeros and negative draws."""
+        """Return the figures as text: moments with the expected ones, zeros and negative draws."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The histograms over the exact densities; an atom is a stem.
+        """Draw the histograms over the exact densities; an atom is a stem.
 
         Returns:
             A matplotlib figure.

@@ -10,7 +10,7 @@ from .experiment import BINS, HIGH, LOW, NAME, Histogram, Result
 
 
 def text(result: Result) -> str:
-    """A row for each histogram."""
+    """Format a row for each histogram."""
     head = ("noise of scale 1", "mean", "expected", "E[s^2]", "expected", "s = 0", "s < 0")
     rows = [
         (
@@ -39,7 +39,7 @@ def text(result: Result) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [_plain(drawn) for drawn in result.histograms]
     bins = {"low": LOW, "high": HIGH, "bins": BINS}
     return {**record(NAME, result), **bins, "histograms": rows}

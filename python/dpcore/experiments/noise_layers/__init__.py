@@ -1,4 +1,4 @@
-"""Which noise layers behind an encoder of texts keep their claim, and which faults are found?"""
+"""Audits of noise layers behind an encoder of texts: claims that hold, and faults found."""
 
 from .experiment import NAME, Config, Result, Row, run
 

@@ -24,7 +24,7 @@ PAIR = ("he has cancer and lives in this town", "she won the match in the last m
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Case(Shown):
-    """A transform with noise behind it, and what somebody claims of it.
+    """A transform with noise behind it, and the claim.
 
     Args:
         name: what the table calls it.
@@ -49,7 +49,9 @@ class Case(Shown):
 
 
 def vectors(texts: list[str], dtype: Any, device: Any) -> Any:
-    """A small encoder: words hashed to 64 signed counts, and these through a fixed linear layer.
+    """Encode texts: hash words to 64 signed counts, then apply a fixed linear layer.
+
+    This is a small encoder for the experiment.
 
     Args:
         texts: the texts.
@@ -73,7 +75,7 @@ def vectors(texts: list[str], dtype: Any, device: Any) -> Any:
 
 
 def behind(case: Case, epsilon: float, dtype: str, device: str) -> Any:
-    """The encoder with this layer behind it.
+    """Put a layer behind the encoder.
 
     Args:
         case: which layer.
@@ -97,7 +99,7 @@ def behind(case: Case, epsilon: float, dtype: str, device: str) -> Any:
 
 
 def _torchs(bridge: Any, scale: float) -> Any:
-    """Laplace noise as everybody adds it, by torch's own distribution in the dtype of the input."""
+    """Make Laplace noise by torch's own distribution in the dtype of the input, as is usual."""
     from ...torch.needed import torch
 
     class TorchLaplace(bridge.LaplaceNoise):  # type: ignore[misc]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
+    """Draw certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
     rows = sorted(result.rows, key=lambda row: row.faulty)
     claim = result.config.epsilon
     picture = canvas(1.1 + 0.2 * len(rows), ax)

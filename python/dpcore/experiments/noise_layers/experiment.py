@@ -1,9 +1,9 @@
-"""Which noise layers behind an encoder of texts keep their claim, and which faults are found?
+"""Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
 
 A small encoder, a transform that bounds its vectors, and noise: layers that are right, faults of
 published code, and the repair of each, in both dtypes. A fault is certified beyond its claim or
-flagged by the inspection of its structure, a repair neither. Rounding stands apart: it concerns
-the floats that a layer returns, not the law of its noise.
+flagged by the inspection of its structure, a repair neither. Rounding is a separate
+matter: it concerns the floats that a layer returns, not the law of its noise.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _DRAWS = 4096
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to audit, and how long.
+    """Options of the experiment: the layers, and the number and size of audits.
 
     Args:
         trials: draws on each side of every audit.
@@ -86,7 +86,7 @@ class Config(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Found(Shown):
-    """What one audit found; two runs of it are equal, whereas their modules are not the same.
+    """Figures of one audit: two runs of it are equal, although their modules differ.
 
     Args:
         seed: repeats it.
@@ -110,7 +110,7 @@ class Found(Shown):
 
     @classmethod
     def of(cls, audit: Audit) -> Found:
-        """The figures of an audit."""
+        """Collect the figures of an audit."""
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
         return cls(
@@ -143,7 +143,7 @@ class Row(Shown):
 
     @property
     def case(self) -> Case:
-        """What is added to what."""
+        """Transform, noise and claim of the layer."""
         return _CASES[self.layer]
 
     @property
@@ -163,7 +163,7 @@ class Row(Shown):
 
     @property
     def rounding(self) -> tuple[float, ...]:
-        """What the low-order bits of the outputs certify."""
+        """Certified bounds from the low-order bits of the outputs."""
         return tuple(one.rounding for one in self.audits)
 
     @property
@@ -243,7 +243,7 @@ def _torch_threads(threads: int) -> Iterator[None]:
 
 
 def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Found, tuple[str, ...]]:
-    """One audit, and with the first of a layer its inspection."""
+    """Run one audit, and inspect the layer at its first audit."""
     case, key = _CASES[name], f"{name}/{dtype}/{number}"
     private = behind(case, config.epsilon, dtype, config.device)
     seed = cell_seed(config.seed, key)
@@ -265,7 +265,7 @@ def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Found, tu
 
 
 def spread(values: tuple[float, ...]) -> tuple[float, float]:
-    """Mean and standard deviation; that of a single value is 0."""
+    """Compute the mean and the standard deviation, which is 0 for a single value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
@@ -274,7 +274,7 @@ class Result(Tabled):
     """The audits, layer by layer.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each layer and dtype.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -286,7 +286,7 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def agreement(self) -> tuple[int, int, int, int]:
-        """How what was found compares with the truth.
+        """Count the faults and the layers without fault that were caught.
 
         Returns:
             Faults caught, faults, layers without fault that were caught, layers without fault.
@@ -296,19 +296,19 @@ class Result(Tabled):
         return sum(faults), len(faults), sum(right), len(right)
 
     def table(self) -> str:
-        """The figures as text, then what is wrong with the faults."""
+        """Return the figures as text, then the fault of each faulty layer."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The certified bounds beside the claim, a line for each layer and dtype.
+        """Draw the certified bounds and the claim, a line for each layer and dtype.
 
         Returns:
             A matplotlib figure.

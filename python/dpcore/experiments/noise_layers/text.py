@@ -12,7 +12,7 @@ from .experiment import NAME, Result, Row, spread
 
 
 def text(result: Result) -> str:
-    """The figures, then what is wrong with the faults."""
+    """Format the figures, then the fault of each faulty layer."""
     config = result.config
     several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
     head = ("layer", "dtype", "", "claim", "exact loss", "certified", "rounding", "flags")
@@ -66,7 +66,7 @@ def _spread(values: tuple[float, ...]) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [
         {
             "layer": row.layer,

@@ -23,7 +23,7 @@ _RIGHT = 250.0
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Certified bounds as points on stems, the true loss as a bar or an arrow, the claim a line."""
+    """Draw certified bounds as points, true losses as bars or arrows, and the claim as a line."""
     picture = canvas(4.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
     # Sound systems on top, so that what is refuted should be exactly the lower group.

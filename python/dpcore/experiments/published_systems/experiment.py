@@ -43,7 +43,7 @@ _SHARE = 10
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to audit, and how long.
+    """Options of the experiment: the sizes of the inputs and of the audits.
 
     Args:
         trials: draws on each side that the vote counts; the other two attacks count a tenth.
@@ -68,7 +68,7 @@ class Config(Shown):
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
-        """Trials a side of one of the `ATTACKS`."""
+        """Return the number of trials a side of one of the `ATTACKS`."""
         return self.trials if attack == VOTE else -(-self.trials // _SHARE)
 
     def __post_init__(self) -> None:
@@ -178,7 +178,7 @@ class Result(Tabled):
     """The audits, attack by attack and system by system.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each number of entries, attack and system.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -190,7 +190,7 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
-        """The rows with that number of entries, by system and then by attack."""
+        """Return the rows with that number of entries, by system and then by attack."""
         found: dict[str, dict[str, Row]] = {}
         for row in self.rows:
             if row.dim == dim:
@@ -198,7 +198,7 @@ class Result(Tabled):
         return found
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
-        """How the verdicts compare with the truth.
+        """Count the false and the true claims, and those of each that were refuted.
 
         Args:
             dim: number of entries.
@@ -219,7 +219,7 @@ class Result(Tabled):
         return sum(broken), len(broken), sum(sound), len(sound)
 
     def missed(self, dim: int) -> tuple[str, ...]:
-        """For each false claim that an attack left standing: which, why, and what refutes it."""
+        """Describe each false claim that an attack did not refute, and what refutes it."""
         return tuple(
             _miss(rows)
             for name, rows in self.at(dim).items()
@@ -227,19 +227,19 @@ class Result(Tabled):
         )
 
     def table(self) -> str:
-        """The figures as text: a table for each number of entries, then what it means."""
+        """Return the figures as text, a table for each number of entries with conclusions."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data; each audit can be read back by `Audit.from_dict`."""
+        """Return the result as plain data; `Audit.from_dict` reads each audit."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """The certified bounds of every attack, beside the true loss and the claim.
+        """Draw the certified bounds of every attack with the true loss and the claim.
 
         Returns:
             A matplotlib figure, one panel for each number of entries.
@@ -250,7 +250,7 @@ class Result(Tabled):
 
 
 def refuting(rows: Iterable[Row]) -> tuple[str, ...]:
-    """The attacks that refute the claim, of the rows of one system."""
+    """List the attacks that refute the claim, from the rows of one system."""
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
@@ -266,7 +266,7 @@ def _miss(rows: dict[str, Row]) -> str:
 
 
 def _sees(row: Row) -> str:
-    """What an attack that left a false claim standing sees of it."""
+    """Describe how much of the loss an attack sees that did not refute a false claim."""
     seen, claim = row.audit.exact, row.audit.claimed_epsilon
     if seen is None or claim is None:
         return f"{row.attack} certifies {format_epsilon(row.audit.epsilon_lower)} of it"

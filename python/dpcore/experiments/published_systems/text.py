@@ -21,7 +21,7 @@ _STANDING = (
 
 
 def text(result: Result) -> str:
-    """A table for each number of entries, then what it means."""
+    """Format a table for each number of entries with conclusions."""
     config = result.config
     lines = [
         f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
@@ -70,7 +70,7 @@ def _cells(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
 
 
 def _certified(row: Row | None) -> str:
-    """What an attack certifies; a star where that refutes the claim, a blank keeps the column."""
+    """Format the bound of an attack, with a star if it refutes the claim, otherwise a blank."""
     if row is None:
         return "- "
     return f"{row.audit.epsilon_lower:.4f}{'*' if row.audit.refuted else ' '}"
@@ -84,7 +84,7 @@ def _verdict(rows: dict[str, Row]) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [
         {
             "system": row.system,

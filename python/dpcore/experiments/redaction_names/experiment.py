@@ -84,7 +84,7 @@ class Config(TextOptions):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Cell(Shown):
-    """What one attacker infers of one person, or of the topic.
+    """Result of one attacker for one person, or for the topic.
 
     Args:
         number: of the split, from 0.
@@ -285,7 +285,7 @@ def _make_cells(
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What was inferred under every policy.
+    """Results of the attackers under every policy.
 
     Args:
         config: the options.

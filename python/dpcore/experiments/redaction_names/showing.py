@@ -1,4 +1,4 @@
-"""What masked names hide, as text, plain data and picture."""
+"""Effect of masked names, as text, plain data and picture."""
 
 from __future__ import annotations
 

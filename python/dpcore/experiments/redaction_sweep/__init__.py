@@ -1,4 +1,4 @@
-"""What does masking words hide: the set, the document, the words?"""
+"""Effect of masked words on the inference of the set, the document and the words."""
 
 from .experiment import NAME, Config, Result, run
 

@@ -1,8 +1,8 @@
-"""What does masking words hide: the set that a text is from, the document, the words?
+"""Effect of masked words on the inference of the set of a text, the document and the words.
 
 Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
 accuracy of an attack on the set, against the share of masked words. Here the estimates have error
-bars, a null and certified bounds, and beside them stands who finds the original of a redacted text.
+bars, a null and certified bounds. An attack that finds the original of a redacted text is added.
 """
 
 from __future__ import annotations

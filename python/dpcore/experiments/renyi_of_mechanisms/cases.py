@@ -54,12 +54,15 @@ def _same(alphas: Reals) -> Reals:
 
 
 def _infinite(alphas: Reals) -> Reals:
-    """Some output is possible on one side only; asked for orders from 1 on."""
+    """Return inf at every order from 1 on, where an output is possible on one side only."""
     return np.full_like(alphas, np.inf)
 
 
 def _one_ratio(alphas: Reals) -> Reals:
-    """Where the later exponential law has any mass, its density is e^distance times the other."""
+    """Return the constant curve of two shifted exponential laws.
+
+    Where the later law has any mass, its density is e^distance times the other.
+    """
     return np.full_like(alphas, _NEAR)
 
 
@@ -80,26 +83,29 @@ def _answers(alphas: Reals) -> Reals:
 
 
 def _answers_epsilon(delta: float) -> float:
-    """The event is the truth of P0: delta = keep - e^epsilon wrong."""
+    """Compute epsilon of randomised response from delta = keep - e^epsilon wrong.
+
+    The event is the truth of P0.
+    """
     keep = _ANSWERS.keep
     wrong = (1.0 - keep) / (_ANSWERS.values - 1)
     return max(0.0, math.log((keep - delta) / wrong))
 
 
 def _laplace_epsilon(delta: float) -> float:
-    """The profile of one Laplace entry with loss 1: delta = 1 - e^{(epsilon - 1)/2}."""
+    """Compute epsilon of one Laplace entry with loss 1 from delta = 1 - e^{(epsilon - 1)/2}."""
     return max(0.0, 1.0 + 2.0 * math.log1p(-delta))
 
 
 def _entry_delta(epsilon: float, loss: float) -> float:
-    """The profile of one Laplace entry at any real epsilon."""
+    """Compute the profile of one Laplace entry at any real epsilon."""
     if epsilon >= loss:
         return 0.0
     return -math.expm1((epsilon - loss) / 2.0 if epsilon >= -loss else epsilon)
 
 
 def plane_delta(epsilon: float, loss: float = _NEAR) -> float:
-    """The profile of two Laplace entries: that of one, averaged over the other one's loss.
+    """Compute the profile of two Laplace entries: that of one, averaged over the other's loss.
 
     Under P0 the loss of an entry is `loss` with probability 1/2, -`loss` with e^-loss / 2, and
     loss - 2 t with density e^-t / 2 between.

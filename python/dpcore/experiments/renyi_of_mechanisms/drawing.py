@@ -28,7 +28,7 @@ _LABELS: Final = (
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Truth, estimates and certified bounds; what is not resolved is grey."""
+    """Draw truth, estimates and certified bounds, with unresolved orders in grey."""
     panels = [(row, side) for row in result.rows for side in (0, 1)]
     rows = -(-len(panels) // _COLUMNS)
     picture = canvas(0.8 + 1.75 * rows, ax)
@@ -76,7 +76,7 @@ def _panel(axes: Axes, row: Row, side: int) -> None:
 
 
 def _shade(axes: Axes, alphas: Any, resolved: Any) -> None:
-    """Grey behind every order that is not resolved, half way to its neighbours."""
+    """Shade every order that is not resolved, half way to its neighbours."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     ends = (logs[0] - 0.06, logs[-1] + 0.06)
@@ -87,7 +87,7 @@ def _shade(axes: Axes, alphas: Any, resolved: Any) -> None:
 
 
 def _range(row: Row, side: int) -> tuple[float, float]:
-    """All that was found, and as much of the truth as leaves that visible."""
+    """Return limits for all figures found, and as much of the truth as leaves these visible."""
     found = np.concatenate([row.estimate.value[side], row.certified[side]])
     found, truth = found[np.isfinite(found)], row.truth[side][np.isfinite(row.truth[side])]
     low, high = min(0.0, float(found.min())), max(0.1, float(found.max()))

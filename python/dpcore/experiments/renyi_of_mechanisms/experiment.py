@@ -35,7 +35,7 @@ Reals = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """How much to draw, and what to ask of it.
+    """Options of the experiment: the number of outputs, delta and confidence.
 
     Args:
         trials: outputs on each side of every pair, at least 100.
@@ -163,7 +163,7 @@ class Result(Tabled):
     """The rows, mechanism by mechanism.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each mechanism.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -180,19 +180,19 @@ class Result(Tabled):
         return sum(row.above for row in self.rows)
 
     def table(self) -> str:
-        """The figures as text."""
+        """Return the figures as text."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Both directions of every mechanism: truth, estimates with error bars, certified bounds.
+        """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
 
         Returns:
             A matplotlib figure.

@@ -24,7 +24,7 @@ _HEAD: Final = (
 
 
 def text(result: Result) -> str:
-    """Orders first, then epsilons, then what was checked."""
+    """Format the orders, then the epsilons, then the verdict."""
     config = result.config
     title = (
         f"Renyi divergences from {config.trials:,} outputs a side against the closed forms; "
@@ -49,7 +49,7 @@ def text(result: Result) -> str:
 
 
 def shown(estimate: Estimate) -> list[int]:
-    """Places of the orders that the table has."""
+    """Return the places of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _SHOWN})
 
 
@@ -86,20 +86,20 @@ def _figures(row: Row) -> tuple[str, ...]:
 
 
 def number(value: float | None, sign: str = "") -> str:
-    """Three decimals, "inf", or "-" for what is missing."""
+    """Format a value with three decimals, as "inf", or as "-" if it is missing."""
     if value is None or math.isnan(value):
         return "-"
     return f"{value:{sign}z.3f}"
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [mechanism(row) for row in result.rows]
     return {**record(NAME, result), "above": result.above, "rows": rows}
 
 
 def mechanism(row: Row) -> dict[str, Any]:
-    """One mechanism for strict JSON."""
+    """Return one mechanism as plain data for strict JSON."""
     estimate, found = row.estimate, row.epsilon
     curves = {
         "alphas": estimate.alphas,

@@ -135,7 +135,7 @@ def describe_findings(result: Result) -> list[str]:
 
 
 def _describe_lines(result: Result) -> list[str]:
-    """Return the source's line above each curve, and beside it what is certified."""
+    """Return the source's line above each curve, with the certified figures."""
     found = ["The source's line above each curve, and its epsilon (an estimate, not a bound):"]
     for method in result.methods:
         lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))

@@ -1,4 +1,4 @@
-"""Where a search for the pair of inputs certifies more than the field's usual pairs can."""
+"""Mechanisms for which a searched pair certifies more than the field's usual pairs can."""
 
 from .experiment import MECHANISMS, NAME, Config, Result, Row, run
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
+    """Draw certified bounds and exact losses on both pairs of every mechanism."""
     picture = canvas(0.9 + 0.9 * len(result.rows), ax)
     axes = picture.subplots()
     ticks: dict[float, str] = {}

@@ -1,4 +1,4 @@
-"""Where a search for the pair of inputs certifies more than the field's usual pairs can.
+"""Mechanisms for which a searched pair certifies more than the field's usual pairs can.
 
 The patterns of StatDP and DP-Sniper do not reach the worst pair of every mechanism: an auditor
 that stays with them cannot certify what the mechanism loses, with any number of trials.
@@ -29,7 +29,7 @@ _REACH: Final = 30.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """What to audit, and how long.
+    """Options of the experiment: size, confidence and bound of the audits.
 
     Args:
         trials: draws on each side of every audit.
@@ -71,7 +71,7 @@ class Row(Shown):
     searched: Audit
 
     def supremum(self, report: Audit) -> float:
-        """The exact loss on the pair of one of the two audits."""
+        """Compute the exact loss on the pair of one of the two audits."""
         return exact_supremum(self.name, (report.pair,))
 
 
@@ -137,7 +137,7 @@ class Result(Tabled):
     """The audits, mechanism by mechanism.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each mechanism.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -149,19 +149,19 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
-        """The figures as text."""
+        """Return the figures as text."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Certified bounds on both pairs of every mechanism, the exact loss on each beside them."""
+        """Draw certified bounds and exact losses on both pairs of every mechanism."""
         from .drawing import figure
 
         return figure(self, ax)

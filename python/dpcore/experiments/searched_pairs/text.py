@@ -14,7 +14,7 @@ from .experiment import NAME, Result
 
 
 def text(result: Result) -> str:
-    """Two rows for each mechanism."""
+    """Format two rows for each mechanism."""
     config = result.config
     head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
     lines = [head]
@@ -39,7 +39,7 @@ def text(result: Result) -> str:
 
 
 def _shown(report: Audit) -> str:
-    """The pair in few characters: x, and where x' differs from it."""
+    """Format the pair briefly: x, and its difference from x'."""
     x, change = report.pair.x, report.pair.x_prime - report.pair.x
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
     apart = distance(report.pair, "linf")
@@ -48,7 +48,7 @@ def _shown(report: Audit) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     rows = [
         {
             "mechanism": row.name,

@@ -25,7 +25,7 @@ _COLUMNS: Final = (("norm", 0.0), ("closed form", 0.17), ("value", 0.60), ("foun
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """A group of three rows for each domain: closed form (hollow) and what was found (filled)."""
+    """Draw three rows for each domain: closed form (hollow) and search result (filled)."""
     names = list(dict.fromkeys(row.name for row in result.rows))
     picture = canvas(1.1 + 0.5 * len(names), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))

@@ -62,7 +62,7 @@ class Entry(Shown):
     formulas: tuple[str, str, str]
 
     def domain(self, dim: int) -> Any:
-        """The domain with vectors of `dim` entries."""
+        """Make the domain with vectors of `dim` entries."""
         kind, before, named = self.build
         return kind(*before, dim, **named)
 
@@ -87,7 +87,7 @@ ENTRIES: Final[dict[str, Entry]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """How long to search, on vectors of what size.
+    """Options of the experiment: the size of the vectors and of the search.
 
     Args:
         trials: inputs that all searches may look at together; each gets an equal part, at least 8.
@@ -160,7 +160,7 @@ class Row(Shown):
 
 
 def identity(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    """What is searched: a release of the input itself."""
+    """Return the input itself, the release whose sensitivity is searched for."""
     return x
 
 
@@ -212,7 +212,7 @@ class Result(Tabled):
     """The rows, domain by domain.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         rows: one for each domain and norm.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
@@ -229,19 +229,19 @@ class Result(Tabled):
         return sum(row.found.refuted for row in self.rows)
 
     def table(self) -> str:
-        """The figures as text."""
+        """Return the figures as text."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data for strict JSON."""
+        """Return the result as plain data for strict JSON."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Closed forms, their pairs and what the searches found, on one logarithmic axis.
+        """Draw closed forms, their pairs and search results on one logarithmic axis.
 
         Returns:
             A matplotlib figure.

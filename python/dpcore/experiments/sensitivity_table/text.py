@@ -10,7 +10,7 @@ from .experiment import ENTRIES, HIGH, LOW, NAME, RADIUS, Result, Row
 
 
 def text(result: Result) -> str:
-    """A row for each domain and norm."""
+    """Format a row for each domain and norm."""
     config = result.config
     head = (
         "domain",
@@ -46,7 +46,7 @@ def text(result: Result) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     return {**record(NAME, result), "above": result.above, "rows": [_plain(r) for r in result.rows]}
 
 

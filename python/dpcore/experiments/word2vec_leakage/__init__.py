@@ -1,4 +1,4 @@
-"""Do vectors of words tell the words to somebody who learns vectors of his own?"""
+"""Leakage of words from their vectors to an attacker who trains other vectors (word2vec)."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

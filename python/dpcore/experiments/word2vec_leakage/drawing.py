@@ -18,7 +18,7 @@ _STYLES: Final = {1: "-", 5: "--"}
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Left: words found against anchors; right: against the noise, with its true epsilon."""
+    """Draw the words found against anchors (left), and against noise and true epsilon (right)."""
     picture = canvas(3.6, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
     _anchors(left, result)

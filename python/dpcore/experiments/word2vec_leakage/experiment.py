@@ -1,4 +1,4 @@
-"""Do vectors of words tell the words to somebody who learns vectors of his own?
+"""Leakage of words from their vectors to an attacker who trains other vectors (word2vec).
 
 Two halves of a corpus, an embedding of each by word2vec: is a private word among the attacker's
 nearest words? It is where both start each word at one place, as gensim did up to 3.8, and hardly
@@ -76,7 +76,7 @@ _SEEDS: Final = {False: 5, True: 10}
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """Which sentences, and what the attacker knows.
+    """Options of the experiment: the sentences, and the knowledge of the attacker.
 
     Args:
         trials: sentences that are used, at most: both halves together; at least 1,000. Without
@@ -89,7 +89,7 @@ class Config(Shown):
         anchors: numbers of words that the attacker knows; those above two thirds of the common
             words are left out.
         epsilons: claims of the noise.
-        confidence: of each interval by itself.
+        confidence: of each interval alone.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -219,7 +219,7 @@ def _corpus(config: Config) -> Corpus:
 
 
 def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
-    """The victim's half, and the attacker's by what it has in common with that."""
+    """Split the corpus: the victim's half, and the attacker's half for each overlap."""
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
@@ -231,7 +231,7 @@ def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str,
 
 
 def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half]]) -> list[Cell]:
-    """All attacks from one start."""
+    """Train the embeddings from one start, and run all attacks on them."""
     seed = cell_seed(config.seed, f"{job.size}/{job.number}")
     texts = parts(job.size, seed)
     kind: Literal["hashed", "own"] = "hashed" if job.start == "hashed" else "own"
@@ -248,7 +248,11 @@ def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half
 def _attacks(
     config: Config, job: Job, victim: Embedding, attacker: Embedding, name: str, seed: int
 ) -> list[Cell]:
-    """Without and with anchors on held-out words, without on all words, and through noise."""
+    """Run all attacks on one pair of embeddings.
+
+    They are with and without anchors on held-out words, without anchors on all words, and on
+    noisy vectors.
+    """
     _, common = draw_anchors(victim, attacker, anchors=0, rng=seed)
     numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
     known, held_out = common[: numbers[-1]], common[numbers[-1] :]
@@ -277,16 +281,16 @@ def _attacks(
 
 
 def compared(numbers: Sequence[int]) -> int:
-    """The number of anchors that the tables show beside none."""
+    """Return the number of anchors that the tables show next to 0 anchors."""
     return max(number for number in numbers if number <= ANCHORED)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What was found, attack by attack.
+    """Shares of words found, attack by attack.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         corpus: where the sentences are from.
         cells: the attacks.
         partial: True if Ctrl-C ended the run early.
@@ -311,7 +315,7 @@ class Result(Tabled):
         centred: bool = False,
         dropped: int = 0,
     ) -> tuple[Leakage, ...]:
-        """The attacks of a kind, one a run; none if there are none."""
+        """Return the attacks of a kind, one for each run; empty if there are none."""
         return tuple(
             cell.found
             for cell in self.cells
@@ -322,7 +326,7 @@ class Result(Tabled):
         )
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
-        """Mean share of words found over the runs; the keywords are those of `found`.
+        """Return the mean share of words found over the runs; the keywords are those of `found`.
 
         Raises:
             ValueError: if there is no such attack.
@@ -343,23 +347,23 @@ class Result(Tabled):
 
     @property
     def anchored(self) -> int:
-        """The number of anchors that the tables show beside none."""
+        """The number of anchors that the tables show next to 0 anchors."""
         return compared(self.anchors)
 
     def table(self) -> str:
-        """The figures as text, beside those of others on the same sentences."""
+        """Return the figures as text, with those of others on the same sentences."""
         from .text import text
 
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return the result as plain data."""
         from .text import plain
 
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Words found against the number of anchors, and against the noise.
+        """Draw the words found against the number of anchors, and against the noise.
 
         Returns:
             A matplotlib figure.

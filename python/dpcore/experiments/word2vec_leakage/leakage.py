@@ -1,4 +1,4 @@
-"""What vectors of words give away to somebody who trains vectors of his own (word2vec).
+"""Leakage of words from word2vec vectors: the training, the noise and the attack.
 
 Two halves of a corpus, vectors of the words of each, noise on one of them, and the attack: which of
 the attacker's words lie nearest to a private vector.
@@ -314,7 +314,7 @@ class Leakage(Record):
         dropped: how many leading directions of each embedding were removed first.
         claimed: the epsilon that noise on the victim's vectors is said to give, None without.
         true: what it gives for any two words.
-        confidence: of each interval by itself.
+        confidence: of each interval alone.
     """
 
     words: int
@@ -338,25 +338,25 @@ class Leakage(Record):
 
     @property
     def chance(self) -> tuple[float, ...]:
-        """What guessing finds: ``topn / V`` for each of `topn`."""
+        """Share that guessing finds: ``topn / V`` for each of `topn`."""
         return tuple(number / self.vocabulary for number in self.topn)
 
     def share(self, topn: int = 1) -> Measured:
-        """The share of words found among the nearest `topn`.
+        """Return the share of words found among the nearest `topn`.
 
         Raises:
-            ValueError: if that was not asked for.
+            ValueError: if `topn` is not among those of the attack.
         """
         shown = tuple(map(str, self.topn))
         return self.shares[shown.index(choice("topn", str(topn), shown))]
 
     def __repr__(self) -> str:
-        """One line: the shares."""
+        """Return one line with the shares."""
         found = ", ".join(f"top-{n} {s}" for n, s in zip(self.topn, self.shares, strict=True))
         return f"<Leakage of {self.words:,} words: {found}, {self.anchors:,} anchors>"
 
     def __str__(self) -> str:
-        """The report."""
+        """Return the report."""
         unknown = f", {self.unknown:,} of them unknown to the attacker" if self.unknown else ""
         lines = [
             f"{self.words:,} private words{unknown}; the attacker has {self.vocabulary:,}, and "
@@ -405,7 +405,7 @@ def draw_anchors(
         The anchors and the held-out words, in random order.
 
     Raises:
-        TypeError: if an embedding is none, or `anchors` no integer.
+        TypeError: if a value is not an `Embedding`, or `anchors` is not an integer.
         ValueError: if there are no common words, or not more of them than `anchors`.
 
     Example:
@@ -454,7 +454,7 @@ def attack_embedding(
         drop: how many leading principal directions of each embedding, and its mean vector, are
             removed first; 0 removes nothing. The vectors of all words share them, and where few
             texts were read they hide what is a word's own: its start above all.
-        confidence: of each interval by itself.
+        confidence: of each interval alone.
         progress: a bar: True, False or None (where somebody is looking).
 
     Returns:

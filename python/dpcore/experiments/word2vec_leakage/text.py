@@ -16,12 +16,12 @@ Found = Sequence[Leakage]
 
 
 def real_sentences(result: Result) -> bool:
-    """True where the sentences are those of the earlier figures, all of them."""
+    """Return True if the sentences are those of the earlier figures, all of them."""
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
 def text(result: Result) -> str:
-    """The figures, beside those of others on the same sentences."""
+    """Format the figures, with those of others on the same sentences."""
     config = result.config
     parts = [_head(result)]
     if result.partial:
@@ -85,7 +85,7 @@ def _main(result: Result) -> str:
 
 
 def spread(found: Found, topn: int) -> str:
-    """Mean and standard deviation over the runs; of one run the share."""
+    """Format mean and standard deviation over the runs; of one run the share."""
     shares = [one.share(topn).value for one in found]
     mean = f"{statistics.fmean(shares):.3f}"
     return f"{mean} +- {statistics.stdev(shares):.3f}" if len(shares) > 1 else mean
@@ -97,7 +97,7 @@ def _interval(found: Leakage) -> str:
 
 
 def _earlier(found: Found, figures: tuple[str, str] | None) -> str:
-    """The figures of others, with a star where no run's interval holds one."""
+    """Format the figures of others, with a star if no run's interval holds one."""
     if figures is None:
         return "-"
     return " / ".join(
@@ -107,7 +107,7 @@ def _earlier(found: Found, figures: tuple[str, str] | None) -> str:
 
 
 def reproduced(found: Found, topn: int, value: str) -> bool:
-    """True if a figure, as rounded as it is written, lies in the interval of some run."""
+    """Return True if a figure, within its rounding, lies in the interval of some run."""
     half = 0.5 * 10.0 ** -(len(value) - 1)
     shares = [one.share(topn) for one in found]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
@@ -179,7 +179,7 @@ def _sizes(result: Result) -> str:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return the result as plain data for strict JSON."""
     cells = [
         {
             "start": cell.start,

@@ -82,7 +82,7 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """Which texts, and how many splits.
+    """Options of the experiment: the texts, and the number of splits.
 
     Args:
         trials: texts of the sensitive set, at most; as many others are drawn.
@@ -185,7 +185,7 @@ class Cell(Shown):
 
 @dataclass(frozen=True)
 class _Texts:
-    """The texts of both sets with their vectors, and what words weigh."""
+    """The texts of both sets with their vectors, and the weights of words."""
 
     texts: tuple[str, ...]
     truth: npt.NDArray[np.int64]
@@ -473,10 +473,10 @@ def _estimate(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What was found, mechanism by mechanism.
+    """Results of the attacks, mechanism by mechanism.
 
     Args:
-        config: what was asked for.
+        config: the options of the run.
         corpus: where the texts are from.
         vectors: number of words with vectors, and their dimension.
         covered: share of the words of the texts that have vectors.
