@@ -18,7 +18,7 @@ def imported_module(name: str) -> Any:
         name: the dotted name of the module.
 
     Example:
-        >>> loaded("numpy").__name__, loaded("a_module_that_is_nowhere")
+        >>> imported_module("numpy").__name__, imported_module("a_module_that_is_nowhere")
         ('numpy', None)
     """
     module = sys.modules.get(name)

@@ -35,7 +35,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..running import Tabled, SEED, cell_seed, check, gathered, own
+from ..running import Tabled, SEED, cell_seed, check_config, require_own_config, run_jobs
 
 NAME = "toy-coin"
 
@@ -46,18 +46,18 @@ class Config:
     seed: int = SEED
 
     def __post_init__(self):
-        check(self)
+        check_config(self)
 
 
 def run(config, *, threads=None, progress=None):
-    own(config, __name__)
+    require_own_config(config, __name__)
     begun = time.perf_counter()
 
     def share(name):
         rng = np.random.default_rng(cell_seed(config.seed, name))
         return float((rng.random(config.trials) < 0.5).mean())
 
-    shares, partial = gathered("coins", ("one", "two"), share, progress)
+    shares, partial = run_jobs("coins", ("one", "two"), share, progress)
     return Result(config, shares, partial, time.perf_counter() - begun)
 
 
@@ -84,7 +84,7 @@ class Result(Tabled):
         return figure(self, ax)
 """,
     "text.py": """
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME
 
 
@@ -94,18 +94,18 @@ def text(result):
 
 
 def plain(result):
-    return {**record(NAME, result), "shares": list(result.shares)}
+    return {**make_record_head(NAME, result), "shares": list(result.shares)}
 """,
     "drawing.py": """
-from ..drawing import canvas, dressed, tidy
+from ..drawing import apply_style, make_canvas, tidy_axes
 
 
 def figure(result, ax=None):
-    picture = canvas(2.0, ax)
+    picture = make_canvas(2.0, ax)
     axes = picture.subplots()
     axes.plot(result.shares)
-    tidy(axes)
-    return dressed(picture)
+    tidy_axes(axes)
+    return apply_style(picture)
 """,
 }
 LINE = '    "toy-coin",\n'

@@ -9,8 +9,12 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import adept_rewrite, get
-from dpcore.experiments.adept_rewrite.corpora import Texts, corpora
-from dpcore.experiments.adept_rewrite.utility import majority, single, utility
+from dpcore.experiments.adept_rewrite.corpora import Texts, read_corpora
+from dpcore.experiments.adept_rewrite.utility import (
+    list_single_intents,
+    majority_share,
+    measure_intent_utility,
+)
 
 CONFIG = {"quick": True, "trials": 2000, "claimed": (300.0,), "variants": ("published", "l1")}
 
@@ -73,7 +77,7 @@ def test_the_record_and_the_picture(result):
     assert record["config"]["claimed"] == [300.0]
     assert [row["variant"] for row in record["rows"]] == ["published", "l1"]
     assert record["corpora"][0]["made_up"] is True
-    assert record["corpora"][0]["majority"] == pytest.approx(majority(result.texts[0]))
+    assert record["corpora"][0]["majority"] == pytest.approx(majority_share(result.texts[0]))
     above, below = result.plot().axes
     assert "made up" in above.get_title()
     assert "true epsilon" in below.get_xlabel()
@@ -86,11 +90,11 @@ def test_utility_is_told_from_texts_alone():
     labels = np.repeat(["fare", "delay", "seat"], 40)
     texts = [f"{label} {rng.integers(99)}" for label in labels]
     known = corpus(texts, labels)
-    assert utility(texts, known, 0.95, 1).accuracy.value == 1.0
+    assert measure_intent_utility(texts, known, 0.95, 1).accuracy.value == 1.0
     # Texts that say nothing, and none at all: the majority of two folds more or less.
     for same in (["same"] * 120, [""] * 120):
-        found = utility(same, known, 0.95, 1)
-        assert found.accuracy.low <= majority(known)
+        found = measure_intent_utility(same, known, 0.95, 1)
+        assert found.accuracy.low <= majority_share(known)
         assert found.f1.value < 0.4
 
 
@@ -101,8 +105,8 @@ def test_equal_originals_are_in_one_fold():
     labels = [("a", "b", "c")[number * 7 % 11 % 3] for number in range(30)] * 2
     copied = corpus(texts, labels)
     apart = corpus([f"{text} {place}" for place, text in enumerate(texts)], labels)
-    assert utility(texts, copied, 0.95, 1).accuracy.value < 0.6
-    assert utility(texts, apart, 0.95, 1).accuracy.value > 0.9
+    assert measure_intent_utility(texts, copied, 0.95, 1).accuracy.value < 0.6
+    assert measure_intent_utility(texts, apart, 0.95, 1).accuracy.value > 0.9
 
 
 def test_an_intent_with_one_text_is_outside_of_macro_f1():
@@ -111,8 +115,8 @@ def test_an_intent_with_one_text_is_outside_of_macro_f1():
     labels = [text.split()[0] for text in texts]
     # Twice the same text is one.
     lonely = corpus([*texts, "lonely text", "Lonely text!"], [*labels, "lonely", "lonely"])
-    assert single(lonely) == ("lonely",)
-    found = utility([*texts, "lonely text", "lonely text"], lonely, 0.95, 1)
+    assert list_single_intents(lonely) == ("lonely",)
+    found = measure_intent_utility([*texts, "lonely text", "lonely text"], lonely, 0.95, 1)
     assert found.accuracy.value == pytest.approx(30 / 32)
     assert found.f1.value > 0.9
 
@@ -157,8 +161,8 @@ def test_missing_data_and_devices(tmp_path):
 def test_held_out_texts_of_the_real_corpora():
     folder = data("atis")
     config = adept_rewrite.Config(data=folder.parent, full=True)
-    atis, snips = corpora(config)
+    atis, snips = read_corpora(config)
     assert (len(atis.train), len(atis.held), atis.dropped) == (4478, 1328, 65)
     assert not {*atis.train} & {*atis.held}
     assert (snips.epochs, snips.min_count, len(snips.train)) == (7, 2, 13084)
-    assert majority(atis) == pytest.approx(0.710, abs=0.01)
+    assert majority_share(atis) == pytest.approx(0.710, abs=0.01)

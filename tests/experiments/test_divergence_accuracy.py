@@ -198,7 +198,7 @@ def test_a_seed_repeats_its_samples_whatever_else_is_asked(few):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    real, calls = accuracy.experiment.estimate, []
+    real, calls = accuracy.experiment.estimate_divergences, []
 
     def interrupted(*args, **options):
         calls.append(args)
@@ -206,7 +206,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(accuracy.experiment, "estimate", interrupted)
+    monkeypatch.setattr(accuracy.experiment, "estimate_divergences", interrupted)
     result = small(certified=0)
     assert result.partial
     assert {cell.case for cell in result.cells} == {"n1-half"}

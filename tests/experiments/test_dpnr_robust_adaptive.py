@@ -11,10 +11,14 @@ from shared_extras import data, needs
 from dpcore.experiments import dpnr_robust_adaptive as study
 from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result
 from dpcore.experiments.dpnr_robust_adaptive.cases import LINES
-from dpcore.experiments.dpnr_robust_adaptive.compared import crossing, gains, true_epsilon
+from dpcore.experiments.dpnr_robust_adaptive.compared import (
+    compute_gains,
+    crossing_epsilon,
+    true_epsilon,
+)
 from dpcore.experiments.dpnr_robust_adaptive.experiment import Size
 from dpcore.experiments.dpnr_robust_adaptive.jobs import Job, Test, jobs_of
-from dpcore.experiments.dpnr_robust_adaptive.published import EPSILONS, accuracy
+from dpcore.experiments.dpnr_robust_adaptive.published import EPSILONS, published_accuracy
 
 Test.__test__ = False
 AG = ("ag_news", 16)
@@ -151,25 +155,25 @@ def test_crossing_and_gains():
     plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}
     robust = {1.0: (0.5, 0.5), 3.0: (0.4, 0.4), 4.0: (0.6, 0.7), 5.0: (0.8, 0.8)}
     # A single epsilon below, where robust is better by luck, is no crossing.
-    assert crossing(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
-    assert crossing(made(config, {"not robust": robust, "robust": plain}), *AG) is None
+    assert crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
+    assert crossing_epsilon(made(config, {"not robust": robust, "robust": plain}), *AG) is None
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in gains(made(config, both), *AG)}
+    found = {gain.line: gain for gain in compute_gains(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in gains(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in compute_gains(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():
-    assert accuracy("ag_news", 32, "robust", 5.0) == 0.73
-    assert accuracy("yelp", 64, "adaptive", 2.0) == 0.75
-    assert accuracy("ag_news", 64, "adaptive", 4.0, 0.1) == 0.40
-    assert accuracy("ag_news", 32, "adaptive", 5.0) is None
-    assert accuracy("ag_news", 32, "not robust", None) == 0.80
-    assert accuracy("yelp", 32, "robust", 4.0, 0.3) is None
-    assert accuracy("ag_news", 32, "not robust", 2.5) is None
+    assert published_accuracy("ag_news", 32, "robust", 5.0) == 0.73
+    assert published_accuracy("yelp", 64, "adaptive", 2.0) == 0.75
+    assert published_accuracy("ag_news", 64, "adaptive", 4.0, 0.1) == 0.40
+    assert published_accuracy("ag_news", 32, "adaptive", 5.0) is None
+    assert published_accuracy("ag_news", 32, "not robust", None) == 0.80
+    assert published_accuracy("yelp", 32, "robust", 4.0, 0.3) is None
+    assert published_accuracy("ag_news", 32, "not robust", 2.5) is None
     assert [true_epsilon(level, 64) for level in EPSILONS] == pytest.approx(
         [64.0 * level for level in EPSILONS]
     )

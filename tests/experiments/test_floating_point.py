@@ -122,13 +122,13 @@ def test_an_interrupt_before_anything_was_counted_is_passed_on(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(floating_point.experiment, "_audit", interrupted)
+    monkeypatch.setattr(floating_point.experiment, "_audit_system", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(Config(trials=1000), progress=False)
 
 
 def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
-    real, calls = floating_point.experiment._audit, []
+    real, calls = floating_point.experiment._audit_system, []
 
     def interrupted(*args):
         calls.append(args)
@@ -136,7 +136,7 @@ def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(floating_point.experiment, "_audit", interrupted)
+    monkeypatch.setattr(floating_point.experiment, "_audit_system", interrupted)
     found = run(Config(trials=5000, systems=OURS), progress=False)
     assert found.partial
     assert len(found.rows) == 2

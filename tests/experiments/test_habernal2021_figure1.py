@@ -12,8 +12,8 @@ from scipy.stats import binomtest
 from dpcore import _core
 from dpcore.experiments import habernal2021_figure1 as figure1
 from dpcore.experiments.habernal2021_figure1.compared import p_value
-from dpcore.experiments.habernal2021_figure1.cost import LAWS, costs, excesses
-from dpcore.experiments.habernal2021_figure1.text import shown
+from dpcore.experiments.habernal2021_figure1.cost import LAWS, compute_costs, compute_excesses
+from dpcore.experiments.habernal2021_figure1.text import choose_sizes
 
 ALPHA = 1e-6
 """Significance of every statistical test: a fixed seed fails by chance once in a million."""
@@ -122,7 +122,7 @@ def test_the_seed_alone_decides():
 
 
 def test_true_sensitivity_is_attained():
-    rows = excesses(10.0)
+    rows = compute_excesses(10.0)
     assert [row.dim for row in rows] == [32, 64, 128, 256, 512, 1024]
     assert (round(rows[0].factor, 2), rows[-1].factor) == (5.66, 32.0)
     for row in rows:
@@ -132,7 +132,7 @@ def test_true_sensitivity_is_attained():
 
 
 def test_costs_of_the_remedies():
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in costs(10.0, 2.0, 1)}
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in compute_costs(10.0, 2.0, 1)}
     assert len(found) == 3 * 11 * 2
     for dim in (1, 16, 1024):
         assert found["uniform", dim, "l1"].scale == 10.0
@@ -161,8 +161,8 @@ def test_text_and_picture():
     panels = result.plot().axes
     assert [axes.get_xscale() for axes in panels] == ["log"] * 3
     assert all(axes.get_xlabel() == "entries n of the vector" for axes in panels)
-    assert shown(range(1, 256), [2, 8]) == [2, 8]
-    assert len(shown(range(300, 500), [2])) <= 16
+    assert choose_sizes(range(1, 256), [2, 8]) == [2, 8]
+    assert len(choose_sizes(range(300, 500), [2])) <= 16
     # One size without a comparison: no p-value, and a picture all the same.
     lonely = figure1.run(figure1.Config(trials=100, dims=(3,)))
     assert lonely.smallest_p_value is None

@@ -11,7 +11,7 @@ from shared_extras import needs
 from dpcore.cli.app import main
 from dpcore.experiments import get, reproduce, word2vec_leakage
 from dpcore.experiments.word2vec_leakage import Config
-from dpcore.experiments.word2vec_leakage.text import reproduced
+from dpcore.experiments.word2vec_leakage.text import is_reproduced
 
 needs("gensim")
 SMALL = {"trials": 6000, "seeds": 2, "anchors": (10, 200, 1000), "epsilons": (50, 1)}
@@ -132,10 +132,10 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch, tmp_path):
 def test_what_counts_as_reproduced(result):
     found = result.found("hashed", 0)
     share = found[0].share(1).value
-    assert reproduced(found, 1, f"{share:.3f}".removeprefix("0"))
-    assert not reproduced(found, 1, ".999")
+    assert is_reproduced(found, 1, f"{share:.3f}".removeprefix("0"))
+    assert not is_reproduced(found, 1, ".999")
     other = result.found("other", 0)
-    assert reproduced(other, 1, ".000") == any(one.share(1).low < 0.0005 for one in other)
+    assert is_reproduced(other, 1, ".000") == any(one.share(1).low < 0.0005 for one in other)
 
 
 @pytest.mark.parametrize(

@@ -89,10 +89,10 @@ def test_every_word_is_found_by_a_process_that_imported_nothing_but_dpcore():
     words = json.dumps([word_of(cls) for cls in RECORDS])
     code = """
 import dpcore, json, sys
-from dpcore.report.encoding import decode
+from dpcore.report.encoding import decode_value
 for word in json.load(sys.stdin):
     try:
-        decode({"record": word, "no such field": 1})
+        decode_value({"record": word, "no such field": 1})
     except TypeError as error:
         print(word)
 """

@@ -76,11 +76,12 @@ def test_an_audit_fills_every_field():
     trees = [ast.parse(path.read_text()) for path in (PACKAGE / "auditing").glob("*.py")]
     assert not unfilled(trees)
     # The control: what is left out is named.
-    assert "nan" in unfilled([ast.parse("record(request, source, pilot=3)")])
+    assert "nan" in unfilled([ast.parse("make_audit(request, source, pilot=3)")])
 
 
 DECLARED = "results/evidence.py", (
-    ("    threads: int = field(", "    remark: str = field(default='', metadata=told(a(str)))\n"
+    ("    threads: int = field(",
+     "    remark: str = field(default='', metadata=make_field_metadata(read_instance(str)))\n"
      "    threads: int = field("),
     ("        threads: threads used", "        remark: a remark.\n        threads: threads used"),
 )  # fmt: skip

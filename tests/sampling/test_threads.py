@@ -16,13 +16,13 @@ CODE = """
 import os, sys, threading, time
 import numpy as np
 from dpcore import Laplace, _core
-from dpcore.mechanisms.native import describe
+from dpcore.mechanisms.native import describe_natively
 from dpcore.streams import SAMPLE
 
 def sample(threads):
     # Of 64 blocks every thread gets some.
     out = np.empty((64, 1))
-    _core.sample(describe(Laplace(1.0), 1), np.zeros(1), out, (1, SAMPLE, 0, 1), 0, threads)
+    _core.sample(describe_natively(Laplace(1.0), 1), np.zeros(1), out, (1, SAMPLE, 0, 1), 0, threads)
 
 def together(calls):
     barrier = threading.Barrier(calls)

@@ -96,8 +96,10 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
         >>> def global_one(x, size, rng):
         ...     return x + np.random.laplace(size=(size, 1))
         >>> pair = Pair([0.0], [1.0])
-        >>> [whose(CallableDraws(fn, pair, 1, 100, (1,)), 1000) for fn in (noisy, global_one)]
-        ['seed', 'own']
+        >>> for fn in (noisy, global_one):
+        ...     classify_randomness(CallableDraws(fn, pair, 1, 100, (1,)), 1000)
+        'seed'
+        'own'
     """
     sides = [_Side(draw, draw) for draw in _drawn_by(draws)]
     _draw_twice(sides, draws, trials, until_own=True)

@@ -120,10 +120,10 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
         ValueError: seeds must be left out for published-systems (it is for noise-layers...), got 3
     """
     asked = {key: value for key, value in given.items() if value is not None and value is not False}
-    taken = _fields(name)
+    taken = _config_fields(name)
     for key, value in asked.items():
         if key not in taken:
-            takers = [other for other in NAMES if key in _fields(other)]
+            takers = [other for other in NAMES if key in _config_fields(other)]
             who = f"it is for {' and '.join(takers)}" if takers else "no experiment takes it yet"
             raise invalid(key, f"left out for {name} ({who})", value)
     if flag("quick", quick):
@@ -131,7 +131,7 @@ def config_of(name: str, *, quick: bool = False, **given: Any) -> Any:
     return get(name).Config(**asked)
 
 
-def _fields(name: str) -> Any:
+def _config_fields(name: str) -> Any:
     return inspect.signature(get(name).Config).parameters
 
 
@@ -199,9 +199,9 @@ def reproduce(
     with _replace_sigterm(signal.SIG_IGN):
         record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
         (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
-        from .drawing import save
+        from .drawing import save_png_and_svg
 
-        save(result, folder / name)
+        save_png_and_svg(result, folder / name)
     return result
 
 

@@ -60,7 +60,7 @@ class Known:
             yield self.files.get(path.name), self.rows(opened(path, self.origin, member))
 
 
-def _dpnr(file: File) -> Parts:
+def _read_dpnr(file: File) -> Parts:
     rows: list[Row] = []
     names = list(SPLITS)
     number = 1
@@ -83,16 +83,16 @@ def _dpnr(file: File) -> Parts:
         raise file.error(number, "the third line of 20 signs =, the last of the file", "no more")
 
 
-def _lines(file: File, label: int | str | None = None) -> Iterator[Row]:
+def _read_line_rows(file: File, label: int | str | None = None) -> Iterator[Row]:
     return (Row(file.text(number, line), label) for number, line in file.filled())
 
 
-def _ending(file: File) -> Iterator[Row]:
+def _read_ending_labels(file: File) -> Iterator[Row]:
     """Read texts whose label is the last part of the file's name: 0 and neg, 1 and pos."""
-    return _lines(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
+    return _read_line_rows(file, {"0": 0, "neg": 0, "1": 1, "pos": 1}[file.name.rpartition(".")[2]])
 
 
-def _labelled(file: File) -> Iterator[Row]:
+def _read_labelled(file: File) -> Iterator[Row]:
     for number, line in file.filled():
         label, _, text = line.partition(" ")
         if label not in ("0", "1"):
@@ -100,7 +100,7 @@ def _labelled(file: File) -> Iterator[Row]:
         yield Row(file.text(number, text), int(label))
 
 
-def _pairs(file: File) -> Iterator[Row]:
+def _read_translations(file: File) -> Iterator[Row]:
     for number, line in file.filled():
         english, tab, other = line.partition("\t")
         if not tab or not other.strip():
@@ -108,8 +108,8 @@ def _pairs(file: File) -> Iterator[Row]:
         yield Row(file.text(number, english))
 
 
-def _names(file: File) -> Iterator[Row]:
-    return _lines(file, file.name.rpartition("/")[2].removesuffix(".txt"))
+def _read_names(file: File) -> Iterator[Row]:
+    return _read_line_rows(file, file.name.rpartition("/")[2].removesuffix(".txt"))
 
 
 _intents = partial(table, kind="csv", layout=Layout(text=1, label=0))
@@ -127,7 +127,7 @@ KNOWN: Final[dict[str, Known]] = {
     "dpnr_ag": Known(
         {"ag_data.txt": None},
         "DPNR authors' AG file; AG corpus: research, non-commercial",
-        parts=_dpnr,
+        parts=_read_dpnr,
     ),
     "ag_news": Known(
         {"train.tsv": "train", "test.tsv": "test"},
@@ -142,29 +142,29 @@ KNOWN: Final[dict[str, Known]] = {
     "leakage": Known(
         {"spa-eng.zip": None},
         "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
-        _pairs,
+        _read_translations,
         members=("spa-eng/spa.txt",),
     ),
     "names": Known(
         {"names.zip": None},
         "NLTK names corpus (free with credit)",
-        _names,
+        _read_names,
         members=("names/male.txt", "names/female.txt"),
     ),
     "wikitext2": Known(
         {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"},
         "WikiText-2 (CC BY-SA)",
-        _lines,
+        _read_line_rows,
         optional=("train.txt",),
     ),
     "polarity": Known(
         {"sentence_polarity.zip": None},
         "sentence polarity corpus (CC BY 4.0)",
-        _ending,
+        _read_ending_labels,
         members=("sentence_polarity/rt-polarity.neg", "sentence_polarity/rt-polarity.pos"),
     ),
     "textfooler": Known(
-        {"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)", _labelled
+        {"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)", _read_labelled
     ),
     "yelp": Known(
         {
@@ -174,7 +174,7 @@ KNOWN: Final[dict[str, Known]] = {
             "sentiment.test.1": "test",
         },
         "Yelp sentences of Sentiment-and-Style-Transfer",
-        _ending,
+        _read_ending_labels,
     ),
 }
 """Every corpus that is known by name."""
@@ -212,17 +212,17 @@ def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpu
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
     place = Path(path)
-    found = _candidates(place) if name is None else [choice("name", name, tuple(KNOWN))]
+    found = _list_possible_corpora(place) if name is None else [choice("name", name, tuple(KNOWN))]
     if len(found) > 1:
         raise invalid("name", f"given: the folder {place.name} holds {', '.join(found)}", None)
     if not found:
         return read(place)
     known = KNOWN[found[0]]
-    parts = [part for file in _places(found[0], place) for part in known.read(file)]
+    parts = [part for file in _list_files(found[0], place) for part in known.read(file)]
     return corpus_of(parts, f"{found[0]}: {known.origin}")
 
 
-def _places(kind: str, path: Path) -> list[Path]:
+def _list_files(kind: str, path: Path) -> list[Path]:
     """List the files of a corpus: the path itself, or those in a folder or in its subfolder.
 
     The list includes a file that the folder lacks; opening it raises the error.
@@ -237,7 +237,7 @@ def _places(kind: str, path: Path) -> list[Path]:
     return [file for file in files if file.is_file() or file.name not in known.optional]
 
 
-def _candidates(path: Path) -> list[str]:
+def _list_possible_corpora(path: Path) -> list[str]:
     """List the corpora that a path may be by its name, or by the files in it; often none."""
     if path.is_dir():
         known = KNOWN.get(path.name)
@@ -248,12 +248,12 @@ def _candidates(path: Path) -> list[str]:
             kind
             for kind, known in KNOWN.items()
             if any((within[kind] / name).is_file() for name in known.files)
-            or any((path / name).is_file() for name in known.files if not _common(name))
+            or any((path / name).is_file() for name in known.files if not _is_common_name(name))
         ]
     own = [kind for kind, known in KNOWN.items() if path.name in known.files]
-    return [kind for kind in own if path.parent.name == kind or not _common(path.name)]
+    return [kind for kind in own if path.parent.name == kind or not _is_common_name(path.name)]
 
 
-def _common(name: str) -> bool:
+def _is_common_name(name: str) -> bool:
     """Return True for names that many corpora use, such as train.csv and test.tsv."""
     return name.partition(".")[0] in SPLITS

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "apply_style", "canvas", "save", "tidy"]
+__all__ = ["WIDTH", "apply_style", "make_canvas", "save_png_and_svg", "tidy_axes"]
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
@@ -21,12 +21,12 @@ WIDTH = 7.2
 """Width of a picture in inches: the text width of a two-column page."""
 
 
-def canvas(height: float, ax: Any = None) -> Figure:
+def make_canvas(height: float, ax: Any = None) -> Figure:
     """Make an empty picture of the common width, `height` inches high, with automatic layout."""
     return style.get_canvas(ax, (WIDTH, height))
 
 
-def tidy(axes: Axes) -> None:
+def tidy_axes(axes: Axes) -> None:
     """Hide two sides of the axes, and make lines thin and tick labels small."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
@@ -34,7 +34,7 @@ def tidy(axes: Axes) -> None:
     axes.tick_params(which="minor", length=0)
 
 
-def save(result: Any, stem: Path) -> None:
+def save_png_and_svg(result: Any, stem: Path) -> None:
     """Write `stem`.png and `stem`.svg; one result always gives the same bytes.
 
     Args:

@@ -126,7 +126,7 @@ def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
     """A 1-d array of objects, one for each row.
 
     Example:
-        >>> objects([(1, 2), (3, 4)]).shape
+        >>> to_object_array([(1, 2), (3, 4)]).shape
         (2,)
     """
     array = np.empty(len(rows), dtype=object)

@@ -320,9 +320,11 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         ValueError: if entries of an answer are masked.
 
     Example:
-        >>> stack([1.5, 2.0], "f"), stack(["a", None], "f"), stack([[1, 2], (3, 4)], "f").shape
-        (array([1.5, 2. ]), array(['a', None], dtype=object), (2, 2))
-        >>> stack([[1], [1, 2]], "f").tolist()
+        >>> stack_answers([1.5, 2.0], "f"), stack_answers(["a", None], "f")
+        (array([1.5, 2. ]), array(['a', None], dtype=object))
+        >>> stack_answers([[1, 2], (3, 4)], "f").shape
+        (2, 2)
+        >>> stack_answers([[1], [1, 2]], "f").tolist()
         [[1], [1, 2]]
     """
     kinds = set(map(type, answers))
@@ -355,7 +357,7 @@ def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
     Example:
         >>> import numpy as np
-        >>> symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
+        >>> answers_to_symbols([np.float64(0.5), np.array([1, 2]), "a"], "f").tolist()
         [0.5, (1, 2), 'a']
     """
     return to_object_array([_answer_to_symbol(answer) for answer in _make_readable(answers, name)])

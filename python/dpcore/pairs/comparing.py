@@ -54,7 +54,8 @@ def inputs_equal(first: Any, second: Any) -> bool:
         the type of a number aside.
 
     Example:
-        >>> same(np.array([1.0, np.nan]), np.array([1.0, np.nan])), same([1, "a"], [1, "b"])
+        >>> missing = np.array([1.0, np.nan])
+        >>> inputs_equal(missing, missing.copy()), inputs_equal([1, "a"], [1, "b"])
         (True, False)
     """
     if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
@@ -257,7 +258,7 @@ def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
         (the name of a record, those of x, those of x'), or None for other inputs.
 
     Example:
-        >>> records(Pair("a good film", "a film"))
+        >>> read_records(Pair("a good film", "a film"))
         ('word', ['a', 'good', 'film'], ['a', 'film'])
     """
     x, x_prime = pair.x, pair.x_prime
@@ -290,7 +291,7 @@ def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
     """In how many places two data sets of one size differ.
 
     Example:
-        >>> replaced(["a", "b", "c"], ["a", "c", "b"])
+        >>> count_replaced(["a", "b", "c"], ["a", "c", "b"])
         2
     """
     return sum(not inputs_equal(a, b) for a, b in zip(first, second, strict=True))

@@ -31,7 +31,7 @@ def format_neighbour(neighbour: Any) -> str:
 
     Example:
         >>> from dpcore.pairs import L1
-        >>> named(L1(2.0))
+        >>> format_neighbour(L1(2.0))
         'L1(radius=2.0)'
     """
     shown = repr(neighbour)

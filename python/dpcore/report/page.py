@@ -147,7 +147,7 @@ def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     Example:
         >>> import dpcore
         >>> audit = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
-        >>> text = page(audit)
+        >>> text = make_page(audit)
         >>> text.splitlines()[0], "not refuted by this attack" in text
         ('<!DOCTYPE html>', True)
     """

@@ -41,11 +41,11 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
     Example:
         >>> import dpcore
         >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
-        >>> print(call(report))  # doctest: +NORMALIZE_WHITESPACE
+        >>> print(format_call(report))  # doctest: +NORMALIZE_WHITESPACE
         dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
             dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Auto(),
             trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
-        >>> eval(call(report)) == report
+        >>> eval(format_call(report)) == report
         True
     """
     inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]

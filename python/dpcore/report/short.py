@@ -82,7 +82,7 @@ def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None =
         One element that carries its style.
 
     Example:
-        >>> text = card("a < b", [("verdict", "not refuted")], False)
+        >>> text = make_card("a < b", [("verdict", "not refuted")], False)
         >>> "a &lt; b" in text, '<td class="stands">not refuted</td>' in text
         (True, True)
     """
@@ -103,7 +103,7 @@ def record_to_html(record: Any) -> str:
 
     Example:
         >>> from dpcore import Counts
-        >>> html(Counts(3, 10, 1, 10)).count("<tr>")
+        >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
     return _frame_html(_make_body(record, _DEPTH))

@@ -10,7 +10,7 @@ from ...records import Shown
 from ...text import Corpus, generated, words_of
 from ..corpora import read_corpus
 
-__all__ = ["EPOCHS", "FOLDS", "MADE_UP", "Texts", "corpora", "shown"]
+__all__ = ["EPOCHS", "FOLDS", "MADE_UP", "Texts", "read_corpora", "rejoin_words"]
 
 MADE_UP: Final = "generated"
 """Name of the corpus that is made up where there is no data."""
@@ -48,12 +48,12 @@ class Texts(Shown):
     min_count: int
 
 
-def shown(text: str) -> str:
+def rejoin_words(text: str) -> str:
     """Join the words of a text by blanks, which is the best that the auto-encoder can write."""
     return " ".join(words_of(text))
 
 
-def corpora(config: Any) -> tuple[Texts, ...]:
+def read_corpora(config: Any) -> tuple[Texts, ...]:
     """Read or generate the corpora of a run.
 
     Args:
@@ -66,24 +66,24 @@ def corpora(config: Any) -> tuple[Texts, ...]:
     data, quick = config.data, config.quick
     if data is None:
         rows = sum(_QUICK[:2]) if quick else _ROWS
-        return (_taken(MADE_UP, generated("intents", rows, rng=1), quick),)
+        return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), quick),)
     names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
-    return tuple(_taken(name, read_corpus(data, name), quick) for name in names)
+    return tuple(_split_corpus(name, read_corpus(data, name), quick) for name in names)
 
 
-def _taken(name: str, corpus: Corpus, quick: bool) -> Texts:
-    known = {shown(text) for text in corpus.train}
+def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
+    known = {rejoin_words(text) for text in corpus.train}
     held, dropped = [], 0
     for part in (corpus.valid, corpus.test):
         assert part.labels is not None
         rows = list(zip(part.texts, map(str, part.labels.tolist()), strict=True))
-        new = [row for row in rows if shown(row[0]) not in known]
+        new = [row for row in rows if rejoin_words(row[0]) not in known]
         held += new
         dropped += len(rows) - len(new)
     train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
     if quick:
         train, held, epochs = train[: _QUICK[0]], held[: _QUICK[1]], _QUICK[2]
-    if len({shown(text) for text, _ in held}) < FOLDS:
+    if len({rejoin_words(text) for text, _ in held}) < FOLDS:
         requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
         raise invalid("data", requirement, name)
     texts, labels = zip(*held, strict=True)

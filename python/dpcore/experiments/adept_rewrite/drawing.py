@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .corpora import Texts
 from .experiment import Result
 from .rewriting import DELTA, Row
-from .text import title
-from .utility import majority
+from .text import corpus_title
+from .utility import majority_share
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -27,15 +27,15 @@ _STYLES: dict[str, dict[str, Any]] = {
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw accuracy above and BLEU below, a column for each corpus, at the middle width."""
     columns = len(result.texts)
-    picture = canvas(4.6, ax)
+    picture = make_canvas(4.6, ax)
     grid = picture.subplots(2, columns, sharex="col", squeeze=False)
     width = sorted(result.config.widths)[len(result.config.widths) // 2]
     for column, texts in enumerate(result.texts):
         rows = [row for row in result.rows if (row.corpus, row.hidden) == (texts.name, width)]
         above, below = grid[0, column], grid[1, column]
-        above.set_title(f"{title(texts)}, n = {2 * width}", fontsize=TEXT)
-        _accuracy(above, rows, texts, result)
-        _bleu(below, rows, texts, result, width)
+        above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
+        _draw_accuracy(above, rows, texts, result)
+        _draw_bleu(below, rows, texts, result, width)
         below.set_xlabel(
             f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})", fontsize=TEXT
         )
@@ -48,7 +48,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:
+def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
         found = [row.accuracy for row in mine]
@@ -63,17 +63,17 @@ def _accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None
             linewidth=1.1, elinewidth=0.7, **_STYLES[name],
         )  # fmt: skip
         if name == "published":
-            _claims(axes, mine)
+            _annotate_claims(axes, mine)
     axes.axhline(
         result.clean[texts.name].accuracy.value, color=INK, linewidth=0.9, label="not rewritten"
     )
-    axes.axhline(majority(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
+    axes.axhline(majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
     axes.set_xscale("log")
     axes.margins(y=0.14)
-    tidy(axes)
+    tidy_axes(axes)
 
 
-def _claims(axes: Axes, rows: list[Row]) -> None:
+def _annotate_claims(axes: Axes, rows: list[Row]) -> None:
     """Write the claimed epsilon at each point of the published system.
 
     The claims of all other systems are true.
@@ -86,7 +86,7 @@ def _claims(axes: Axes, rows: list[Row]) -> None:
         )  # fmt: skip
 
 
-def _bleu(axes: Axes, rows: list[Row], texts: Texts, result: Result, width: int) -> None:
+def _draw_bleu(axes: Axes, rows: list[Row], texts: Texts, result: Result, width: int) -> None:
     for name in result.config.variants:
         mine = [row for row in rows if row.variant == name]
         axes.plot(
@@ -106,4 +106,4 @@ def _bleu(axes: Axes, rows: list[Row], texts: Texts, result: Result, width: int)
             )  # fmt: skip
     axes.set_xscale("log")
     axes.set_ylim(0.0, max(0.1, axes.get_ylim()[1]))
-    tidy(axes)
+    tidy_axes(axes)

@@ -27,9 +27,9 @@ from ..running import (
     gathered_in_processes,
     require_own_config,
 )
-from .corpora import Texts, corpora, shown
-from .rewriting import Fitted, Row, Setup, clip_of, rewritten, trained
-from .utility import Utility, utility
+from .corpora import Texts, read_corpora, rejoin_words
+from .rewriting import Fitted, Row, Setup, clip_of, rewrite_and_audit, train_encoder
+from .utility import Utility, measure_intent_utility
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -147,7 +147,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     device_of(config.device)
     begun = time.perf_counter()
-    texts = {one.name: one for one in corpora(config)}
+    texts = {one.name: one for one in read_corpora(config)}
     assert config.seeds is not None
     setups = [
         Setup(name, clip, width, number)
@@ -158,7 +158,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     many = threads_of(threads) if config.device == "cpu" else 1
     models, partial = gathered_in_processes(
-        "training", trained, [(one, texts[one.corpus], config) for one in setups], many, progress,
+        "training", train_encoder, [(one, texts[one.corpus], config) for one in setups], many,
+        progress,
         ended=_cut_short,
     )  # fmt: skip
     if partial:
@@ -172,7 +173,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         if one.setup.clip == clip_of(variant)
     ]
     cells, partial = gathered_in_processes(
-        "rewriting", rewritten, jobs, many, progress, ended=_cut_short
+        "rewriting", rewrite_and_audit, jobs, many, progress, ended=_cut_short
     )
     found: dict[tuple[str, int, str, float], list[Any]] = {}
     for (one, _, variant, claimed, _), cell in zip(jobs, cells, strict=False):
@@ -183,17 +184,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         key=lambda row: (list(texts).index(row.corpus), row.hidden),
     )
     clean = {
-        name: utility([*map(shown, one.held)], one, config.confidence, config.seed)
+        name: measure_intent_utility(
+            [*map(rejoin_words, one.held)], one, config.confidence, config.seed
+        )
         for name, one in texts.items()
     }
-    kept = tuple(_without(one) for one in models)
+    kept = tuple(_drop_weights(one) for one in models)
     return Result(
         config, tuple(texts.values()), kept, tuple(rows), clean, partial,
         time.perf_counter() - begun,
     )  # fmt: skip
 
 
-def _without(one: Fitted) -> Fitted:
+def _drop_weights(one: Fitted) -> Fitted:
     return Fitted(one.setup, None, *(getattr(one, name) for name in Fitted.__slots__[2:]))
 
 

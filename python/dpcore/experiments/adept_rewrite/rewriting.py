@@ -12,10 +12,19 @@ from ...auditing.run import audit
 from ...records import Shown
 from ...text.inference.judging import Measured
 from ..running import cell_seed
-from .corpora import Texts, shown
-from .utility import Utility, bleu, utility
+from .corpora import Texts, rejoin_words
+from .utility import Utility, compute_bleu, measure_intent_utility
 
-__all__ = ["DELTA", "Cell", "Fitted", "Row", "Setup", "clip_of", "rewritten", "trained"]
+__all__ = [
+    "DELTA",
+    "Cell",
+    "Fitted",
+    "Row",
+    "Setup",
+    "clip_of",
+    "rewrite_and_audit",
+    "train_encoder",
+]
 
 DELTA: Final = 1e-5
 """The delta of the Gaussian claim."""
@@ -136,12 +145,12 @@ class Row(Shown):
     @property
     def accuracy(self) -> Measured:
         """Share of texts with a correctly predicted intent; of several seeds mean and spread."""
-        return _joined([cell.told.accuracy for cell in self.cells])
+        return _join_seeds([cell.told.accuracy for cell in self.cells])
 
     @property
     def f1(self) -> Measured:
         """Macro-F1 of the intents; of several seeds mean and spread."""
-        return _joined([cell.told.f1 for cell in self.cells])
+        return _join_seeds([cell.told.f1 for cell in self.cells])
 
     def mean(self, name: str) -> float:
         """Return the mean of a figure over the seeds."""
@@ -153,7 +162,7 @@ class Row(Shown):
         return any(any(cell.refuted) for cell in self.cells)
 
 
-def _joined(values: Sequence[Measured]) -> Measured:
+def _join_seeds(values: Sequence[Measured]) -> Measured:
     if len(values) == 1:
         return values[0]
     each = [one.value for one in values]
@@ -161,7 +170,7 @@ def _joined(values: Sequence[Measured]) -> Measured:
     return Measured(mean, mean - wide, mean + wide, f"mean and spread of {len(each)} seeds")
 
 
-def trained(setup: Setup, texts: Texts, config: Any) -> Fitted:
+def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
     """Train an auto-encoder without noise, and decode texts without noise.
 
     Args:
@@ -185,26 +194,28 @@ def trained(setup: Setup, texts: Texts, config: Any) -> Fitted:
     )  # fmt: skip
     pair = model.worst_pair(texts.held, progress=False)
     found = model.decode(model.clean(texts.held))
-    public = _public(texts)
+    public = _choose_public(texts)
     return Fitted(
         setup,
         model,
         (pair.x, pair.x_prime),
         model.trained,
-        bleu(found, list(map(shown, texts.held))),
-        bleu(model.decode(model.clean(public)), list(map(shown, public))),
-        utility(found, texts, config.confidence, seed),
+        compute_bleu(found, list(map(rejoin_words, texts.held))),
+        compute_bleu(model.decode(model.clean(public)), list(map(rejoin_words, public))),
+        measure_intent_utility(found, texts, config.confidence, seed),
         tuple(found[: config.examples]),
     )
 
 
-def _public(texts: Texts) -> list[str]:
+def _choose_public(texts: Texts) -> list[str]:
     """Choose training texts at equal distances in their file, which may be sorted."""
     step = math.ceil(len(texts.train) / _MEMORISED)
     return list(texts.train[::step])
 
 
-def rewritten(fitted: Fitted, texts: Texts, variant: str, claimed: float, config: Any) -> Cell:
+def rewrite_and_audit(
+    fitted: Fitted, texts: Texts, variant: str, claimed: float, config: Any
+) -> Cell:
     """Rewrite the held-out texts and audit vectors and rewrites on the largest pair.
 
     Args:
@@ -219,7 +230,7 @@ def rewritten(fitted: Fitted, texts: Texts, variant: str, claimed: float, config
     model = fitted.model.renoised(claimed, variant=variant, delta=delta)
     place = f"{setup.corpus}/{setup.hidden}/{setup.number}/{variant}/{claimed!r}"
     seed = cell_seed(config.seed, place)
-    originals, public = list(map(shown, texts.held)), _public(texts)
+    originals, public = list(map(rejoin_words, texts.held)), _choose_public(texts)
     found = model.rewrite(texts.held, rng=seed)
     audits = [
         audit(
@@ -238,10 +249,12 @@ def rewritten(fitted: Fitted, texts: Texts, variant: str, claimed: float, config
         audits[1].epsilon_lower,
         str(audits[1].event),
         (audits[0].refuted is True, audits[1].refuted is True),
-        bleu(found, originals),
+        compute_bleu(found, originals),
         sum(map(str.__eq__, found, originals)) / len(found),
-        utility(found, texts, config.confidence, seed),
-        bleu(model.rewrite(public, rng=cell_seed(seed, "public")), list(map(shown, public))),
+        measure_intent_utility(found, texts, config.confidence, seed),
+        compute_bleu(
+            model.rewrite(public, rng=cell_seed(seed, "public")), list(map(rejoin_words, public))
+        ),
         tuple(found[: config.examples]),
         any(one.partial for one in audits),
     )

@@ -13,9 +13,15 @@ from ...records import Shown
 from ...text.inference.judging import Judge, Measured
 from ...text.inference.targets import Target
 from ...text.needed import needed
-from .corpora import FOLDS, Texts, shown
+from .corpora import FOLDS, Texts, rejoin_words
 
-__all__ = ["Utility", "bleu", "majority", "single", "utility"]
+__all__ = [
+    "Utility",
+    "compute_bleu",
+    "list_single_intents",
+    "majority_share",
+    "measure_intent_utility",
+]
 
 _WHO = "adept-rewrite"
 
@@ -33,7 +39,7 @@ class Utility(Shown):
     f1: Measured
 
 
-def bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
+def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     """Compute BLEU of texts against the words of their originals, in [0, 1].
 
     sacrebleu computes it, without a tokeniser.
@@ -43,19 +49,21 @@ def bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     return float(found.score) / 100.0
 
 
-def single(texts: Texts) -> tuple[str, ...]:
+def list_single_intents(texts: Texts) -> tuple[str, ...]:
     """List the intents with one text, which no classifier can learn without that text."""
-    kinds = set(zip(map(shown, texts.held), texts.labels, strict=True))
+    kinds = set(zip(map(rejoin_words, texts.held), texts.labels, strict=True))
     counts = Counter(label for _, label in kinds)
     return tuple(sorted(label for label, times in counts.items() if times < 2))
 
 
-def majority(texts: Texts) -> float:
+def majority_share(texts: Texts) -> float:
     """Return the share of the most frequent intent."""
     return max(Counter(texts.labels).values()) / len(texts.labels)
 
 
-def utility(rewritten: Sequence[str], texts: Texts, confidence: float, seed: int) -> Utility:
+def measure_intent_utility(
+    rewritten: Sequence[str], texts: Texts, confidence: float, seed: int
+) -> Utility:
     """Measure how well intents are predicted from rewritten texts, after training on such texts.
 
     TF-IDF and logistic regression in five folds; rewrites of equal texts are in one fold.
@@ -66,28 +74,28 @@ def utility(rewritten: Sequence[str], texts: Texts, confidence: float, seed: int
         confidence: of each interval alone.
         seed: of the bootstrap.
     """
-    alone = single(texts)
+    alone = list_single_intents(texts)
     names = [name for name in sorted(set(texts.labels)) if name not in alone]
     # The codes behind those of macro-F1 are never a group of their own.
     codes = {name: code for code, name in enumerate((*names, *alone))}
     labels = np.array([codes[label] for label in texts.labels])
-    answers = _answers(rewritten, labels, list(map(shown, texts.held)))
+    answers = _predict_in_folds(rewritten, labels, list(map(rejoin_words, texts.held)))
     target = Target(("intent",), (tuple(range(len(names))),))
     judge = Judge(labels[:, np.newaxis], target, "f1", confidence, seed)
     return Utility(judge.accuracy(answers[:, np.newaxis]), judge.f1(answers[:, np.newaxis]))
 
 
-def _answers(rewritten: Sequence[str], labels: Any, originals: Sequence[str]) -> Any:
+def _predict_in_folds(rewritten: Sequence[str], labels: Any, originals: Sequence[str]) -> Any:
     selection = needed("sklearn.model_selection", _WHO)
     folds = selection.GroupKFold(FOLDS).split(labels, groups=originals)
     answers = np.empty_like(labels)
     for seen, asked in folds:
         there = [rewritten[row] for row in seen]
-        answers[asked] = _told(there, labels[seen], [rewritten[row] for row in asked])
+        answers[asked] = _fit_and_predict(there, labels[seen], [rewritten[row] for row in asked])
     return answers
 
 
-def _told(seen: list[str], labels: Any, asked: list[str]) -> Any:
+def _fit_and_predict(seen: list[str], labels: Any, asked: list[str]) -> Any:
     kinds, counts = np.unique(labels, return_counts=True)
     if len(kinds) == 1 or not any(text.split() for text in seen):
         return np.full(len(asked), kinds[counts.argmax()])

@@ -53,13 +53,15 @@ class Case:
         return not any(map(any, self.truth))
 
 
-def _both(form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any, ...]) -> Truth:
+def _evaluate_both(
+    form: Callable[..., Reals], first: tuple[Any, ...], second: tuple[Any, ...]
+) -> Truth:
     """Evaluate a closed form in both directions."""
     forward, back = form(ALPHAS, *first, *second), form(ALPHAS, *second, *first)
     return tuple(map(float, forward)), tuple(map(float, back))
 
 
-def _normal(
+def _make_normal_case(
     title: str, dim: int, shift: float, wide0: float = 1.0, wide1: float = 1.0, **more: Any
 ) -> Case:
     """Make the case N(shift e, wide0^2 I) against N(0, wide1^2 I), e a unit vector."""
@@ -69,15 +71,15 @@ def _normal(
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return mean + wide0 * rng.normal(size=(n0, dim)), wide1 * rng.normal(size=(n1, dim))
 
-    truth = _both(closed_forms.gaussian, (mean, wide0), (np.zeros(dim), wide1))
+    truth = _evaluate_both(closed_forms.gaussian, (mean, wide0), (np.zeros(dim), wide1))
     return Case(title, draw, truth, **more)
 
 
-def _exponential() -> Case:
+def _make_exponential_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.exponential(1 / 1.5, size=(n0, 1)), rng.exponential(size=(n1, 1))
 
-    truth = _both(closed_forms.exponential, (1.5,), (1.0,))
+    truth = _evaluate_both(closed_forms.exponential, (1.5,), (1.0,))
     return Case("Exp(1.5) against Exp(1)", draw, truth)
 
 
@@ -95,7 +97,7 @@ def _with_atom(title: str, dim: int, **more: Any) -> Case:
         y1[rng.random(n1) < 0.1] = 0.0
         return y0, y1
 
-    rest = _both(closed_forms.gaussian, (mean, 1.0), (np.zeros(dim), 1.0))
+    rest = _evaluate_both(closed_forms.gaussian, (mean, 1.0), (np.zeros(dim), 1.0))
     weights = ((0.3, 0.1), (0.1, 0.3))
     there, back = (
         tuple(map(float, closed_forms.mixture_with_atom(ALPHAS, *pair, inside)))
@@ -104,7 +106,7 @@ def _with_atom(title: str, dim: int, **more: Any) -> Case:
     return Case(title, draw, (there, back), **more)
 
 
-def _discrete(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
+def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more: Any) -> Case:
     """Make a case of two laws on the same points, with probabilities from a Dirichlet law."""
     fixed = np.random.default_rng((atoms, dim))
     points = fixed.normal(size=(atoms, dim))
@@ -113,13 +115,13 @@ def _discrete(title: str, atoms: int, dim: int, spread: float, **more: Any) -> C
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return points[rng.choice(atoms, n0, p=p)], points[rng.choice(atoms, n1, p=q)]
 
-    return Case(title, draw, _both(closed_forms.discrete, (p,), (q,)), **more)
+    return Case(title, draw, _evaluate_both(closed_forms.discrete, (p,), (q,)), **more)
 
 
-def _plane(title: str, dim: int, shift: float, **more: Any) -> Case:
+def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
     """Make a case of normal laws in a random plane of a space of many dimensions."""
     frame = np.linalg.qr(np.random.default_rng(dim).normal(size=(dim, 2)))[0].T
-    flat = _normal(title, 2, shift, **more)
+    flat = _make_normal_case(title, 2, shift, **more)
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         y0, y1 = flat.draw(rng, n0, n1)
@@ -128,7 +130,7 @@ def _plane(title: str, dim: int, shift: float, **more: Any) -> Case:
     return Case(title, draw, flat.truth, **more)
 
 
-def _cauchy() -> Case:
+def _make_cauchy_case() -> Case:
     """Make the case of a Cauchy law against N(0, 1).
 
     The divergence is infinite in one direction. In the other one it is computed by quadrature.
@@ -149,14 +151,14 @@ def _cauchy() -> Case:
     return Case("Cauchy against N(0, 1)", draw, (_INFINITE, tuple(found)), 2000, 4, fails=True)
 
 
-def _apart() -> Case:
+def _make_disjoint_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.random((n0, 2)), 10.0 + rng.random((n1, 2))
 
     return Case("disjoint squares", draw, (_INFINITE, _INFINITE), fails=True)
 
 
-def _scales() -> Case:
+def _make_unequal_scales_case() -> Case:
     wide = np.array([1.0, 30.0, 30.0, 30.0, 30.0])
 
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
@@ -164,12 +166,12 @@ def _scales() -> Case:
         y0[:, 0] += 1.0
         return y0, y1
 
-    truth = _both(closed_forms.gaussian, (1.0, 1.0), (0.0, 1.0))
+    truth = _evaluate_both(closed_forms.gaussian, (1.0, 1.0), (0.0, 1.0))
     title = "N5, mu = 1, other sd 30"
     return Case(title, draw, truth, 2000, 8, fails=True)
 
 
-def _same() -> Case:
+def _make_constant_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return np.ones((n0, 8)), np.ones((n1, 8))
 
@@ -177,45 +179,46 @@ def _same() -> Case:
     return Case("one text in every row (d = 8)", draw, (zero, zero), slow=50)
 
 
-def _cases() -> dict[str, Case]:
+def _make_cases() -> dict[str, Case]:
     hard: dict[str, Any] = {"rows": 2000, "fails": True}
     return {
-        "n1-half": _normal("N1, mu = .5", 1, 0.5),
-        "n1-one": _normal("N1, mu = 1", 1, 1.0),
-        "n2-wider": _normal("N2, mu = .5, P1 has sd 1.5", 2, 0.5, 1.0, 1.5),
-        "n5-half": _normal("N5, mu = .5", 5, 0.5),
-        "n5-wider": _normal("N5, mu = .5, P1 has sd 1.4", 5, 0.5, 1.0, 1.4),
-        "n20-half": _normal("N20, mu = .5", 20, 0.5),
-        "n20-wider": _normal("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
-        "exponential": _exponential(),
+        "n1-half": _make_normal_case("N1, mu = .5", 1, 0.5),
+        "n1-one": _make_normal_case("N1, mu = 1", 1, 1.0),
+        "n2-wider": _make_normal_case("N2, mu = .5, P1 has sd 1.5", 2, 0.5, 1.0, 1.5),
+        "n5-half": _make_normal_case("N5, mu = .5", 5, 0.5),
+        "n5-wider": _make_normal_case("N5, mu = .5, P1 has sd 1.4", 5, 0.5, 1.0, 1.4),
+        "n20-half": _make_normal_case("N20, mu = .5", 20, 0.5),
+        "n20-wider": _make_normal_case("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
+        "exponential": _make_exponential_case(),
         "atom-n2": _with_atom("atom .3 against .1, N2, mu = .5", 2),
         "atom-n20": _with_atom("atom .3 against .1, N20, mu = .5", 20),
-        "atoms-8": _discrete("8 atoms (d = 16)", 8, 16, 3.0),
-        "atoms-200": _discrete("200 atoms (d = 16)", 200, 16, 3.0),
-        "atoms-1000": _discrete("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
-        "plane-64": _plane("N2, mu = .5, in R^64", 64, 0.5),
-        "plane-384": _plane("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
-        "same": _same(),
-        "null-384": _normal("N384, mu = 0", 384, 0.0, slow=50, **hard),
-        "n384-one": _normal("N384, mu = 1", 384, 1.0, slow=50, **hard),
-        "n384-two": _normal("N384, mu = 2", 384, 2.0, slow=50, **hard),
-        "n5-narrower": _normal("N5, P0 has sd 2", 5, 0.0, 2.0, slow=8, **hard),
-        "n20-narrower": _normal("N20, P0 has sd 1.2", 20, 0.0, 1.2, slow=20, **hard),
-        "cauchy": _cauchy(),
-        "disjoint": _apart(),
-        "scales": _scales(),
-        "unequal": _normal(
+        "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
+        "atoms-200": _make_discrete_case("200 atoms (d = 16)", 200, 16, 3.0),
+        "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
+        "plane-64": _make_plane_case("N2, mu = .5, in R^64", 64, 0.5),
+        "plane-384": _make_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
+        "same": _make_constant_case(),
+        "null-384": _make_normal_case("N384, mu = 0", 384, 0.0, slow=50, **hard),
+        "n384-one": _make_normal_case("N384, mu = 1", 384, 1.0, slow=50, **hard),
+        "n384-two": _make_normal_case("N384, mu = 2", 384, 2.0, slow=50, **hard),
+        "n5-narrower": _make_normal_case("N5, P0 has sd 2", 5, 0.0, 2.0, slow=8, **hard),
+        "n20-narrower": _make_normal_case("N20, P0 has sd 1.2", 20, 0.0, 1.2, slow=20, **hard),
+        "cauchy": _make_cauchy_case(),
+        "disjoint": _make_disjoint_case(),
+        "scales": _make_unequal_scales_case(),
+        "unequal": _make_normal_case(
             "N2, mu = 0, 100 times the rows", 2, 0.0, rows=100, ratio=100, slow=50, fails=True
         ),
     }
 
 
-def _dressed() -> dict[str, Case]:
+def _add_published() -> dict[str, Case]:
     """Return the cases with the published figures of others."""
     return {
-        name: replace(case, published=PUBLISHED.get(name, ())) for name, case in _cases().items()
+        name: replace(case, published=PUBLISHED.get(name, ()))
+        for name, case in _make_cases().items()
     }
 
 
-CASES: Final[dict[str, Case]] = _dressed()
+CASES: Final[dict[str, Case]] = _add_published()
 """Every pair of laws of the table by its name."""

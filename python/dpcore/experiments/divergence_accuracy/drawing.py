@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cases import ALPHAS, CASES
 from .experiment import Cell, Result
 
@@ -33,26 +33,26 @@ _GAP: Final = 0.8
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw bias and spread, a line for each case and direction, a panel for each order."""
-    names = _ordered(result)
+    names = _order_cases(result)
     lines = [(name, direction) for name in names for direction in (0, 1)]
-    places = _places(lines)
+    places = _line_heights(lines)
     bottom = min(places.values())
-    picture = canvas(1.5 + 0.125 * (2.2 - bottom), ax)
+    picture = make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
     panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
     methods = result.config.methods
     for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
         for cell in result.cells:
             for direction in (0, 1):
                 shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
-                _mark(panel, cell, direction, i, places[cell.case, direction] - shift)
-        _axis(panel, bottom)
+                _draw_bias(panel, cell, direction, i, places[cell.case, direction] - shift)
+        _set_bias_axis(panel, bottom)
         for name in names:
             if CASES[name].fails:
                 top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
                 panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
         panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
         panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
-    panels[0].set_yticks(list(places.values()), [_label(*line) for line in lines])
+    panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
     panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
     picture.legend(
         handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
@@ -61,22 +61,22 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _ordered(result: Result) -> list[str]:
+def _order_cases(result: Result) -> list[str]:
     """List the cases, the failing ones last."""
     names = list(dict.fromkeys(cell.case for cell in result.cells))
     return sorted(names, key=lambda name: CASES[name].fails)
 
 
-def _places(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
+def _line_heights(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
     """Return the height of each line, from 0 down with a gap between cases."""
     return {line: -(i + _GAP * (i // 2)) for i, line in enumerate(lines)}
 
 
-def _label(name: str, direction: int) -> str:
+def _label_line(name: str, direction: int) -> str:
     return "reversed" if direction else CASES[name].title.replace("against", "vs")
 
 
-def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
+def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
     """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
     colour, marker = _STYLES[cell.method]
     if cell.refused is not None:
@@ -98,7 +98,7 @@ def _mark(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None
         panel.errorbar([bias], [place], xerr=[spread], elinewidth=0.6, linestyle="none", **style)
 
 
-def _axis(panel: Axes, bottom: float) -> None:
+def _set_bias_axis(panel: Axes, bottom: float) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.0)
@@ -109,7 +109,7 @@ def _axis(panel: Axes, bottom: float) -> None:
     panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
     for edge in (-_OUTER * 1.25, _OUTER * 1.25):
         panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
-    tidy(panel)
+    tidy_axes(panel)
 
 
 def _legend(methods: tuple[str, ...]) -> list[Any]:

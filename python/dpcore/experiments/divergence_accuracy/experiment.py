@@ -220,7 +220,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     done, partial = run_jobs(
         "divergences",
         config.cases,
-        lambda name: (_cells(name, config, threads), list(_trusted(name, config, threads))),
+        lambda name: (
+            _cells(name, config, threads),
+            list(_estimate_certified(name, config, threads)),
+        ),
         progress,
     )
     cells = tuple(cell for found, _ in done for cell in found)
@@ -228,7 +231,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, cells, trusted, partial, time.perf_counter() - begun)
 
 
-def _sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
+def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
     """Draw the i-th sample of a case, and return it with its seed."""
     rows, other = config.size(name)[1], config.other(name)
     seed = cell_seed(config.seed, f"{name}/{rows}/{other}/{i}")
@@ -242,12 +245,12 @@ def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
     values: dict[str, list[Reals]] = {method: [] for method in config.methods}
     refused: dict[str, str] = {}
     for i in range(repetitions):
-        (y0, y1), seed = _sample(name, config, i)
+        (y0, y1), seed = _draw_sample(name, config, i)
         for method in config.methods:
             if method in refused:
                 continue
             try:
-                values[method].append(estimate(y0, y1, method, seed, threads))
+                values[method].append(estimate_divergences(y0, y1, method, seed, threads))
             except ValueError as error:
                 refused[method] = str(error)
     empty = np.empty((0, 2, len(ALPHAS)))
@@ -259,7 +262,9 @@ def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
     ]
 
 
-def estimate(y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None) -> Reals:
+def estimate_divergences(
+    y0: Any, y1: Any, method: Any, seed: int, threads: int | None = None
+) -> Reals:
     """Estimate the divergences of one sample by one method, without error bars.
 
     Args:
@@ -282,14 +287,14 @@ def estimate(y0: Any, y1: Any, method: Any, seed: int, threads: int | None = Non
     return np.column_stack([found.kl, found.value])
 
 
-def _trusted(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
+def _estimate_certified(name: str, config: Config, threads: int | None) -> Iterator[Trusted]:
     """Estimate the failing cases again with certificates, by the ball and by the default."""
     if not CASES[name].fails:
         return
     repetitions, _ = config.size(name)
     number = min(config.certified, repetitions if config.trials is None else 1)
     for i in range(number):
-        (y0, y1), seed = _sample(name, config, i)
+        (y0, y1), seed = _draw_sample(name, config, i)
         for method in ("ball", "auto"):
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", UserWarning)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...divergence.reliability.belief import DIRECTIONS
 from ...report import encoding
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .cases import ALPHAS, CASES
 from .experiment import NAME, Cell, Result, Trusted
 from .published import Published
@@ -36,7 +36,7 @@ def text(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only the cases that were done are shown")
     parts.append(_WORDS)
-    lines, heads = _lines(result)
+    lines, heads = _make_lines(result)
     table = aligned([_HEAD, *lines], left=(0, 4)).splitlines()
     shown = [table[0]]
     for i, line in enumerate(table[1:]):
@@ -44,7 +44,7 @@ def text(result: Result) -> str:
         shown.append(line)
     parts.append("\n".join(shown))
     if result.trusted:
-        rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _trusted(one))]
+        rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _format_trusted(one))]
         parts += [_CERTIFIED, aligned(rows, left=(0, 1, 2))]
         parts.append(f"Misleading values: {result.misleading}.")
     refused = {cell.refused for cell in result.cells if cell.refused}
@@ -54,7 +54,7 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
+def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
     """Return the rows of the table, and the headings by the row that they precede."""
     lines: list[tuple[str, ...]] = []
     heads: dict[int, str] = {}
@@ -65,14 +65,14 @@ def _lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
             truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
             sizes = f"{rows:,} and {result.config.other(name):,} rows, {repetitions} times"
             heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
-            lines += [_line(c, direction) for c in result.cells if c.case == name]
+            lines += [_make_line(c, direction) for c in result.cells if c.case == name]
     return lines, heads
 
 
-def _line(cell: Cell, direction: int) -> tuple[str, ...]:
+def _make_line(cell: Cell, direction: int) -> tuple[str, ...]:
     head = f"  {cell.method}"
     known = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
-    told, rows = (_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
+    told, rows = (_format_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
     if cell.refused is not None:
         return (head, "refused", "", "", told, rows)
     return (head, *(_figure(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
@@ -89,7 +89,7 @@ def _figure(cell: Cell, direction: int, i: int) -> str:
     return f"{words} {infinite} inf" if infinite else words
 
 
-def _published(known: Published) -> str:
+def _format_published(known: Published) -> str:
     figures = [
         "none" if value is None else f"{value:+.3g}" if known.biased else f"{value:.3g}"
         for value in known.figures
@@ -109,7 +109,7 @@ _CERTIFIED_HEAD = (
 )
 
 
-def _trusted(one: Trusted) -> list[tuple[str, ...]]:
+def _format_trusted(one: Trusted) -> list[tuple[str, ...]]:
     """Format both directions of an estimate at the order nearest to 2."""
     found = one.estimate
     assert found.certified is not None
@@ -133,66 +133,66 @@ def plain(result: Result) -> dict[str, Any]:
     """Return cells, published figures and certified estimates as plain data."""
     names = dict.fromkeys(cell.case for cell in result.cells)
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "alphas": list(ALPHAS),
         "misleading": result.misleading,
-        "cases": [_case(name) for name in names],
-        "cells": [_cell(cell) for cell in result.cells],
-        "certified": [_estimate(one) for one in result.trusted],
+        "cases": [_case_to_dict(name) for name in names],
+        "cells": [_cell_to_dict(cell) for cell in result.cells],
+        "certified": [_estimate_to_dict(one) for one in result.trusted],
     }
 
 
-def _numbers(array: Any) -> Any:
+def _encode_numbers(array: Any) -> Any:
     """Return nested lists of floats, with infinite and missing ones as words."""
     if isinstance(array, (list, tuple)):
-        return [_numbers(item) for item in array]
+        return [_encode_numbers(item) for item in array]
     return array if isinstance(array, (int, str)) or array is None else encoding.encode_float(array)
 
 
-def _case(name: str) -> dict[str, Any]:
+def _case_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
     return {
         "case": name,
         "title": case.title,
-        "truth": _numbers(case.truth),
+        "truth": _encode_numbers(case.truth),
         "published": [
             {
                 "method": known.method,
                 "rows": known.rows,
                 "source": known.source,
                 "kind": "bias" if known.biased else "mean",
-                "figures": _numbers(known.figures),
-                "spread": _numbers(known.spread),
+                "figures": _encode_numbers(known.figures),
+                "spread": _encode_numbers(known.spread),
             }
             for known in case.published
         ],
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     return {
         "case": cell.case,
         "method": cell.method,
         "rows": list(cell.rows),
         "repetitions": len(cell.values),
         "refused": cell.refused,
-        "mean": _numbers(cell.mean.tolist()),
-        "bias": _numbers(cell.bias.tolist()),
-        "spread": _numbers(cell.spread.tolist()),
+        "mean": _encode_numbers(cell.mean.tolist()),
+        "bias": _encode_numbers(cell.bias.tolist()),
+        "spread": _encode_numbers(cell.spread.tolist()),
         "not_finite": cell.infinite.tolist(),
     }
 
 
-def _estimate(one: Trusted) -> dict[str, Any]:
+def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
     found = one.estimate
     assert found.certified is not None
     return {
         "case": one.case,
         "method": found.method,
         "alphas": found.alphas.tolist(),
-        "value": _numbers(found.value.tolist()),
-        "std_error": _numbers(found.std_error.tolist()),
-        "certified": _numbers(found.certified.tolist()),
+        "value": _encode_numbers(found.value.tolist()),
+        "std_error": _encode_numbers(found.std_error.tolist()),
+        "certified": _encode_numbers(found.certified.tolist()),
         "belief": found.belief.tolist(),
         "misleading": one.misleading,
         "seed": str(found.seed),

@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import Result, Row
 
 if TYPE_CHECKING:
@@ -22,20 +22,20 @@ _COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw the certified bound and true loss of each mechanism over DP-Sniper's better bound."""
     rows = result.rows
-    picture = canvas(1.3 + 0.2 * len(rows), ax)
+    picture = make_canvas(1.3 + 0.2 * len(rows), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
     beside.set_axis_off()
     axes.set_xscale("log")
     axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
     for place, row in enumerate(reversed(rows)):
-        _marks(axes, place, row)
-        _figures(beside, place, row)
+        _draw_marks(axes, place, row)
+        _write_figures(beside, place, row)
     for head, spot in _COLUMNS:
         beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
     axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
     axes.set(xlim=(_LEFT, _RIGHT), ylim=(-0.7, len(rows) - 0.3))
-    _ticks(axes)
-    tidy(axes)
+    _set_ticks(axes)
+    tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
     axes.set_xlabel(label, fontsize=TEXT)
@@ -45,7 +45,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _marks(axes: Axes, place: int, row: Row) -> None:
+def _draw_marks(axes: Axes, place: int, row: Row) -> None:
     known, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, known.supremum / unit
     colour = BLUE if row.reached else RED
@@ -64,7 +64,7 @@ def _marks(axes: Axes, place: int, row: Row) -> None:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
 
 
-def _figures(beside: Axes, place: int, row: Row) -> None:
+def _write_figures(beside: Axes, place: int, row: Row) -> None:
     known = row.benchmark
     figures = (row.certified, known.dp_sniper_best, known.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)
@@ -74,7 +74,7 @@ def _figures(beside: Axes, place: int, row: Row) -> None:
         beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
 
 
-def _ticks(axes: Axes) -> None:
+def _set_ticks(axes: Axes) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     axes.xaxis.set_major_locator(FixedLocator([0.5, 0.7, 1, 1.5, 2, 3, 5, 10]))

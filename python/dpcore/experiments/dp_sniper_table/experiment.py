@@ -144,7 +144,7 @@ class Row(Shown):
         """
         if self.name not in BESIDE:
             return ()
-        return tuple(_exact(a.bound_counts, a.confidence) for a in self.audits)
+        return tuple(_cached_exact_bound(a.bound_counts, a.confidence) for a in self.audits)
 
     @property
     def certified(self) -> float:
@@ -168,7 +168,7 @@ class Row(Shown):
 
 
 @functools.cache
-def _exact(counts: Counts, confidence: float) -> float:
+def _cached_exact_bound(counts: Counts, confidence: float) -> float:
     """Compute the exact bound of counts; it is cached because it is slow."""
     return exact(counts, 0.0, confidence)
 
@@ -196,7 +196,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     done, partial = run_jobs(
         "the benchmark",
         jobs,
-        lambda job: _timed(*job, config, threads),
+        lambda job: _time_audit(*job, config, threads),
         progress,
         ended=lambda found: found[1].partial,
     )
@@ -211,13 +211,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _timed(name: str, repeat: int, config: Config, threads: int | None) -> tuple[str, Audit, float]:
+def _time_audit(
+    name: str, repeat: int, config: Config, threads: int | None
+) -> tuple[str, Audit, float]:
     begun = time.perf_counter()
-    found = _audit(name, repeat, config, threads)
+    found = _audit_benchmark(name, repeat, config, threads)
     return name, found, time.perf_counter() - begun
 
 
-def _audit(name: str, repeat: int, config: Config, threads: int | None) -> Audit:
+def _audit_benchmark(name: str, repeat: int, config: Config, threads: int | None) -> Audit:
     benchmark = BENCHMARKS[name]
     return audit(
         benchmark.mechanism,

@@ -56,7 +56,9 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
     """
     noise = rng.standard_exponential(shape)
     noise *= scale
-    bits = np.unpackbits(words(-(-noise.size // 64), rng).view(np.uint8), count=noise.size)
+    bits = np.unpackbits(
+        draw_uniform_words(-(-noise.size // 64), rng).view(np.uint8), count=noise.size
+    )
     signs = bits.view(np.int8)
     signs += signs
     signs -= 1
@@ -64,12 +66,12 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
     return noise
 
 
-def words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
+def draw_uniform_words(size: int, rng: Rng) -> npt.NDArray[np.uint64]:
     """Draw uniform 64-bit words; read as smaller integers they are the cheapest random numbers."""
     return rng.integers(0, 2**64, size=size, dtype=np.uint64)
 
 
-def entry(x: Any) -> float:
+def read_entry(x: Any) -> float:
     """Return the single entry of an input.
 
     Raises:
@@ -93,13 +95,13 @@ def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
 def laplace(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Release one number, x + Lap(1/epsilon)."""
     noisy = laplace_noise(1.0 / epsilon, size, rng)
-    noisy += entry(x)
+    noisy += read_entry(x)
     return noisy
 
 
 def laplace_parallel(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Release 20 independent copies of x + Lap(20/epsilon)."""
-    return noisy_entries(np.full(20, entry(x)), size, rng, 20.0 / epsilon).T
+    return noisy_entries(np.full(20, read_entry(x)), size, rng, 20.0 / epsilon).T
 
 
 def noisy_hist1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -128,7 +130,7 @@ def _with_exponential(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def _argmax(noisy: Floats) -> npt.NDArray[np.int8]:
+def _row_argmax(noisy: Floats) -> npt.NDArray[np.int8]:
     """Return the index of the largest entry: the last row that exceeds all rows before it.
 
     `argmax` over so few entries takes four times as long.
@@ -144,14 +146,14 @@ def report_noisy_max1(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
     """Release the index of the largest x_i + Lap(2/epsilon)."""
-    return _argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
+    return _row_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max2(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
     """Release the index of the largest x_i + Exp(mean 2/epsilon)."""
-    return _argmax(_with_exponential(x, size, rng, 2.0 / epsilon))
+    return _row_argmax(_with_exponential(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -207,25 +209,25 @@ def truncated_geometric(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
     """Release a count from 0 to 5 with geometric noise, with integer arithmetic only."""
-    value = entry(x)
+    value = read_entry(x)
     if value not in range(6):
         raise invalid("x", "a whole number from 0 to 5", x)
     table = geometric_table(int(value), epsilon)
     return table.take(rng.integers(table.size, size=size, dtype=np.int32))
 
 
-def _filter(x: Any) -> npt.NDArray[np.bool_]:
-    value = entry(x)
+def _bloom_filter(x: Any) -> npt.NDArray[np.bool_]:
+    value = read_entry(x)
     if value not in BLOOM:
         raise invalid("x", "0, 1 or 2, whose filters are known", x)
     return np.isin(np.arange(BLOOM_BITS), BLOOM[int(value)])
 
 
-def _below(size: int, limit: Any, kind: Any, rng: Rng) -> npt.NDArray[np.bool_]:
+def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> npt.NDArray[np.bool_]:
     """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
     wanted = BLOOM_BITS * size
     width = np.dtype(kind).itemsize
-    uniform = words(-(-wanted * width // 8), rng).view(kind)[:wanted]
+    uniform = draw_uniform_words(-(-wanted * width // 8), rng).view(kind)[:wanted]
     return np.asarray(uniform.reshape(BLOOM_BITS, size) < limit)
 
 
@@ -240,9 +242,9 @@ def rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
         Erlingsson, Pihur and Korolova (2014), section 2.
     """
     flat = 128 * PERMANENT_NOISE
-    limits = np.where(_filter(x), 256 - flat, flat).astype(np.uint8)
-    bits = _below(size, limits[:, np.newaxis], np.uint8, rng)
-    bits ^= _below(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
+    limits = np.where(_bloom_filter(x), 256 - flat, flat).astype(np.uint8)
+    bits = _draw_bits(size, limits[:, np.newaxis], np.uint8, rng)
+    bits ^= _draw_bits(size, np.uint32(round(FLIPPED * 2**32)), np.uint32, rng)
     return bits.view(np.uint8).T
 
 
@@ -253,5 +255,5 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
         Erlingsson, Pihur and Korolova (2014), section 2.
     """
     flat = round(ONE_TIME_NOISE * 2**31)
-    limits = np.where(_filter(x), 2**32 - flat, flat).astype(np.uint32)
-    return _below(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
+    limits = np.where(_bloom_filter(x), 2**32 - flat, flat).astype(np.uint32)
+    return _draw_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T

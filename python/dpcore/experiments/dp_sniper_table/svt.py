@@ -23,14 +23,14 @@ STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
 the numerical variant, whose word for "below" is 0."""
 
 
-def _limit(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
+def _draw_threshold(threshold: float, scale: float, size: int, rng: Rng) -> Floats:
     """Draw the noisy threshold T + rho of every trial."""
     limit = laplace_noise(scale, size, rng)
     limit += threshold
     return limit
 
 
-def _stopped(above: Bools, cutoff: int) -> Flags:
+def _mark_stopped(above: Bools, cutoff: int) -> Flags:
     """Return 1 for every query after `cutoff` earlier ones that were above, otherwise 0."""
     seen = np.zeros(above.shape, np.int8)
     for before, now, flags in zip(seen, seen[1:], above.view(np.int8), strict=False):
@@ -38,14 +38,14 @@ def _stopped(above: Bools, cutoff: int) -> Flags:
     return np.greater_equal(seen, cutoff).view(np.int8)
 
 
-def _flags(above: Bools, cutoff: int) -> Flags:
+def _make_flags(above: Bools, cutoff: int) -> Flags:
     # -1 has every bit set: or-ing it in overwrites, at a tenth of the cost of a masked copy.
-    return above.view(np.int8) | -_stopped(above, cutoff)
+    return above.view(np.int8) | -_mark_stopped(above, cutoff)
 
 
-def _values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) -> Floats:
+def _withhold_values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) -> Floats:
     """Overwrite the values of `noisy` that are not released, and return it."""
-    ended = _stopped(above, cutoff)
+    ended = _mark_stopped(above, cutoff)
     withheld = ~above | ended.view(np.bool_)
     # By arithmetic, which is exact here, for the same reason.
     noisy *= ~withheld
@@ -56,14 +56,14 @@ def _values(noisy: Floats, above: Bools, cutoff: int, below: int, stopped: int) 
 def _flag_svt(
     x: Any, size: int, rng: Rng, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> Flags:
-    limit = _limit(threshold, rho, size, rng)
-    return _flags(noisy_entries(x, size, rng, nu) >= limit, cutoff)
+    limit = _draw_threshold(threshold, rho, size, rng)
+    return _make_flags(noisy_entries(x, size, rng, nu) >= limit, cutoff)
 
 
 def _value_svt(x: Any, size: int, rng: Rng, rho: float, nu: float, cutoff: int = 1) -> Floats:
-    limit = _limit(1.0, rho, size, rng)
+    limit = _draw_threshold(1.0, rho, size, rng)
     noisy = noisy_entries(x, size, rng, nu)
-    return _values(noisy, noisy >= limit, cutoff, VALUE_BELOW, VALUE_STOPPED)
+    return _withhold_values(noisy, noisy >= limit, cutoff, VALUE_BELOW, VALUE_STOPPED)
 
 
 def svt1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
@@ -113,7 +113,7 @@ def svt5(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
         Lyu, Su and Li (2017), algorithm 5.
     """
     point = vector("x", x)
-    limit = _limit(1.0, 2.0 / epsilon, size, rng)
+    limit = _draw_threshold(1.0, 2.0 / epsilon, size, rng)
     return np.greater_equal(point[:, np.newaxis], limit).view(np.int8).T
 
 
@@ -123,7 +123,7 @@ def svt6(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     Source:
         Lyu, Su and Li (2017), algorithm 6.
     """
-    limit = _limit(1.0, 2.0 / epsilon, size, rng)
+    limit = _draw_threshold(1.0, 2.0 / epsilon, size, rng)
     return np.greater_equal(noisy_entries(x, size, rng, 2.0 / epsilon), limit).view(np.int8).T
 
 
@@ -146,7 +146,7 @@ def numerical_svt(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floa
     Source:
         Wang, Ding, Wang, Kifer and Zhang (2019), the numerical sparse vector.
     """
-    limit = _limit(1.0, 3.0 / epsilon, size, rng)
+    limit = _draw_threshold(1.0, 3.0 / epsilon, size, rng)
     above = noisy_entries(x, size, rng, 12.0 / epsilon) >= limit
     fresh = noisy_entries(x, size, rng, 6.0 / epsilon)
-    return _values(fresh, above, 2, 0, NUMERICAL_STOPPED).T
+    return _withhold_values(fresh, above, 2, 0, NUMERICAL_STOPPED).T

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...report.encoding import encode_float
 from ...report.text import format_epsilon
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
 
@@ -59,7 +59,10 @@ def _cells(row: Row) -> tuple[str, ...]:
     audit = row.audits[0]
     statdp, seconds = "none", "none"
     if known.statdp is not None:
-        statdp, seconds = _both(known.statdp, known.supremum), f"{known.statdp_seconds:,}"
+        statdp, seconds = (
+            _format_two_bounds(known.statdp, known.supremum),
+            f"{known.statdp_seconds:,}",
+        )
     beyond = known.dp_sniper_best > known.supremum
     verdict = "at least" if row.reached else "below, theirs is untrue" if beyond else "below"
     return (
@@ -71,7 +74,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         format_epsilon(row.certified),
         "" if row.certified_exact is None else format_epsilon(row.certified_exact),
         f"{statistics.median(row.seconds):.1f}" if row.seconds else "",
-        _both(known.dp_sniper, known.supremum),
+        _format_two_bounds(known.dp_sniper, known.supremum),
         "/".join(map(str, known.dp_sniper_seconds)),
         statdp,
         seconds,
@@ -79,14 +82,19 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def _both(figures: tuple[float, float], supremum: float) -> str:
+def _format_two_bounds(figures: tuple[float, float], supremum: float) -> str:
     return "/".join(f"{value:.4f}{'*' if value > supremum else ''}" for value in figures)
 
 
 def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [_plain(row) for row in result.rows]
-    return {**record(NAME, result), "rows": rows, "reached": result.reached, "above": result.above}
+    return {
+        **make_record_head(NAME, result),
+        "rows": rows,
+        "reached": result.reached,
+        "above": result.above,
+    }
 
 
 def _plain(row: Row) -> dict[str, Any]:

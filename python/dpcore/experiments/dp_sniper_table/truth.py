@@ -27,25 +27,25 @@ _ORDER, _STEP, _REACH = 12, 5.0, 40.0
 noise has a scale of 10 at least, so that a segment is half a scale at most."""
 
 
-def _segments(scale: float, *kinks: Floats) -> Floats:
+def _segment_borders(scale: float, *kinks: Floats) -> Floats:
     """Return borders of segments, dense where inputs lie, with the kinks of the integrand."""
     far = np.arange(4.0, _REACH * scale + _STEP, _STEP)
     borders = np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks])
     return np.unique(borders)
 
 
-def _nodes(edges: Floats) -> tuple[Floats, Floats]:
+def _quadrature_nodes(edges: Floats) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre points and weights, each of shape (segments, points in a segment)."""
     points, weights = np.polynomial.legendre.leggauss(_ORDER)
     half, middle = np.diff(edges)[:, np.newaxis] / 2, (edges[1:] + edges[:-1])[:, np.newaxis] / 2
     return middle + half * points, half * weights
 
 
-def _density(t: Floats, scale: float) -> Floats:
+def _laplace_density(t: Floats, scale: float) -> Floats:
     return np.asarray(np.exp(-np.abs(t) / scale) / (2 * scale))
 
 
-def _below(t: Floats, scale: float) -> Floats:
+def _laplace_cdf(t: Floats, scale: float) -> Floats:
     """Compute P(Lap(scale) < t); scale 0 means no noise."""
     if scale == 0.0:
         return (t > 0).astype(np.float64)
@@ -59,7 +59,7 @@ def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
     return math.inf if any(b == 0.0 for _, b in pairs) else max(math.log(a / b) for a, b in pairs)
 
 
-def additive(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
+def additive_loss(x: Floats, x_prime: Floats, scale: float, copies: int = 1) -> float:
     """Compute the loss of Laplace noise of one scale on every entry.
 
     Prefix sums have the same loss, since their increments are such outputs.
@@ -76,37 +76,41 @@ def geometric_cells(center: int, ratio: float = 8 / 9, top: int = 5) -> Floats:
     return np.asarray(cells)
 
 
-def geometric(x: Floats, x_prime: Floats) -> float:
+def geometric_loss(x: Floats, x_prime: Floats) -> float:
     """Compute the loss of the truncated geometric from its atoms."""
     return _largest_ratio(geometric_cells(int(x[0])), geometric_cells(int(x_prime[0])))
 
 
-def _noise(exponential: bool, scale: float, x: Floats, t: Floats) -> tuple[Floats, Floats]:
+def _noise_density_and_cdf(
+    exponential: bool, scale: float, x: Floats, t: Floats
+) -> tuple[Floats, Floats]:
     """Return densities and distribution functions of x_i + noise at t, a row for each entry."""
     apart = np.asarray(t - x[:, np.newaxis])
     if not exponential:
-        return _density(apart, scale), _below(apart, scale)
+        return _laplace_density(apart, scale), _laplace_cdf(apart, scale)
     late = np.exp(-np.maximum(apart, 0.0) / scale)
     return np.where(apart < 0, 0.0, late / scale), np.where(apart < 0, 0.0, 1 - late)
 
 
-def _others(cdf: Floats, i: int) -> Floats:
+def _cdf_of_others(cdf: Floats, i: int) -> Floats:
     return np.asarray(np.delete(cdf, i, axis=0).prod(axis=0))
 
 
 def argmax_cells(x: Floats, exponential: bool, scale: float = 2 / EPSILON) -> Floats:
     """Compute P(entry i is the noisy maximum) = integral of f(t - x_i) prod_j F(t - x_j)."""
-    points, weights = (part.ravel() for part in _nodes(_segments(scale, x)))
-    density, cdf = _noise(exponential, scale, x, points)
-    return np.array([weights @ (density[i] * _others(cdf, i)) for i in range(x.size)])
+    points, weights = (part.ravel() for part in _quadrature_nodes(_segment_borders(scale, x)))
+    density, cdf = _noise_density_and_cdf(exponential, scale, x, points)
+    return np.array([weights @ (density[i] * _cdf_of_others(cdf, i)) for i in range(x.size)])
 
 
-def argmax(x: Floats, x_prime: Floats, exponential: bool) -> float:
+def argmax_loss(x: Floats, x_prime: Floats, exponential: bool) -> float:
     """Compute the loss of report noisy max from its atoms."""
     return _largest_ratio(argmax_cells(x, exponential), argmax_cells(x_prime, exponential))
 
 
-def maximum(x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON) -> float:
+def maximum_loss(
+    x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EPSILON
+) -> float:
     """Compute the loss of the noisy maximum, of density sum_i f(t - x_i) prod_j F(t - x_j).
 
     With exponential noise it starts at the largest entry, there as a power of the number of
@@ -115,15 +119,15 @@ def maximum(x: Floats, x_prime: Floats, exponential: bool, scale: float = 2 / EP
     starts = [(point.max(), np.count_nonzero(point == point.max())) for point in (x, x_prime)]
     if exponential and starts[0] < starts[1]:
         return math.inf
-    points = _nodes(_segments(scale, x, x_prime))[0].ravel()
+    points = _quadrature_nodes(_segment_borders(scale, x, x_prime))[0].ravel()
     curves = []
     for point in (x, x_prime):
-        density, cdf = _noise(exponential, scale, point, points)
-        curves.append(sum(density[i] * _others(cdf, i) for i in range(point.size)))
+        density, cdf = _noise_density_and_cdf(exponential, scale, point, points)
+        curves.append(sum(density[i] * _cdf_of_others(cdf, i) for i in range(point.size)))
     return _largest_ratio(*curves)
 
 
-def _patterns(
+def _split_by_answers(
     x: Floats, mass: Floats, answer: tuple[Floats, Floats], cutoff: int
 ) -> dict[Pattern, Floats]:
     """Return the part of `mass` that remains after every run of answers, point by point.
@@ -155,13 +159,17 @@ def flag_cells(
         nu: scale of the queries' noise, 0 for none.
         cutoff: answers above after which a run ends; more than the queries for no end.
     """
-    points, weights = (part.ravel() for part in _nodes(_segments(rho, x - threshold)))
-    below = _below(threshold + points - x[:, np.newaxis], nu)
-    cells = _patterns(x, weights * _density(points, rho), (below, 1 - below), cutoff)
+    points, weights = (
+        part.ravel() for part in _quadrature_nodes(_segment_borders(rho, x - threshold))
+    )
+    below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
+    cells = _split_by_answers(
+        x, weights * _laplace_density(points, rho), (below, 1 - below), cutoff
+    )
     return {flags: float(mass.sum()) for flags, mass in cells.items()}
 
 
-def flags(
+def flags_loss(
     x: Floats, x_prime: Floats, threshold: float, rho: float, nu: float, cutoff: int = 1
 ) -> float:
     """Compute the loss of the sparse vector with flags from its atoms."""
@@ -169,7 +177,7 @@ def flags(
     return _largest_ratio(cells.values(), cells_prime.values())
 
 
-def numerical(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
+def numerical_svt_loss(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     """Compute the loss of the numerical sparse vector.
 
     Its law is that of the flags times fresh noise Lap(6/epsilon) at every answer above.
@@ -183,20 +191,20 @@ def numerical(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> float:
     )
 
 
-def values(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
+def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int = 1) -> float:
     """Compute the loss of the sparse vector that releases the noisy queries, T = 1.
 
     A released value v bounds the threshold's noise by v - T: with m the least of them the density
     is ``prod f(v_k - x_k)`` times the integral up to m - T of the runs' mass. For m given, every
     other v at or above m contributes at most what it does at one end, m or infinity.
     """
-    edges = _segments(rho, x - 1.0, x_prime - 1.0)
-    points, weights = (part.ravel() for part in _nodes(edges))
-    mass = weights * _density(points, rho)
+    edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
+    points, weights = (part.ravel() for part in _quadrature_nodes(edges))
+    mass = weights * _laplace_density(points, rho)
     masses = []
     for point in (x, x_prime):
-        below = _below(1.0 + points - point[:, np.newaxis], nu)
-        masses.append(_patterns(point, mass, (below, np.ones_like(below)), cutoff))
+        below = _laplace_cdf(1.0 + points - point[:, np.newaxis], nu)
+        masses.append(_split_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
     return max(
         _run_loss(run, left, masses[1][run], (x, x_prime), 1.0 + edges[1:], nu)
         for run, left in masses[0].items()
@@ -228,11 +236,11 @@ def values_and_flags(x: Floats, x_prime: Floats, epsilon: float = EPSILON) -> fl
 
     They are independent, so that their losses add.
     """
-    first = values(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
-    return first + flags(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
+    first = values_loss(x, x_prime, 2 / epsilon, 4 / epsilon, 2)
+    return first + flags_loss(x, x_prime, 1.0, 4 / epsilon, 4 / (3 * epsilon), 2)
 
 
-def bits(x: Floats, x_prime: Floats, keep: float) -> float:
+def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
     """Compute the loss of RAPPOR, which has independent bits.
 
     P(1) = keep where the filter has a 1, otherwise 1 - keep.
@@ -244,26 +252,26 @@ def bits(x: Floats, x_prime: Floats, keep: float) -> float:
 
 _E = EPSILON
 LOSSES: dict[str, Loss] = {
-    "Laplace": partial(additive, scale=1 / _E),
-    "TruncatedGeometric": geometric,
-    "NoisyHist1": partial(additive, scale=1 / _E),
-    "NoisyHist2": partial(additive, scale=_E),
-    "ReportNoisyMax1": partial(argmax, exponential=False),
-    "ReportNoisyMax2": partial(argmax, exponential=True),
-    "ReportNoisyMax3": partial(maximum, exponential=False),
-    "ReportNoisyMax4": partial(maximum, exponential=True),
-    "SVT1": partial(flags, threshold=0.5, rho=2 / _E, nu=4 / _E),
-    "SVT2": partial(flags, threshold=1.0, rho=2 / _E, nu=4 / _E),
-    "SVT3": partial(values, rho=2 / _E, nu=2 / _E),
-    "SVT4": partial(flags, threshold=1.0, rho=4 / _E, nu=4 / (3 * _E)),
-    "SVT5": partial(flags, threshold=1.0, rho=2 / _E, nu=0.0, cutoff=99),
-    "SVT6": partial(flags, threshold=1.0, rho=2 / _E, nu=2 / _E, cutoff=99),
-    "RAPPOR": partial(bits, keep=0.375 * 0.45 + 0.625 * 0.55),
-    "OneTimeRAPPOR": partial(bits, keep=0.525),
-    "LaplaceParallel": partial(additive, scale=20 / _E, copies=20),
+    "Laplace": partial(additive_loss, scale=1 / _E),
+    "TruncatedGeometric": geometric_loss,
+    "NoisyHist1": partial(additive_loss, scale=1 / _E),
+    "NoisyHist2": partial(additive_loss, scale=_E),
+    "ReportNoisyMax1": partial(argmax_loss, exponential=False),
+    "ReportNoisyMax2": partial(argmax_loss, exponential=True),
+    "ReportNoisyMax3": partial(maximum_loss, exponential=False),
+    "ReportNoisyMax4": partial(maximum_loss, exponential=True),
+    "SVT1": partial(flags_loss, threshold=0.5, rho=2 / _E, nu=4 / _E),
+    "SVT2": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=4 / _E),
+    "SVT3": partial(values_loss, rho=2 / _E, nu=2 / _E),
+    "SVT4": partial(flags_loss, threshold=1.0, rho=4 / _E, nu=4 / (3 * _E)),
+    "SVT5": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=0.0, cutoff=99),
+    "SVT6": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=2 / _E, cutoff=99),
+    "RAPPOR": partial(rappor_loss, keep=0.375 * 0.45 + 0.625 * 0.55),
+    "OneTimeRAPPOR": partial(rappor_loss, keep=0.525),
+    "LaplaceParallel": partial(additive_loss, scale=20 / _E, copies=20),
     "SVT34Parallel": values_and_flags,
-    "PrefixSum": partial(additive, scale=1 / _E),
-    "NumericalSVT": numerical,
+    "PrefixSum": partial(additive_loss, scale=1 / _E),
+    "NumericalSVT": numerical_svt_loss,
 }
 
 

@@ -57,7 +57,7 @@ class Line:
     drawn: bool = True
 
 
-def _always(schedule: Any) -> Callable[[float], Any]:
+def _constant_schedule(schedule: Any) -> Callable[[float], Any]:
     return lambda epsilon: schedule
 
 
@@ -66,12 +66,14 @@ LINES: Final = {
     for line in (
         Line("not robust", study=PLAIN),
         Line("robust", schedules.Constant, each=True, study=ROBUST),
-        Line("stretched 10 to 2", _always(schedules.Stretched(10.0, 2.0)), study=ADAPTIVE),
+        Line(
+            "stretched 10 to 2", _constant_schedule(schedules.Stretched(10.0, 2.0)), study=ADAPTIVE
+        ),
         Line("constant 5", schedules.Constant, shared=("robust", CONSTANT)),
-        Line("uniform 2 to 10", _always(schedules.Uniform(2.0, 10.0))),
-        Line("log-uniform .5 to 10", _always(schedules.LogUniform(0.5, 10.0))),
-        Line("10/n as printed", _always(schedules.OverEpochs(10.0))),
-        Line("1/n as printed", _always(schedules.OverEpochs(1.0))),
+        Line("uniform 2 to 10", _constant_schedule(schedules.Uniform(2.0, 10.0))),
+        Line("log-uniform .5 to 10", _constant_schedule(schedules.LogUniform(0.5, 10.0))),
+        Line("10/n as printed", _constant_schedule(schedules.OverEpochs(10.0))),
+        Line("1/n as printed", _constant_schedule(schedules.OverEpochs(1.0))),
         Line("robust, b = d/epsilon", schedules.Constant, each=True, scale="sound"),
         Line("not robust, <unk>", unknown="token", drawn=False),
     )

@@ -10,7 +10,15 @@ from ...mechanisms import Laplace
 from ...sensitivity import MinMaxRows
 from .experiment import Result
 
-__all__ = ["CONTROL", "RIVALS", "Gain", "crossing", "gains", "spread", "true_epsilon"]
+__all__ = [
+    "CONTROL",
+    "RIVALS",
+    "Gain",
+    "compute_gains",
+    "compute_mean_sd",
+    "crossing_epsilon",
+    "true_epsilon",
+]
 
 CONTROL = "constant 5"
 RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
@@ -39,7 +47,7 @@ class Gain:
         return abs(self.mean) > self.noise
 
 
-def spread(values: tuple[float, ...]) -> tuple[float, float]:
+def compute_mean_sd(values: tuple[float, ...]) -> tuple[float, float]:
     """Compute the mean and the standard deviation, which is 0 for a single value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
@@ -55,7 +63,7 @@ def true_epsilon(epsilon: float, dim: int) -> float:
     return calibration.real_epsilon(law, MinMaxRows(dim)).value
 
 
-def crossing(result: Result, data: str, dim: int) -> float | None:
+def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
     """Return the epsilon from which on robust has a higher mean than not robust, or None."""
     found = None
     for epsilon in reversed(result.config.epsilons):
@@ -68,7 +76,7 @@ def crossing(result: Result, data: str, dim: int) -> float | None:
     return found
 
 
-def gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
     found = []
     for line in RIVALS:
@@ -78,6 +86,6 @@ def gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
             if len(mine) < 2 or len(mine) != len(control):
                 continue
             differences = [a - b for a, b in zip(mine, control, strict=True)]
-            noise = spread(mine)[1] + spread(control)[1]
+            noise = compute_mean_sd(mine)[1] + compute_mean_sd(control)[1]
             found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
     return tuple(found)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cases import DATA, LINES, MASKS, MU_EPSILON
-from .compared import crossing, spread, true_epsilon
+from .compared import compute_mean_sd, crossing_epsilon, true_epsilon
 from .experiment import Result, Size
 from .jobs import Test
 
@@ -33,16 +33,16 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw a panel for each corpus and dimension, then one for masked words of each corpus."""
     cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
-    masked = [cell for cell in cells if _curves(result, *cell)]
+    masked = [cell for cell in cells if _mask_curves(result, *cell)]
     columns = max(1, min(2, max(len(cells), len(masked))))
     places = len(cells) + len(masked)
     rows = -(-len(cells) // columns) + -(-len(masked) // columns)
-    picture = canvas(0.9 + 2.5 * rows, ax)
+    picture = make_canvas(0.9 + 2.5 * rows, ax)
     grid = picture.subplots(rows, columns, squeeze=False)
     first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
     second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
     for axes, cell in zip(first, cells, strict=False):
-        _panel(axes, result, *cell)
+        _draw_noise_panel(axes, result, *cell)
     for axes, cell in zip(second, masked, strict=False):
         _mask_panel(axes, result, *cell)
     for axes in [*first[len(cells) :], *second[len(masked) :]]:
@@ -58,15 +58,17 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
+def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     levels = result.config.epsilons
     for name in result.config.lines:
         found = [(level, result.values(size.data, dim, name, level)) for level in levels]
-        _curve(axes, name, [(x, values) for x, values in found if values], _STYLES.get(name))
+        _draw_accuracy_curve(
+            axes, name, [(x, values) for x, values in found if values], _STYLES.get(name)
+        )
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.text(levels[0], size.chance - 0.02, "chance", fontsize=SMALL, color=GREY, va="top")
     axes.set_xscale("log")
-    at = crossing(result, size.data, dim)
+    at = crossing_epsilon(result, size.data, dim)
     if at is not None:
         axes.axvline(at, color=BLUE, linewidth=0.8, linestyle="--", zorder=0.5)
         right = at**2 > levels[0] * levels[-1]
@@ -77,18 +79,18 @@ def _panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
         )  # fmt: skip
     axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     axes.set_xlabel("claimed epsilon", fontsize=TEXT)
-    axes.set_ylabel(f"accuracy, {_title(result, size)}, d = {dim}", fontsize=TEXT)
-    _ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
+    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
+    _set_level_ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
     # The same places once more, with what the noise really gives.
     top = axes.secondary_xaxis("top")
     top.set_xlabel("true epsilon, any two texts", fontsize=TEXT)
-    _ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
+    _set_level_ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
     top.spines["top"].set_linewidth(0.6)
     top.tick_params(labelsize=SMALL, width=0.6, length=2.5)
-    tidy(axes)
+    tidy_axes(axes)
 
 
-def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
+def _set_level_ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
     """Draw a tick for each level, and labels that are a factor `room` or more from the last one."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
@@ -99,20 +101,20 @@ def _ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float)
     axes.set_xticks([], minor=True)
 
 
-def _curve(
+def _draw_accuracy_curve(
     axes: Axes, name: str, points: list[tuple[float, tuple[float, ...]]], style: Any
 ) -> None:
     """Draw means with error bars, or nothing if there are no points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
-    means, wide = zip(*(spread(values) for _, values in points), strict=True)
+    means, wide = zip(*(compute_mean_sd(values) for _, values in points), strict=True)
     axes.errorbar(
         [x for x, _ in points], means, yerr=wide if any(wide) else None, label=name,
         markersize=3.2, linewidth=1.0, elinewidth=0.8, capsize=1.5, **(style or {"color": INK}),
     )  # fmt: skip
 
 
-def _curves(
+def _mask_curves(
     result: Result, size: Size, dim: int
 ) -> dict[str, tuple[dict[str, Any], list[tuple[float, tuple[float, ...]]]]]:
     """Return accuracies at the claimed epsilon against the share of masked words."""
@@ -133,19 +135,19 @@ def _curves(
 
 
 def _mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
-    for name, (style, points) in _curves(result, size, dim).items():
-        _curve(axes, name, points, style)
+    for name, (style, points) in _mask_curves(result, size, dim).items():
+        _draw_accuracy_curve(axes, name, points, style)
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
     axes.set_xlabel(f"share of masked words, claimed epsilon {MU_EPSILON:g}", fontsize=TEXT)
-    axes.set_ylabel(f"accuracy, {_title(result, size)}, d = {dim}", fontsize=TEXT)
-    tidy(axes)
+    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
+    tidy_axes(axes)
 
 
-def _title(result: Result, size: Size) -> str:
+def _data_title(result: Result, size: Size) -> str:
     return (
         DATA[size.data] if result.config.data is not None else f"generated ({size.labels} labels)"
     )

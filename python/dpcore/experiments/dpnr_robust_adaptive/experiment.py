@@ -157,7 +157,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     device_of(config.device)
     begun = time.perf_counter()
-    corpora = {name: _corpus(name, config) for name in corpora_of(config)}
+    corpora = {name: _read_or_generate(name, config) for name in corpora_of(config)}
     benches = {name: Bench(corpus, config) for name, corpus in corpora.items()}
     models, partial = run_jobs(
         "models", list(jobs_of(config)), lambda job: benches[job.data].model(job), progress
@@ -166,7 +166,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, models, sizes, partial, time.perf_counter() - begun)
 
 
-def _corpus(name: Any, config: Config) -> Corpus:
+def _read_or_generate(name: Any, config: Config) -> Corpus:
     """Read or generate a corpus with training and test texts."""
     from ...text import generated
     from ..corpora import read_corpus

@@ -97,7 +97,7 @@ def _with_masks(config: Any, dim: int) -> bool:
     return bool(config.full or dim == config.dims[0])
 
 
-def _levels(line: Line, config: Any) -> tuple[float | None, ...]:
+def _training_levels(line: Line, config: Any) -> tuple[float | None, ...]:
     """Return the epsilons that models of a line are trained with."""
     if not line.each:
         return (None,)
@@ -116,15 +116,17 @@ def jobs_of(config: Any) -> Iterator[Job]:
                 jobs: dict[Job, None] = {}
                 for name in config.lines:
                     shared = LINES[name].shared
-                    levels = _levels(LINES[name], config) if shared is None else (shared[1],)
+                    levels = (
+                        _training_levels(LINES[name], config) if shared is None else (shared[1],)
+                    )
                     for level in levels:
                         jobs[first(name if shared is None else shared[0], level)] = None
                 if _with_masks(config, dim):
-                    jobs |= dict.fromkeys(_masked(first, config))
+                    jobs |= dict.fromkeys(_mask_jobs(first, config))
                 yield from jobs
 
 
-def _masked(first: Any, config: Any) -> Iterator[Job]:
+def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
     """Yield the models that are tested with masks: trained without masks, and with them."""
     for line, level in (("not robust", None), ("robust", MU_EPSILON)):
         if line in config.lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-__all__ = ["ADAPTIVE", "CROSSINGS", "EPSILONS", "PLAIN", "ROBUST", "SOURCE", "accuracy"]
+__all__ = ["ADAPTIVE", "CROSSINGS", "EPSILONS", "PLAIN", "ROBUST", "SOURCE", "published_accuracy"]
 
 SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
 
@@ -67,7 +67,7 @@ CROSSINGS: Final = {
 """From which epsilon robust is better than not robust in its tables."""
 
 
-def accuracy(
+def published_accuracy(
     data: str, dim: int, line: str, epsilon: float | None, mu: float = 0.0
 ) -> float | None:
     """Return a test accuracy of the study.
@@ -83,8 +83,8 @@ def accuracy(
         The accuracy; None where the study has none.
 
     Example:
-        >>> accuracy("ag_news", 32, "robust", 5.0), accuracy("ag_news", 32, "adaptive", 5.0)
-        (0.73, None)
+        >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
+        [0.73, None]
     """
     if mu:
         found = _MASKED.get((data, dim), {}).get(line, {})

@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...report.encoding import encode_float
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from . import published
 from .cases import DATA, LINES, MASKS, MU_EPSILON
-from .compared import Gain, crossing, gains, spread, true_epsilon
+from .compared import Gain, compute_gains, compute_mean_sd, crossing_epsilon, true_epsilon
 from .experiment import NAME, Result, Size
 from .jobs import Model, Test
 
@@ -40,7 +40,7 @@ def text(result: Result) -> str:
     seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
     parts = [
         f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} noisy "
-        f"texts\nbehind every accuracy\n" + "\n".join(map(_corpus, result.sizes))
+        f"texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, result.sizes))
     ]
     if config.data is None:
         parts.append(
@@ -51,64 +51,64 @@ def text(result: Result) -> str:
         parts.append("INTERRUPTED: only the models that were done are shown")
     parts.append(_WORDS)
     cells = [(size, dim) for size in result.sizes for dim in config.dims]
-    parts += [_lines(result, size, dim) for size, dim in cells]
-    masked = [row for size, dim in cells for row in _masked(result, size, dim)]
+    parts += [_format_lines(result, size, dim) for size, dim in cells]
+    masked = [row for size, dim in cells for row in _make_mask_rows(result, size, dim)]
     if masked:
         columns = [f"mu {mu:g}" for mu in config.mus]
         parts += [_MASKED, aligned([("", *columns), *masked])]
-    learnt = [row for size, dim in cells for row in _learnt(result, size, dim)]
+    learnt = [row for size, dim in cells for row in _make_loss_rows(result, size, dim)]
     if learnt:
         levels = [f"{level:g}" for level in config.epsilons]
         parts += [_LEARNT, aligned([("claimed", *levels), *learnt])]
-    parts.append("\n".join(_said(result)))
+    parts.append("\n".join(_describe_comparisons(result)))
     if config.data is not None:
         parts.append(f"The study: {published.SOURCE}; its Yelp are long reviews, ours sentences.")
     return "\n\n".join(part for part in parts if part)
 
 
-def _corpus(size: Size) -> str:
+def _describe_size(size: Size) -> str:
     return (
         f"  {size.data}: {size.origin}; {size.train:,} training and {size.test:,} test texts, "
         f"{size.labels} labels, chance {size.chance:.3f}"
     )
 
 
-def _title(size: Size, dim: int, result: Result) -> str:
+def _table_title(size: Size, dim: int, result: Result) -> str:
     name = DATA[size.data] if result.config.data is not None else f"generated, for {size.data}"
     return f"{name}, d = {dim}"
 
 
-def told(values: tuple[float, ...]) -> str:
+def format_mean_sd(values: tuple[float, ...]) -> str:
     """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
     if not values:
         return "-"
-    mean, wide = spread(values)
+    mean, wide = compute_mean_sd(values)
     return f"{mean:.3f}" + (f"({1000 * wide:.0f})" if len(values) > 1 else "")
 
 
-def _study(value: float | None) -> str:
+def _format_study(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
 
-def _lines(result: Result, size: Size, dim: int) -> str:
+def _format_lines(result: Result, size: Size, dim: int) -> str:
     """Format a line for each way of training, with the study's figures below it."""
     levels = (None, *result.config.epsilons)
-    title = _title(size, dim, result)
+    title = _table_title(size, dim, result)
     head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
     true = [f"{true_epsilon(level, dim):g}" for level in levels if level is not None]
     rows = [head, ("true epsilon", "", *true)]
     for name in result.config.lines:
         values = [result.values(size.data, dim, name, level) for level in levels]
         if any(values):
-            rows.append((name, *map(told, values)))
+            rows.append((name, *map(format_mean_sd, values)))
         of = LINES[name].study
-        known = [published.accuracy(size.data, dim, of, level) for level in levels]
+        known = [published.published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
-            rows.append((f"{_STUDY}, {of}", *map(_study, known)))
+            rows.append((f"{_STUDY}, {of}", *map(_format_study, known)))
     return aligned(rows)
 
 
-def _masked(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     mus = result.config.mus
     shown = []
     for line in ("not robust", "robust"):
@@ -120,45 +120,50 @@ def _masked(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
                     if any(values):
                         where = "both" if trained else "test"
                         noise = "no noise" if level is None else f"epsilon {level:g}"
-                        shown.append((f"{line}, {title}, {where}, {noise}", *map(told, values)))
-        known = [published.accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+                        shown.append(
+                            (f"{line}, {title}, {where}, {noise}", *map(format_mean_sd, values))
+                        )
+        known = [published.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
         if shown and result.config.data is not None and any(known):
-            shown.append((f"{_STUDY}, {line}", *map(_study, known)))
+            shown.append((f"{_STUDY}, {line}", *map(_format_study, known)))
     if shown:
-        yield (_title(size, dim, result), *("" for _ in mus))
+        yield (_table_title(size, dim, result), *("" for _ in mus))
         yield from shown
 
 
-def _learnt(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
     levels = result.config.epsilons
     models = [result.of(size.data, dim, "robust", level) for level in levels]
     if any(models):
-        title = _title(size, dim, result)
-        losses = (told(tuple(model.loss for model in ones)) for ones in models)
+        title = _table_title(size, dim, result)
+        losses = (format_mean_sd(tuple(model.loss for model in ones)) for ones in models)
         yield (f"{title}: loss (guessing {math.log(size.labels):.3f})", *losses)
-        yield (f"{title}: accuracy", *(told(tuple(m.clean for m in ones)) for ones in models))
+        yield (
+            f"{title}: accuracy",
+            *(format_mean_sd(tuple(m.clean for m in ones)) for ones in models),
+        )
 
 
-def _said(result: Result) -> Iterator[str]:
+def _describe_comparisons(result: Result) -> Iterator[str]:
     """Describe crossings and comparisons in words."""
     real = result.config.data is not None
     for size in result.sizes:
         for dim in result.config.dims:
-            title = _title(size, dim, result)
+            title = _table_title(size, dim, result)
             if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
                 continue
-            at = crossing(result, size.data, dim)
+            at = crossing_epsilon(result, size.data, dim)
             where = "at no epsilon" if at is None else f"from epsilon {at:g}"
             study = published.CROSSINGS.get((size.data, dim)) if real else None
             known = "" if study is None else f" (the study: {study:g})"
             yield f"{title}: robust is better than not robust {where}{known}."
-            compared = gains(result, size.data, dim)
+            compared = compute_gains(result, size.data, dim)
             if compared:
-                yield _gained("better", [g for g in compared if g.beyond and g.mean > 0])
-                yield _gained("worse", [g for g in compared if g.beyond and g.mean < 0])
+                yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
+                yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
 
 
-def _gained(word: str, found: list[Gain]) -> str:
+def _describe_gains(word: str, found: list[Gain]) -> str:
     """Describe where lines are better, or worse, than the control beyond the spread."""
     lines: dict[str, list[str]] = {}
     for gain in found:
@@ -173,7 +178,7 @@ def plain(result: Result) -> dict[str, Any]:
     cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
     epsilons = result.config.epsilons
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "corpora": [
             {name: getattr(size, name) for name in Size.__dataclass_fields__}
             for size in result.sizes
@@ -183,9 +188,9 @@ def plain(result: Result) -> dict[str, Any]:
             for dim in result.config.dims
             for level in epsilons
         ],
-        "models": [_model(model) for model in result.models],
+        "models": [_trained_to_dict(model) for model in result.models],
         "crossings": [
-            {"data": data, "dim": dim, "epsilon": crossing(result, data, dim)}
+            {"data": data, "dim": dim, "epsilon": crossing_epsilon(result, data, dim)}
             for data, dim in cells
         ],
         "against_constant": [
@@ -194,13 +199,13 @@ def plain(result: Result) -> dict[str, Any]:
                 "mean": gain.mean, "spreads": gain.noise, "beyond": gain.beyond,
             }
             for data, dim in cells
-            for gain in gains(result, data, dim)
+            for gain in compute_gains(result, data, dim)
         ],
-        "study": _known(result) if result.config.data is not None else [],
+        "study": _list_study_figures(result) if result.config.data is not None else [],
     }  # fmt: skip
 
 
-def _model(model: Model) -> dict[str, Any]:
+def _trained_to_dict(model: Model) -> dict[str, Any]:
     job = {name: getattr(model.job, name) for name in type(model.job).__dataclass_fields__}
     tests = [
         {"epsilon": test.epsilon, "mu": test.mu, "mask": test.mask, "accuracy": value}
@@ -209,7 +214,7 @@ def _model(model: Model) -> dict[str, Any]:
     return {**job, "loss": encode_float(model.loss), "clean": model.clean, "accuracies": tests}
 
 
-def _known(result: Result) -> list[dict[str, Any]]:
+def _list_study_figures(result: Result) -> list[dict[str, Any]]:
     """Return the figures of the study that are shown with ours."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
@@ -219,5 +224,5 @@ def _known(result: Result) -> list[dict[str, Any]]:
         for dim in result.config.dims
         for line in (published.PLAIN, published.ROBUST, published.ADAPTIVE)
         for level, mu in tests
-        if (value := published.accuracy(size.data, dim, line, level, mu)) is not None
+        if (value := published.published_accuracy(size.data, dim, line, level, mu)) is not None
     ]

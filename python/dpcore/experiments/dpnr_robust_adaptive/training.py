@@ -71,7 +71,7 @@ class Bench:
     ) -> Iterator[tuple[Test, float]]:
         """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
         for test in job.tests(self._config):
-            bag, noise = model.extractor, _noise(model, test.epsilon)
+            bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)
             bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
             draws = max(1, math.ceil(self._config.trials / len(units))) if test != Test() else 1
             seed = cell_seed(self._config.seed, f"{key}/{test}")
@@ -84,7 +84,7 @@ class Bench:
             yield test, float(np.mean(found == np.tile(self.test.labels, draws)))
 
 
-def _noise(model: DPNR, epsilon: float | None) -> Any:
+def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
     """Return the noise of another claim on the same weights; for None add nothing."""
     if epsilon is None:
         return lambda rows: rows

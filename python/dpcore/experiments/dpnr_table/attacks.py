@@ -12,10 +12,10 @@ import numpy as np
 from ...records import Pair, Shown
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ...text.needed import needed
-from .cases import BASELINES, Case, Fitted, fitted, sent
+from .cases import BASELINES, Case, Fitted, encode_with_stream, fit_system
 from .material import Material, micro_f1
 
-__all__ = ["BUDGETS", "Naive", "Run", "measured"]
+__all__ = ["BUDGETS", "Naive", "Run", "measure_system"]
 
 BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
 """Epochs after which the naive attacker is asked."""
@@ -95,7 +95,7 @@ class Run(Shown):
         return self.chosen.groups[len(self.chosen.attributes) == 1]
 
 
-def measured(case: Case, made: Material, seed: int, config: Any) -> Run:
+def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
     """Train a system, and attack it.
 
     Args:
@@ -105,29 +105,29 @@ def measured(case: Case, made: Material, seed: int, config: Any) -> Run:
         config: the experiment's.
     """
     names, corpus = made.facts.names, made.corpus
-    system = fitted(case, made.extractors.get(case.encoder), corpus, names, seed, config.device)
-    few = attackers(config.size, len(corpus.train))
-    test = sent(system.encode, corpus.test.texts, seed, 0)
+    system = fit_system(case, made.extractors.get(case.encoder), corpus, names, seed, config.device)
+    few = choose_attackers(config.size, len(corpus.train))
+    test = encode_with_stream(system.encode, corpus.test.texts, seed, 0)
     right = system.model.predicted(test) == corpus.test.labels
     asked: dict[str, Any] = {"rng": seed, "progress": False, "confidence": config.confidence}
     linear = [one for one in few if one.classifier == few[0].classifier]
     return Run(
         seed=seed,
         true=system.true,
-        loss=_loss(case, system, made.pairs.get(case.encoder)),
+        loss=_largest_pair_loss(case, system, made.pairs.get(case.encoder)),
         main=float(right.mean()),
         main_unseen=float(right[made.unseen].mean()),
-        naive=naive(system, made, seed, config.size),
+        naive=train_naive(system, made, seed, config.size),
         chosen=infer(system.encode, corpus, names, attackers=few, measure="f1", **asked),
         alone=infer(
             system.encode, corpus, names[0], neighbours="any two texts", **asked,
             attackers=few if config.size == "full" else linear,
         ),
-        discriminator=_own(case, system.model, corpus.test),
+        discriminator=_opponent_accuracy(case, system.model, corpus.test),
     )  # fmt: skip
 
 
-def attackers(size: str, rows: int) -> list[Attacker]:
+def choose_attackers(size: str, rows: int) -> list[Attacker]:
     """Return the usual attackers; unless `full`, linear ones and networks after two transforms."""
     found = [one for one in usual(rows) if size == "full" or one.behind in _FEW]
     kinds = list(dict.fromkeys(one.classifier for one in found))
@@ -135,12 +135,12 @@ def attackers(size: str, rows: int) -> list[Attacker]:
     return [one for one in found if one.classifier in kinds[:most]]
 
 
-def naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
+def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
     """Train the naive attacker from several starts, and test it after several epochs."""
     networks = needed("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
-    rows = sent(system.encode, corpus.train.texts, seed, 1)
-    test = sent(system.encode, corpus.test.texts, seed, 2)
+    rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
+    test = encode_with_stream(system.encode, corpus.test.texts, seed, 2)
     truth = np.stack([corpus.train.attribute(name) for name in names], axis=1)
     known = truth[:, 0] if len(names) == 1 else truth
     found, classes = [], np.arange(max(2, len(names)))
@@ -158,7 +158,7 @@ def naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, 
     return tuple(found)
 
 
-def _loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
+def _largest_pair_loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
     if pair is None:
         return None
     if case.claim is None:
@@ -167,7 +167,7 @@ def _loss(case: Case, system: Fitted, pair: Pair | None) -> float | None:
     return loss
 
 
-def _own(case: Case, model: Any, test: Any) -> float | None:
+def _opponent_accuracy(case: Case, model: Any, test: Any) -> float | None:
     if case.system not in BASELINES:
         return None
     with warnings.catch_warnings():

@@ -12,7 +12,17 @@ import numpy as np
 from ...records import Shown
 from ..running import require_whole
 
-__all__ = ["BASELINES", "CLEAN", "NOISES", "RECIPE", "Case", "Fitted", "cases", "fitted", "sent"]
+__all__ = [
+    "BASELINES",
+    "CLEAN",
+    "NOISES",
+    "RECIPE",
+    "Case",
+    "Fitted",
+    "encode_with_stream",
+    "fit_system",
+    "list_systems",
+]
 
 CLEAN: Final = "no noise"
 NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "sound"]]]] = {
@@ -73,7 +83,7 @@ class Case(Shown):
         return f"{self.encoder}/{self.system}/{self.claim}/{self.strength}"
 
 
-def cases(
+def list_systems(
     encoders: Sequence[str], levels: Sequence[float], strengths: Sequence[float]
 ) -> tuple[Case, ...]:
     """List all systems: for each encoder without and with noise, then the baselines.
@@ -116,7 +126,9 @@ class Fitted:
     true: float | None
 
 
-def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, device: str) -> Fitted:
+def fit_system(
+    case: Case, extractor: Any, corpus: Any, names: Any, seed: int, device: str
+) -> Fitted:
     """Train a system: its classifier with the noise that its vectors get.
 
     Args:
@@ -153,7 +165,7 @@ def fitted(case: Case, extractor: Any, corpus: Any, names: Any, seed: int, devic
     return Fitted(model, model.encode, model.true_epsilon)
 
 
-def sent(encode: Encode, texts: Any, seed: int, call: int) -> Any:
+def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
     """Encode texts, with noise from a separate stream for each call."""
     from ...text.inference.encoding import takes_rng
 

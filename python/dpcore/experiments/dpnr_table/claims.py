@@ -11,7 +11,7 @@ from ...structure import inspect
 from .cases import NOISES
 from .material import Material
 
-__all__ = ["Claim", "Verdict", "verdict"]
+__all__ = ["Claim", "Verdict", "audit_claim"]
 
 _DRAWS: Final = 2048
 """Outputs in each main call of an inspection, which looks for shared noise."""
@@ -59,7 +59,7 @@ class Verdict(Shown):
     partial: bool
 
 
-def verdict(claim: Claim, made: Material, seed: int, config: Any) -> Verdict:
+def audit_claim(claim: Claim, made: Material, seed: int, config: Any) -> Verdict:
     """Audit a system on its corpus's largest pair, and inspect its noise.
 
     Args:

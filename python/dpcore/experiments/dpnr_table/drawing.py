@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cases import CLEAN
 from .experiment import Result, Row
 
@@ -35,13 +35,13 @@ def figure(result: Result, ax: Any = None) -> Figure:
     """Draw the attackers' F1 and the main accuracy of each encoder against the claimed epsilon."""
     encoders = list(dict.fromkeys(row.case.encoder for row in result.rows if row.case.claim))
     encoders = encoders or [result.config.encoders[0]]
-    picture = canvas(0.9 + 2.7 * len(encoders), ax)
+    picture = make_canvas(0.9 + 2.7 * len(encoders), ax)
     panels = picture.subplots(len(encoders), 2, squeeze=False)
     for pair, encoder in zip(panels, encoders, strict=True):
-        _attack(pair[0], result, encoder)
-        _task(pair[1], result, encoder)
+        _draw_attackers(pair[0], result, encoder)
+        _draw_task(pair[1], result, encoder)
         for axes in pair:
-            _common(axes, result, encoder)
+            _set_claim_axis(axes, result, encoder)
     made = "made-up texts" if result.facts.made else "the authors' AG file"
     several = f", {result.config.seeds} seeds" if (result.config.seeds or 1) > 1 else ""
     picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
@@ -51,7 +51,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _attack(axes: Axes, result: Result, encoder: str) -> None:
+def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
     for system, colour in _COLOURS.items():
         line = result.line(system, encoder)
         if not line:
@@ -62,7 +62,7 @@ def _attack(axes: Axes, result: Result, encoder: str) -> None:
             axes.fill_between(claims, low, high, color=colour, alpha=0.25, linewidth=0)
         else:
             axes.vlines(claims, low, high, color=colour, alpha=0.35, linewidth=5)
-        _line(axes, system, claims, [row.f1 for _, row in line])
+        _draw_errorbars(axes, system, claims, [row.f1 for _, row in line])
     for row in _plain(result, encoder):
         axes.axhline(row.f1[0], color=INK, linestyle=":", linewidth=1.0)
     if result.rows:
@@ -78,13 +78,13 @@ def _attack(axes: Axes, result: Result, encoder: str) -> None:
     )
 
 
-def _task(axes: Axes, result: Result, encoder: str) -> None:
+def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
     for system in _COLOURS:
         line = result.line(system, encoder)
         if line:
             figures = [row.over(lambda one: one.main_unseen) for _, row in line]
             claims = [claim for claim, _ in line]
-            _line(axes, system, claims, figures)
+            _draw_errorbars(axes, system, claims, figures)
             again = [row.runs[0].refitted or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
                 look = {"marker": _MARKS[system], "color": _COLOURS[system], **_HOLLOW}
@@ -101,7 +101,7 @@ def _plain(result: Result, encoder: str) -> list[Row]:
     return [r for r in result.rows if (r.case.system, r.case.encoder) == (CLEAN, encoder)]
 
 
-def _line(axes: Axes, system: str, claims: Any, figures: Any) -> None:
+def _draw_errorbars(axes: Axes, system: str, claims: Any, figures: Any) -> None:
     look: dict[str, Any] = {"color": _COLOURS[system], "marker": _MARKS[system], "zorder": 3}
     axes.errorbar(
         claims, [mean for mean, _ in figures], yerr=[wide for _, wide in figures],
@@ -109,7 +109,7 @@ def _line(axes: Axes, system: str, claims: Any, figures: Any) -> None:
     )  # fmt: skip
 
 
-def _common(axes: Axes, result: Result, encoder: str) -> None:
+def _set_claim_axis(axes: Axes, result: Result, encoder: str) -> None:
     levels = result.config.levels
     axes.set_xscale("log")
     axes.set_xlim(levels[0] / 2.0, levels[-1] * 2.0)
@@ -117,7 +117,7 @@ def _common(axes: Axes, result: Result, encoder: str) -> None:
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.minorticks_off()
     axes.set_xlabel("claimed epsilon", fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)
     width = dict(result.facts.widths)[encoder]
 
     def true(claim: Any) -> Any:

@@ -30,10 +30,10 @@ from ..running import (
     require_own_config,
     run_jobs,
 )
-from .attacks import Run, measured
-from .cases import NOISES, Case, cases
-from .claims import Claim, Verdict, verdict
-from .material import ENCODERS, Facts, Material, material
+from .attacks import Run, measure_system
+from .cases import NOISES, Case, list_systems
+from .claims import Claim, Verdict, audit_claim
+from .material import ENCODERS, Facts, Material, prepare_material
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -42,7 +42,7 @@ NAME = "dpnr-table"
 _TEXTS = {True: 600, False: 4000}
 
 
-def _level(name: str, value: Any) -> float:
+def _check_level(name: str, value: Any) -> float:
     return real(name, value, low=0.0, open_low=True)
 
 
@@ -104,7 +104,7 @@ class Config(Shown):
         dim = (64 if self.data is None else 768) if self.dim is None else self.dim
         object.__setattr__(self, "dim", integer("dim", dim, 2))
         for name in ("levels", "claims"):
-            levels = check_list(name, getattr(self, name), partial(_level, name))
+            levels = check_list(name, getattr(self, name), partial(_check_level, name))
             object.__setattr__(self, name, tuple(sorted(levels)))
 
     @property
@@ -121,7 +121,7 @@ class Config(Shown):
     def cases(self) -> tuple[Case, ...]:
         """The systems."""
         strengths = {"quick": (), "usual": (1.0,), "full": (0.3, 1.0)}[self.size]
-        return cases(self.encoders, self.levels, strengths)
+        return list_systems(self.encoders, self.levels, strengths)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -191,9 +191,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     first = config.encoders[0]
     jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
     with _one_thread():
-        made = material(config, cell_seed(config.seed, "texts"))
+        made = prepare_material(config, cell_seed(config.seed, "texts"))
         done, ended = run_jobs(
-            "systems", jobs, lambda job: _done(config, made, job), progress,
+            "systems", jobs, lambda job: _run_job(config, made, job), progress,
             ended=lambda one: isinstance(one, Verdict) and one.partial,
         )  # fmt: skip
     runs: dict[Case, list[Run]] = {}
@@ -205,12 +205,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, made.facts, rows, claims, ended, time.perf_counter() - begun)
 
 
-def _done(config: Config, made: Material, job: Any) -> Any:
+def _run_job(config: Config, made: Material, job: Any) -> Any:
     if isinstance(job, Claim):
         key = f"claim/{job.encoder}/{job.system}/{job.claim}"
-        return verdict(job, made, cell_seed(config.seed, key), config)
+        return audit_claim(job, made, cell_seed(config.seed, key), config)
     case, number = job
-    return measured(case, made, cell_seed(config.seed, f"{case.key}/{number}"), config)
+    return measure_system(case, made, cell_seed(config.seed, f"{case.key}/{number}"), config)
 
 
 @contextmanager

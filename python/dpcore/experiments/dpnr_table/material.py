@@ -16,7 +16,7 @@ from ...text.needed import needed
 from ...text.splitting import likeness
 from ..corpora import ENTITIES, read_corpus
 
-__all__ = ["Facts", "Material", "Remembered", "material", "micro_f1"]
+__all__ = ["Facts", "Material", "Remembered", "micro_f1", "prepare_material"]
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 _GENERATED: Final = "topics"
@@ -101,7 +101,7 @@ class Material:
     pairs: dict[str, Pair]
 
 
-def material(config: Any, seed: int) -> Material:
+def prepare_material(config: Any, seed: int) -> Material:
     """Read the texts, fit the encoders, and find the largest pairs.
 
     Args:
@@ -117,16 +117,16 @@ def material(config: Any, seed: int) -> Material:
             raise about(invalid("data", f"with the attributes {missing}", config.data), "data")
     names = tuple(corpus.attributes or ()) if config.data is None else ENTITIES
     test = corpus.test
-    unseen = _unseen(corpus)
+    unseen = _mark_unseen(corpus)
     truth = np.stack([test.attribute(name) for name in names], axis=1)
-    extractors = {name: _extractor(name, config, corpus) for name in config.encoders}
+    extractors = {name: _make_extractor(name, config, corpus) for name in config.encoders}
     widths = tuple((name, made([test.texts[0]]).shape[1]) for name, made in extractors.items())
-    facts = _facts(corpus, names, unseen, truth, config.data is None, widths)
-    pairs = {name: _largest(made, corpus) for name, made in extractors.items()}
+    facts = _collect_facts(corpus, names, unseen, truth, config.data is None, widths)
+    pairs = {name: _find_largest_pair(made, corpus) for name, made in extractors.items()}
     return Material(corpus, facts, unseen, truth, extractors, pairs)
 
 
-def _unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
+def _mark_unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
     """Mark the test texts that `infer` evaluates: in no other part, and of equal ones the first."""
     known = {likeness(text) for part in (corpus.train, corpus.valid) for text in part.texts}
     found = []
@@ -136,7 +136,7 @@ def _unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
     return np.array(found)
 
 
-def _facts(
+def _collect_facts(
     corpus: Corpus, names: tuple[str, ...], unseen: Any, truth: Any, made: bool, widths: Any
 ) -> Facts:
     parts = (corpus.train, corpus.valid, corpus.test)
@@ -154,7 +154,7 @@ def _facts(
     )  # fmt: skip
 
 
-def _extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
+def _make_extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
     if name == "TF-IDF":
         return Remembered(TfidfSVD(config.dim).fit(corpus).encode, f"TF-IDF, SVD {config.dim}")
     sentences = needed("sentence_transformers", "dpnr-table with full")
@@ -163,7 +163,7 @@ def _extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
     return Remembered(lambda texts: model.encode(texts, show_progress_bar=False), "MiniLM")
 
 
-def _largest(extractor: Remembered, corpus: Corpus) -> Pair:
+def _find_largest_pair(extractor: Remembered, corpus: Corpus) -> Pair:
     from ...text.systems import DPNR
 
     # Only the scale depends on epsilon, and no pair's rank does.

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...report.encoding import encode_float
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .attacks import Run
 from .claims import Verdict
 from .experiment import NAME, Result, Row
@@ -17,23 +17,23 @@ __all__ = ["plain", "text"]
 
 def text(result: Result) -> str:
     """Format the task, the attackers, the audits, and the paper's figures."""
-    parts = [_head(result)]
+    parts = [_format_head(result)]
     if result.partial:
         parts.append("INTERRUPTED: only what was measured is shown")
     several = len(result.config.encoders) > 1
     if result.rows:
-        parts += [_task(result, several), _attackers(result, several)]
+        parts += [_format_task(result, several), _format_attackers(result, several)]
     if result.claims:
-        parts.append(_claims(result))
+        parts.append(_format_claims(result))
     own = [row for row in result.rows if row.runs[0].discriminator is not None]
     if own:
-        parts.append(_opponents(result, own))
+        parts.append(_format_opponents(result, own))
     if not result.facts.made:
-        parts.append(_paper(result))
+        parts.append(_format_paper(result))
     return "\n\n".join(parts)
 
 
-def _head(result: Result) -> str:
+def _format_head(result: Result) -> str:
     facts, config = result.facts, result.config
     made = "TEXTS THAT WERE MADE UP (no data were given): " if facts.made else ""
     widths = ", ".join(f"{name} {width}" for name, width in facts.widths)
@@ -54,24 +54,24 @@ def _head(result: Result) -> str:
     return "\n".join(lines)
 
 
-def _names(row: Row, several: bool) -> tuple[str, str]:
+def _system_and_claim(row: Row, several: bool) -> tuple[str, str]:
     name = f"{row.case.name}, {row.case.encoder}" if several else row.case.name
     return name, "none" if row.case.claim is None else f"{row.case.claim:g}"
 
 
-def _epsilon(value: float | None) -> str:
+def _format_infinite_epsilon(value: float | None) -> str:
     return "-" if value is None else f"{value:.4g}" if math.isfinite(value) else "infinite"
 
 
-def _mean(pair: tuple[float, float], several: bool) -> str:
+def _format_mean(pair: tuple[float, float], several: bool) -> str:
     return f"{pair[0]:.3f} +- {pair[1]:.3f}" if several else f"{pair[0]:.3f}"
 
 
-def _interval(low: float, high: float, places: int = 3) -> str:
+def _format_interval(low: float, high: float, places: int = 3) -> str:
     return f"[{low:.{places}f}, {high:.{places}f}]"
 
 
-def _task(result: Result, several: bool) -> str:
+def _format_task(result: Result, several: bool) -> str:
     first = result.facts.names[0]
     head = (
         "system", "claimed", "true", "largest pair", "main", "unseen", "refitted", f"gap of {first}"
@@ -82,9 +82,10 @@ def _task(result: Result, several: bool) -> str:
         gap = run.group.gap
         refitted = "-" if run.refitted is None else f"{run.refitted:.3f}"
         rows.append((
-            *_names(row, several), _epsilon(run.true), _epsilon(run.loss),
-            _mean(row.over(lambda one: one.main), seeds),
-            _mean(row.over(lambda one: one.main_unseen), seeds), refitted,
+            *_system_and_claim(row, several), _format_infinite_epsilon(run.true),
+            _format_infinite_epsilon(run.loss),
+            _format_mean(row.over(lambda one: one.main), seeds),
+            _format_mean(row.over(lambda one: one.main_unseen), seeds), refitted,
             "-" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]",
         ))  # fmt: skip
     return "\n".join([
@@ -96,7 +97,7 @@ def _task(result: Result, several: bool) -> str:
     ])  # fmt: skip
 
 
-def _attackers(result: Result, several: bool) -> str:
+def _format_attackers(result: Result, several: bool) -> str:
     first = result.facts.names[0]
     head = (
         "system", "claimed", "naive", "unseen", "chosen", "", "1 - F", f"certified ({first})",
@@ -111,8 +112,9 @@ def _attackers(result: Result, several: bool) -> str:
         if row.runs[0].refuted:
             told += " refuted"
         rows.append((
-            *_names(row, several), f"{low:.3f}-{high:.3f}", f"{unseen[0]:.3f}-{unseen[1]:.3f}",
-            _mean(row.f1, seeds), _interval(chosen.f1.low, chosen.f1.high),
+            *_system_and_claim(row, several), f"{low:.3f}-{high:.3f}",
+            f"{unseen[0]:.3f}-{unseen[1]:.3f}",
+            _format_mean(row.f1, seeds), _format_interval(chosen.f1.low, chosen.f1.high),
             f"{1.0 - row.f1[0]:.3f}", told, f"{chosen.attacker}, {chosen.transform}",
         ))  # fmt: skip
     first_run = result.rows[0].runs[0].naive
@@ -126,14 +128,15 @@ def _attackers(result: Result, several: bool) -> str:
     ])  # fmt: skip
 
 
-def _claims(result: Result) -> str:
+def _format_claims(result: Result) -> str:
     head = (
         "noise", "claimed", "true", "exact loss", "certified", "claim", "flagged",
     )  # fmt: skip
     rows = [
         (
             {"shared": "shared", "iid": "iid", "sound": "iid, sound"}[one.claim.system],
-            f"{one.claim.claim:g}", _epsilon(one.true), _epsilon(one.exact),
+            f"{one.claim.claim:g}", _format_infinite_epsilon(one.true),
+            _format_infinite_epsilon(one.exact),
             f"{one.certified:.3f}", "refuted" if one.refuted else "not refuted",
             ", ".join(one.flags) or "-",
         )
@@ -148,7 +151,7 @@ def _claims(result: Result) -> str:
     ])  # fmt: skip
 
 
-def _opponents(result: Result, rows: list[Row]) -> str:
+def _format_opponents(result: Result, rows: list[Row]) -> str:
     head = ("baseline", "its own opponent", "fresh attacker")
     found = [
         (
@@ -165,7 +168,7 @@ def _opponents(result: Result, rows: list[Row]) -> str:
     ])  # fmt: skip
 
 
-def _paper(result: Result) -> str:
+def _format_paper(result: Result) -> str:
     head = (
         "",
         "claimed",
@@ -174,7 +177,7 @@ def _paper(result: Result) -> str:
         "1 - F, paper",
         "1 - F, here: naive, chosen",
     )
-    rows = [_compared(result, one) for one in FIGURES]
+    rows = [_compare_with_paper(result, one) for one in FIGURES]
     return "\n".join([
         "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
         f"{result.config.encoders[0]}; naive and main on\nall test texts, chosen on unseen ones; "
@@ -183,7 +186,7 @@ def _paper(result: Result) -> str:
     ])  # fmt: skip
 
 
-def _compared(result: Result, one: Published) -> tuple[str, ...]:
+def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
     main, here = "-", "-"
     if one.system == "majority":
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
@@ -206,7 +209,7 @@ def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     facts = result.facts
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "texts": {
             "origin": facts.origin, "made_up": facts.made, "sizes": list(facts.sizes),
             "test_texts_in_train": facts.repeated, "unseen": facts.unseen,

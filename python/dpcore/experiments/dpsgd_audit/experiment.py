@@ -184,7 +184,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for fault in FAULTS
         for way in _choose_ways(config, data, fault)
     ]
-    rows = {data: _read(data, config.seed) for data in config.corpora}
+    rows = {data: _load_records(data, config.seed) for data in config.corpora}
     cells, partial_ = run_jobs(
         NAME, jobs, lambda job: _make_cell(config, rows[job[0]], *job), progress
     )
@@ -201,7 +201,7 @@ def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
     return WAYS
 
 
-def _read(data: str, seed: int) -> npt.NDArray[np.float64]:
+def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
     """Return records with their labels in the last column.
 
     Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.

@@ -9,8 +9,8 @@ import numpy as np
 
 from ...report.encoding import encode_value
 from ...report.style import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import (
     MANY_SIGMA,
     MANY_STEPS,
@@ -45,7 +45,7 @@ def write_table(result: Result) -> str:
             cells = [result.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    parts = [head, aligned(rows, left=(0, 1)), _FOOT, _judge(result)]
+    parts = [head, aligned(rows, left=(0, 1)), _FOOT, _judge_audits(result)]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was done is shown")
     return "\n\n".join(parts)
@@ -59,7 +59,7 @@ Many runs: what one record adds to the weights hides some faults; small ones tak
 Poisson batches, fixed batches: the sums of an epoch of 100 batches, sigma 1, are released."""
 
 
-def _judge(result: Result) -> str:
+def _judge_audits(result: Result) -> str:
     """Say if every fault was refuted by the way that must see it, and no repaired recipe."""
     odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in result.unexpected)
     if odd:
@@ -82,12 +82,12 @@ def write_plain_data(result: Result) -> dict[str, Any]:
     cells = [
         {name: encode_value(value) for name, value in asdict(cell).items()} for cell in result.cells
     ]
-    return {**record(NAME, result), "faults": FAULTS, "cells": cells}
+    return {**make_record_head(NAME, result), "faults": FAULTS, "cells": cells}
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as bars and claims as lines, a panel for each way."""
-    picture = canvas(3.6, ax)
+    picture = make_canvas(3.6, ax)
     panels = picture.subplots(1, len(WAYS), sharey=True)
     for axes, way in zip(panels, WAYS, strict=True):
         _draw_way(axes, result, way)
@@ -121,7 +121,7 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
         text = "does not apply" if fault in (POISSON, FIXED) else "not run"
         axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
     axes.set_title(way, fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)
 
 
 _LEGEND: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import NAME, Result
 from .recipes import CANARY_WORDS, CORPORA_DELTA, POLICIES, Cell, Kind, Recipe
 
@@ -88,7 +88,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
         "findings": result.findings(), "cells": [_write_cell(cell) for cell in result.cells],
     }  # fmt: skip
-    return {**record(NAME, result), **facts}
+    return {**make_record_head(NAME, result), **facts}
 
 
 def _write_cell(cell: Cell) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _write_cell(cell: Cell) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
-    picture, ceiling = canvas(5.8, ax), result.cells[0].ceiling
+    picture, ceiling = make_canvas(5.8, ax), result.cells[0].ceiling
     panels = picture.subplots(2, 2, sharey=True).ravel()
     _draw_panel(
         panels[0], result, "guaranteed", "epsilon of one text, guaranteed by the accountant"
@@ -129,7 +129,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
     for number, axes in enumerate(panels):
         _draw_lines(axes, result, named=number % 2 == 1)
-        tidy(axes)
+        tidy_axes(axes)
     picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
     made = "generated texts" if result.config.data is None else result.material.origin
     many = result.config.seeds or 1

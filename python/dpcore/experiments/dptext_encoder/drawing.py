@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cases import NOISES
 from .experiment import Result, Row
 
@@ -24,7 +24,7 @@ _SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Left: certified against claimed or learnt; right: learnt epsilon by epoch."""
-    picture = canvas(3.9, ax)
+    picture = make_canvas(3.9, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
     _certified(left, result)
     _learnt(right, result)
@@ -57,7 +57,7 @@ def _certified(axes: Axes, result: Result) -> None:
     axes.axhline(top, color=GREY, linewidth=0.5)
     axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
     axes.set_ylabel("privacy loss of the pair", fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)
 
 
 def _point(axes: Axes, row: Row, top: float) -> None:
@@ -112,7 +112,7 @@ def _learnt(axes: Axes, result: Result) -> None:
     axes.set_xlabel("epoch", fontsize=TEXT)
     axes.set_ylabel("learnt epsilon; dashed: with the cap", fontsize=TEXT)
     axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
-    tidy(axes)
+    tidy_axes(axes)
 
 
 def _legend() -> list[Any]:

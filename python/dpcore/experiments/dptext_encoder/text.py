@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...report.encoding import encode_float
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
 _HEAD = (
@@ -114,7 +114,7 @@ def plain(result: Result) -> dict[str, Any]:
         for row in result.rows
     ]
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "corpus": result.corpus,
         "majority": result.majority,
         "pair": list(result.pair),

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
-from ..drawing import SMALL, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import CLEAN, LINES, NAME, SHARES, Result
 
 if TYPE_CHECKING:
@@ -73,12 +73,12 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         for cell in result.cells
     ]  # fmt: skip
     own_fields = {"corpus": result.corpus, "findings": result.findings(), "cells": cells}
-    return {**record(NAME, result), **own_fields}
+    return {**make_record_head(NAME, result), **own_fields}
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw utility and both attacks against epsilon."""
-    picture = canvas(2.9, ax)
+    picture = make_canvas(2.9, ax)
     panels = picture.subplots(1, 3)
     floor = result.cells[0].release.utility.floors[0].accuracy
     titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
@@ -104,7 +104,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         panel.set_xticks(result.config.epsilons, [f"{one:g}" for one in result.config.epsilons])
         panel.set_xticks([], minor=True)
         panel.set_title(title, loc="left", fontsize=SMALL)
-        tidy(panel)
+        tidy_axes(panel)
     handles, labels = panels[0].get_legend_handles_labels()
     picture.legend(
         handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL

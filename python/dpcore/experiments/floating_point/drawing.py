@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import Result
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     from matplotlib.patches import Patch
 
     rows = result.rows
-    picture = canvas(0.9 + 0.24 * len(rows), ax)
+    picture = make_canvas(0.9 + 0.24 * len(rows), ax)
     axes = picture.subplots()
     right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
     for place, row in enumerate(reversed(rows)):
@@ -43,7 +43,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
     axes.set_yticks(range(len(rows)), [row.system.name for row in reversed(rows)])
     axes.set_xlabel("certified privacy loss epsilon", fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     handles = [
         Patch(color=RED, label="certified, refutes the claim"),

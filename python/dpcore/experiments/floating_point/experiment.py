@@ -131,29 +131,31 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _row(system: System, config: Config, threads: int | None) -> Row:
-    version = _version(system.package)
+    version = _installed_version(system.package)
     try:
         mechanism = system.build()
     except ImportError as error:
-        return Row(system, None, _missing(version, error), version)
+        return Row(system, None, _explain_missing(version, error), version)
     begun = time.perf_counter()
-    found = _audit(system, mechanism, config, threads if not system.package else None)
+    found = _audit_system(system, mechanism, config, threads if not system.package else None)
     return Row(system, found, "", version, time.perf_counter() - begun)
 
 
-def _version(package: str) -> str:
+def _installed_version(package: str) -> str:
     try:
         return metadata.version(package) if package else str(__version__)
     except metadata.PackageNotFoundError:
         return ""
 
 
-def _missing(version: str, error: ImportError) -> str:
+def _explain_missing(version: str, error: ImportError) -> str:
     """Explain why a system has no audit; an installed package may still fail to import."""
     return f"cannot be imported: {error}" if version else "not installed"
 
 
-def _audit(system: System, mechanism: Mechanism, config: Config, threads: int | None) -> Audit:
+def _audit_system(
+    system: System, mechanism: Mechanism, config: Config, threads: int | None
+) -> Audit:
     return audit(
         mechanism,
         PAIR,

@@ -83,7 +83,7 @@ def _numpy_legacy() -> Mechanism:
     return numpy_legacy_laplace
 
 
-def _torch(kind: str, width: str) -> Build:
+def _build_torch(kind: str, width: str) -> Build:
     def build() -> Mechanism:
         torch = importlib.import_module("torch")
         dtype = getattr(torch, width)
@@ -101,7 +101,7 @@ def _torch(kind: str, width: str) -> Build:
     return build
 
 
-def _diffprivlib(kind: str, **fields: float) -> Build:
+def _build_diffprivlib(kind: str, **fields: float) -> Build:
     def build() -> Mechanism:
         mechanism = getattr(_diffprivlib_mechanisms(), kind)
 
@@ -128,7 +128,7 @@ def _diffprivlib_mechanisms() -> Any:
         return found
 
 
-def _opendp() -> Mechanism:
+def _make_opendp_laplace() -> Mechanism:
     prelude = importlib.import_module("opendp.prelude")
     prelude.enable_features("contrib")
     domain = prelude.vector_domain(prelude.atom_domain(T=float, nan=False))
@@ -141,7 +141,7 @@ def _opendp() -> Mechanism:
     return opendp_laplace
 
 
-def _snapped() -> Mechanism:
+def _make_snapped_laplace() -> Mechanism:
     step, bound = 16.0, 1024.0
 
     def snapped_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -152,7 +152,7 @@ def _snapped() -> Mechanism:
     return snapped_laplace
 
 
-def _discrete() -> Mechanism:
+def _make_discrete_laplace() -> Mechanism:
     chance = -np.expm1(-EPSILON)
 
     def discrete_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
@@ -169,28 +169,28 @@ SYSTEMS: Final[tuple[System, ...]] = (
     System("numpy Generator.normal", "numpy", _numpy_normal, *GAUSSIAN),
     System("dpcore.Laplace", "", lambda: Laplace(SCALE)),
     System("dpcore.Gaussian", "", lambda: Gaussian(SCALE), *GAUSSIAN),
-    System("torch Laplace float64", "torch", _torch("Laplace", "float64")),
-    System("torch Laplace float32", "torch", _torch("Laplace", "float32")),
-    System("torch Normal float64", "torch", _torch("Normal", "float64"), *GAUSSIAN),
-    System("torch Normal float32", "torch", _torch("Normal", "float32"), *GAUSSIAN),
+    System("torch Laplace float64", "torch", _build_torch("Laplace", "float64")),
+    System("torch Laplace float32", "torch", _build_torch("Laplace", "float32")),
+    System("torch Normal float64", "torch", _build_torch("Normal", "float64"), *GAUSSIAN),
+    System("torch Normal float32", "torch", _build_torch("Normal", "float32"), *GAUSSIAN),
     System(
-        "diffprivlib Laplace", "diffprivlib", _diffprivlib("Laplace", epsilon=EPSILON),
+        "diffprivlib Laplace", "diffprivlib", _build_diffprivlib("Laplace", epsilon=EPSILON),
         share=10, seeded=False,
     ),
     System(
         "diffprivlib Gaussian", "diffprivlib",
-        _diffprivlib("Gaussian", epsilon=GAUSSIAN[0], delta=GAUSSIAN[1]), *GAUSSIAN,
+        _build_diffprivlib("Gaussian", epsilon=GAUSSIAN[0], delta=GAUSSIAN[1]), *GAUSSIAN,
         share=10, seeded=False,
     ),
     System(
         "diffprivlib Snapping", "diffprivlib",
-        _diffprivlib("Snapping", epsilon=EPSILON, lower=-100.0, upper=100.0),
+        _build_diffprivlib("Snapping", epsilon=EPSILON, lower=-100.0, upper=100.0),
         share=50, lattice=False, seeded=False,
     ),
     System(
-        "OpenDP make_laplace", "opendp", _opendp, share=20, lattice=False, seeded=False
+        "OpenDP make_laplace", "opendp", _make_opendp_laplace, share=20, lattice=False, seeded=False
     ),
-    System("snapped Laplace", "", _snapped, lattice=False),
-    System("discrete Laplace", "", _discrete, lattice=False),
+    System("snapped Laplace", "", _make_snapped_laplace, lattice=False),
+    System("discrete Laplace", "", _make_discrete_laplace, lattice=False),
 )  # fmt: skip
 """The rows: first what adds noise in floating point, then what is protected."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from ...events import event_of
 from ...report.text import format_epsilon
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
 
@@ -28,12 +28,12 @@ def text(result: Result) -> str:
     parts.append(aligned([head, *map(_cells, result.rows)], left=(0, 1, 7)))
     if any(not row.system.seeded and row.audit for row in result.rows):
         parts.append("* draws from the operating system: the seed does not repeat its counts")
-    events = [(row.system.name, _event(row)) for row in result.rows]
+    events = [(row.system.name, _describe_event(row)) for row in result.rows]
     parts.append("Events counted:\n" + aligned(events, left=(0, 1)))
     return "\n\n".join(parts)
 
 
-def _event(row: Row) -> str:
+def _describe_event(row: Row) -> str:
     """Describe the counted event in words."""
     if row.audit is None:
         return row.missing
@@ -78,4 +78,4 @@ def plain(result: Result) -> dict[str, Any]:
         }
         for row in result.rows
     ]
-    return {**record(NAME, result), "rows": rows}
+    return {**make_record_head(NAME, result), "rows": rows}

@@ -75,14 +75,14 @@ class Excess(Shown):
         return self.true / self.claimed
 
 
-def excesses(radius: float) -> tuple[Excess, ...]:
+def compute_excesses(radius: float) -> tuple[Excess, ...]:
     """Return the table "5.66 to 32 times higher" for typical sizes of an encoder's vector.
 
     Source:
         Habernal (2021), corollary 5.1 and the paragraph after it.
 
     Example:
-        >>> [round(row.factor, 2) for row in excesses(10.0)]
+        >>> [round(row.factor, 2) for row in compute_excesses(10.0)]
         [5.66, 8.0, 11.31, 16.0, 22.63, 32.0]
     """
     rows = []
@@ -117,7 +117,7 @@ class Cost(Shown):
         return self.scale * math.sqrt(2.0 * self.dim) / self.signal
 
 
-def costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
+def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
     """Compute the costs of both remedies for every law and size, on the same vectors.
 
     Args:
@@ -129,7 +129,7 @@ def costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         The costs; by law, then size, then norm.
 
     Example:
-        >>> wide = [cost for cost in costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
+        >>> wide = [cost for cost in compute_costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
         >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cost import LAWS
 from .experiment import Result
 
@@ -27,17 +27,17 @@ _CLIPS: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw shares of unprotected pairs above; below, scale of the noise and noise to signal."""
-    picture = canvas(6.0, ax)
+    picture = make_canvas(6.0, ax)
     panels = picture.subplot_mosaic(
         [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
     )
-    _shares(panels["share"], result)
-    _scales(panels["scale"], result)
-    _ratios(panels["ratio"], result)
+    _draw_shares(panels["share"], result)
+    _draw_scales(panels["scale"], result)
+    _draw_ratios(panels["ratio"], result)
     return apply_style(picture)
 
 
-def _shares(axes: Axes, result: Result) -> None:
+def _draw_shares(axes: Axes, result: Result) -> None:
     dims = sorted(result.dims)
     hollow: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecolor": "none"}
     hollow |= {"markersize": 6.0, "markeredgewidth": 0.8}
@@ -60,7 +60,7 @@ def _shares(axes: Axes, result: Result) -> None:
     axes.legend(loc="center right", fontsize=SMALL, frameon=False, bbox_to_anchor=(0.87, 0.5))
 
 
-def _scales(axes: Axes, result: Result) -> None:
+def _draw_scales(axes: Axes, result: Result) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     law = next(iter(LAWS))
@@ -85,7 +85,7 @@ def _scales(axes: Axes, result: Result) -> None:
     axes.legend(loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _ratios(axes: Axes, result: Result) -> None:
+def _draw_ratios(axes: Axes, result: Result) -> None:
     axes.set_yscale("log")
     for name in LAWS:
         colour, marker, _ = _STYLES[name]
@@ -127,4 +127,4 @@ def _by_size(axes: Axes, dims: list[int]) -> None:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_xlim(low / 1.08, high * 1.08)
     axes.set_xlabel("entries n of the vector", fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)

@@ -29,7 +29,7 @@ from ..running import (
     run_jobs,
 )
 from .compared import COMPARED_PAIRS, COMPARISON, p_value
-from .cost import LAWS, Cost, Excess, costs, excesses
+from .cost import LAWS, Cost, Excess, compute_costs, compute_excesses
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -215,12 +215,12 @@ class Result(Tabled):
     @cached_property
     def costs(self) -> tuple[Cost, ...]:
         """Costs of the two remedies, computed at the first use."""
-        return costs(self.config.radius, self.config.epsilon, self.config.seed)
+        return compute_costs(self.config.radius, self.config.epsilon, self.config.seed)
 
     @property
     def excesses(self) -> tuple[Excess, ...]:
         """The true sensitivity compared with ADePT's."""
-        return excesses(self.config.radius)
+        return compute_excesses(self.config.radius)
 
     def table(self) -> str:
         """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""

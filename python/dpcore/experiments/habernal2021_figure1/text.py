@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .cost import LAWS, Cost
 from .experiment import NAME, Cell, Result
 
@@ -23,22 +23,24 @@ def text(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_shares(result), _excess(result), _remedies(result)]
+    parts += [_format_shares_table(result), _format_excesses(result), _format_remedies(result)]
     return "\n\n".join(parts)
 
 
-def _shares(result: Result) -> str:
+def _format_shares_table(result: Result) -> str:
     head = ["n"]
     for name in LAWS:
         head += [name, "other"]
     rows = [[*head, "L1 clip"]]
-    for dim in shown(result.dims, [cell.dim for cell in result.cells if cell.compared is not None]):
+    for dim in choose_sizes(
+        result.dims, [cell.dim for cell in result.cells if cell.compared is not None]
+    ):
         row = [f"{dim}"]
         for law in LAWS:
             cell = result.at(dim, law, "l2")
-            row += [_share(cell), "-" if cell.compared is None else f"{cell.compared:g}"]
+            row += [_format_share(cell), "-" if cell.compared is None else f"{cell.compared:g}"]
         most = max((result.at(dim, law, "l1") for law in LAWS), key=lambda cell: cell.beyond)
-        rows.append([*row, _share(most)])
+        rows.append([*row, _format_share(most)])
     note = (
         "Entries uniform in [-C, C], normal with standard deviation 0.1 C, and 0.01 C, clipped in\n"
         "L2; other: another run of 10,000 pairs, as printed; L1 clip: the worst of the three laws\n"
@@ -52,12 +54,12 @@ def _shares(result: Result) -> str:
     return f"{aligned(rows, left=())}\n{note}"
 
 
-def _share(cell: Cell) -> str:
+def _format_share(cell: Cell) -> str:
     low, high = cell.interval
     return f"{cell.share:.4f} +- {(high - low) / 2.0:.4f}"
 
 
-def shown(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
+def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     """Choose the sizes of a table: all if they are few, else those with a comparison, or some."""
     if len(dims) <= _MOST_ROWS:
         return list(dims)
@@ -65,7 +67,7 @@ def shown(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     return some or list(dims[:: -(-len(dims) // _MOST_ROWS)])
 
 
-def _excess(result: Result) -> str:
+def _format_excesses(result: Result) -> str:
     rows = [["n", "claimed 2C", "true 2C sqrt(n)", "attained", "times higher"]]
     for row in result.excesses:
         figures = (row.claimed, row.true, row.attained, row.factor)
@@ -78,7 +80,7 @@ def _excess(result: Result) -> str:
     return f"{title}\n{aligned(rows, left=())}"
 
 
-def _remedies(result: Result) -> str:
+def _format_remedies(result: Result) -> str:
     head = ["n", "scale: L1", "L2"]
     for name in LAWS:
         head += [f"{name}: L1", "L2"]
@@ -100,9 +102,9 @@ def _remedies(result: Result) -> str:
 def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data."""
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "smallest_p_value": result.smallest_p_value,
-        "cells": [_cell(cell) for cell in result.cells],
+        "cells": [_count_to_dict(cell) for cell in result.cells],
         "true_sensitivity": [
             {
                 "dim": row.dim,
@@ -113,11 +115,11 @@ def plain(result: Result) -> dict[str, Any]:
             }
             for row in result.excesses
         ],
-        "remedies": [_cost(cost) for cost in result.costs],
+        "remedies": [_cost_to_dict(cost) for cost in result.costs],
     }
 
 
-def _cell(cell: Cell) -> dict[str, Any]:
+def _count_to_dict(cell: Cell) -> dict[str, Any]:
     low, high = cell.interval
     return {
         "dim": cell.dim,
@@ -134,7 +136,7 @@ def _cell(cell: Cell) -> dict[str, Any]:
     }
 
 
-def _cost(cost: Cost) -> dict[str, Any]:
+def _cost_to_dict(cost: Cost) -> dict[str, Any]:
     return {
         "law": cost.law,
         "clip": cost.norm,

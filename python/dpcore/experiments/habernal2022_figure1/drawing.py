@@ -6,7 +6,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import INK, PALE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import Cell, Result
 
 if TYPE_CHECKING:
@@ -37,16 +37,16 @@ def figure(result: Result, ax: Any = None) -> Figure:
     names = result.config.mechanisms
     columns = min(_COLUMNS, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
-    picture = canvas(0.5 + 2.2 * rows, ax)
+    picture = make_canvas(0.5 + 2.2 * rows, ax)
     panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    colours = _colours(result.config.dims)
+    colours = _choose_colours(result.config.dims)
     for axes, name in zip(panels, names, strict=False):
-        _frame(axes, result)
+        _draw_frame(axes, result)
         axes.set_title(_TITLES[name], fontsize=TEXT, loc="left")
         for place, dim in enumerate(result.config.dims):
             cells = [cell for cell in result.of(name) if cell.dim == dim]
             share = (place + 1) / (len(colours) + 1)
-            _curve(axes, cells, colours[dim], _BAND[0] ** (1 - share) * _BAND[1] ** share)
+            _draw_dimension(axes, cells, colours[dim], _BAND[0] ** (1 - share) * _BAND[1] ** share)
     for axes in panels[len(names) :]:
         axes.set_axis_off()
     for place in range(len(names) - columns, len(names)):
@@ -57,7 +57,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _colours(dims: tuple[int, ...]) -> dict[int, Any]:
+def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     from matplotlib import colormaps
 
     # The bright end of viridis is too pale for thin lines on white.
@@ -65,7 +65,7 @@ def _colours(dims: tuple[int, ...]) -> dict[int, Any]:
     return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
 
 
-def _frame(axes: Axes, result: Result) -> None:
+def _draw_frame(axes: Axes, result: Result) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     epsilons = result.config.epsilons
@@ -84,10 +84,10 @@ def _frame(axes: Axes, result: Result) -> None:
         [*levels, math.sqrt(_BAND[0] * _BAND[1])], [*(f"{v:g}" for v in levels), "infinite"]
     )
     axes.yaxis.set_minor_locator(NullLocator())
-    tidy(axes)
+    tidy_axes(axes)
 
 
-def _curve(axes: Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
+def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
     """Draw the curve of one number of entries; `infinite` is its level in the band."""
     if not cells:
         return

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from ...report.encoding import encode_float, encode_value
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME, Cell, Result
 
 
@@ -19,7 +19,7 @@ def text(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_block(result, name) for name in config.mechanisms if result.of(name)]
+    parts += [_format_mechanism(result, name) for name in config.mechanisms if result.of(name)]
     parts.append(
         f"{2 * len(result.cells)} counts against the exact law: smallest two-sided p-value "
         f"{result.smallest_p_value:.2g} (about {0.5 / len(result.cells):.2g} is expected)"
@@ -27,31 +27,31 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _block(result: Result, name: str) -> str:
+def _format_mechanism(result: Result, name: str) -> str:
     cells = {(cell.epsilon, cell.dim): cell for cell in result.of(name)}
     refuted = sum(cell.audit.refuted is True for cell in cells.values())
     rows = [["", *(f"n = {dim}" for dim in result.config.dims)]]
     for epsilon in result.config.epsilons:
         found = (cells.get((epsilon, dim)) for dim in result.config.dims)
-        rows.append([f"{epsilon:g}", *(_entry(cell) for cell in found)])
+        rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in found)])
     title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
     return f"{title} ({100 * result.config.confidence:g} % each)\n{aligned(rows, left=())}"
 
 
-def _entry(cell: Cell | None) -> str:
+def _format_entry(cell: Cell | None) -> str:
     if cell is None:
         return "-"
-    return f"{_short(cell.audit.epsilon_hat)} / {_short(cell.exact)}"
+    return f"{_format_nats(cell.audit.epsilon_hat)} / {_format_nats(cell.exact)}"
 
 
-def _short(value: float) -> str:
+def _format_nats(value: float) -> str:
     return f"{value:.4f}" if value < 10.0 else f"{value:.4g}"
 
 
 def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "smallest_p_value": result.smallest_p_value,
         "cells": [_plain(cell) for cell in result.cells],
     }

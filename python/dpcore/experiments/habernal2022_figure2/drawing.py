@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...report.style import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import BINS, HIGH, LOW, Histogram, Result
 
 if TYPE_CHECKING:
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw histograms as filled steps, exact densities as lines, and an atom as a stem."""
-    picture = canvas(4.2, ax)
+    picture = make_canvas(4.2, ax)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
     panels[2].tick_params(labelbottom=True)
     for axes, drawn in zip(panels, result.histograms, strict=False):
-        _panel(axes, drawn)
+        _draw_histogram(axes, drawn)
     for axes in panels[len(result.histograms) :]:
         axes.set_axis_off()
     picture.supxlabel("noise s (scale b = 1)", fontsize=TEXT)
@@ -36,7 +36,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _panel(axes: Axes, drawn: Histogram) -> None:
+def _draw_histogram(axes: Axes, drawn: Histogram) -> None:
     law, width = drawn.law, (HIGH - LOW) / BINS
     colour = BLUE if law.weights[0] == law.weights[1] else RED
     heights = np.array(drawn.counts) / (drawn.trials * width)
@@ -56,7 +56,7 @@ def _panel(axes: Axes, drawn: Histogram) -> None:
     axes.text(0.99, 0.97, moments, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
     axes.set_title(law.title, fontsize=TEXT, loc="left")
     axes.set(xlim=(LOW, HIGH), ylim=(0.0, 1.3))
-    tidy(axes)
+    tidy_axes(axes)
 
 
 def _legend() -> list[Any]:

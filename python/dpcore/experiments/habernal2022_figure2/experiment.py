@@ -167,12 +167,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     begun = time.perf_counter()
     done, partial = run_jobs(
-        "figure 2", tuple(LAWS), lambda name: _histogram(name, config, threads), progress
+        "figure 2", tuple(LAWS), lambda name: _make_histogram(name, config, threads), progress
     )
     return Result(config, done, partial, time.perf_counter() - begun)
 
 
-def _histogram(name: str, config: Config, threads: int | None) -> Histogram:
+def _make_histogram(name: str, config: Config, threads: int | None) -> Histogram:
     seed = cell_seed(config.seed, name)
     drawn = sample(LAWS[name].noise, [0.0], config.trials, rng=seed, threads=threads)[:, 0]
     nonzero = drawn[drawn != 0.0]

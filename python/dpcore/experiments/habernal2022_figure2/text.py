@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...report.encoding import encode_value
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import BINS, HIGH, LOW, NAME, Histogram, Result
 
 
@@ -42,7 +42,7 @@ def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [_plain(drawn) for drawn in result.histograms]
     bins = {"low": LOW, "high": HIGH, "bins": BINS}
-    return {**record(NAME, result), **bins, "histograms": rows}
+    return {**make_record_head(NAME, result), **bins, "histograms": rows}
 
 
 def _plain(drawn: Histogram) -> dict[str, Any]:

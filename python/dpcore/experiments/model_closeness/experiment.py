@@ -416,7 +416,7 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""
-        from ..text import record
+        from ..text import make_record_head
 
         names = ("corpus", "dropped", "texts", "held_out", "words")
         own_fields = {name: getattr(self, name) for name in names}
@@ -426,7 +426,7 @@ class Result(Tabled):
         ]
         axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         found = {"cells": cells, "findings": self.findings()}
-        return {**record(NAME, self), **own_fields, **axes, **found}
+        return {**make_record_head(NAME, self), **own_fields, **axes, **found}
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the distances above, and the excess of sensitive/safe over the control below.
@@ -435,9 +435,9 @@ class Result(Tabled):
             A matplotlib figure.
         """
         from ...report.style import BLUE, GREY, INK, RED, apply_style
-        from ..drawing import SMALL, canvas, tidy
+        from ..drawing import SMALL, make_canvas, tidy_axes
 
-        picture = canvas(4.6, ax)
+        picture = make_canvas(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN), sharex=True)
         for measure, (upper, lower) in zip(_DRAWN, panels.T, strict=True):
             styles = zip(COMPARISONS, _LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True)
@@ -452,8 +452,8 @@ class Result(Tabled):
             upper.set_ylim(bottom=0.0)
             lower.set_xlabel("share of words masked", fontsize=SMALL)
             lower.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
-            tidy(upper)
-            tidy(lower)
+            tidy_axes(upper)
+            tidy_axes(lower)
         panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
         under = "excess of sensitive and safe\nover two halves (0: chance)"
         panels[1, 0].set_ylabel(under, fontsize=SMALL)

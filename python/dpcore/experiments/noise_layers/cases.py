@@ -9,7 +9,7 @@ from typing import Any
 
 from ...records import Shown
 
-__all__ = ["CASES", "DELTA", "PAIR", "WIDTH", "Case", "behind", "vectors"]
+__all__ = ["CASES", "DELTA", "PAIR", "WIDTH", "Case", "encode_in_dtype", "put_behind_encoder"]
 
 WIDTH = 32
 """Entries of a vector."""
@@ -48,7 +48,7 @@ class Case(Shown):
     what: str = ""
 
 
-def vectors(texts: list[str], dtype: Any, device: Any) -> Any:
+def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
     """Encode texts: hash words to 64 signed counts, then apply a fixed linear layer.
 
     This is a small encoder for the experiment.
@@ -74,7 +74,7 @@ def vectors(texts: list[str], dtype: Any, device: Any) -> Any:
     return (counts @ weight).to(device, dtype)
 
 
-def behind(case: Case, epsilon: float, dtype: str, device: str) -> Any:
+def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> Any:
     """Put a layer behind the encoder.
 
     Args:
@@ -88,7 +88,7 @@ def behind(case: Case, epsilon: float, dtype: str, device: str) -> Any:
 
     kind = getattr(torch, dtype)
     private = bridge.PrivateEncoder(
-        lambda texts: vectors(texts, kind, device),
+        lambda texts: encode_in_dtype(texts, kind, device),
         case.transform(bridge),
         epsilon=epsilon,
         delta=case.delta,
@@ -98,7 +98,7 @@ def behind(case: Case, epsilon: float, dtype: str, device: str) -> Any:
     return private.to(device)
 
 
-def _torchs(bridge: Any, scale: float) -> Any:
+def _make_torch_laplace(bridge: Any, scale: float) -> Any:
     """Make Laplace noise by torch's own distribution in the dtype of the input, as is usual."""
     from ...torch.needed import torch
 
@@ -119,7 +119,7 @@ CASES: tuple[Case, ...] = (
     Case(
         "torch's Laplace",
         lambda t: t.Clip("l1", 1.0),
-        lambda t, e: _torchs(t, 2.0 / e),
+        lambda t, e: _make_torch_laplace(t, 2.0 / e),
         ("float32",),
         "LaplaceNoise",
         what="24 random bits in float32: few values in the tail",

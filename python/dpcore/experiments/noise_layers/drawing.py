@@ -6,8 +6,8 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from .experiment import Result, Row, spread
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from .experiment import Result, Row, compute_mean_sd
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,13 +18,13 @@ def figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
     rows = sorted(result.rows, key=lambda row: row.faulty)
     claim = result.config.epsilon
-    picture = canvas(1.1 + 0.2 * len(rows), ax)
+    picture = make_canvas(1.1 + 0.2 * len(rows), ax)
     axes = picture.subplots()
-    largest = [spread(row.certified)[0] for row in rows]
+    largest = [compute_mean_sd(row.certified)[0] for row in rows]
     exact = [row.exact for row in rows if math.isfinite(row.exact)]
     right = 1.3 * max([2.0 * claim, *largest, *exact])
     for place, row in enumerate(reversed(rows)):
-        _line(axes, place, row, claim, right)
+        _draw_layer(axes, place, row, claim, right)
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5)
     split = sum(row.faulty for row in rows)
     if 0 < split < len(rows):
@@ -39,7 +39,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
         axes.text(
             1.02, middle - 0.5, text, transform=transform, rotation=270, va="center", fontsize=SMALL
         )
-    tidy(axes)
+    tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     picture.legend(
         handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
@@ -47,8 +47,8 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _line(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
-    mean, wide = spread(row.certified)
+def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
+    mean, wide = compute_mean_sd(row.certified)
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)
     if math.isfinite(row.exact):

@@ -29,7 +29,7 @@ from ..running import (
     require_own_config,
     run_jobs,
 )
-from .cases import CASES, PAIR, Case, behind
+from .cases import CASES, PAIR, Case, put_behind_encoder
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -217,7 +217,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     done, partial = run_jobs(
         "noise layers",
         jobs,
-        lambda job: _done(config, *job),
+        lambda job: _audit_and_inspect(config, *job),
         progress,
         ended=lambda one: one[0].partial,
     )
@@ -242,10 +242,12 @@ def _torch_threads(threads: int) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Found, tuple[str, ...]]:
+def _audit_and_inspect(
+    config: Config, name: str, dtype: str, number: int
+) -> tuple[Found, tuple[str, ...]]:
     """Run one audit, and inspect the layer at its first audit."""
     case, key = _CASES[name], f"{name}/{dtype}/{number}"
-    private = behind(case, config.epsilon, dtype, config.device)
+    private = put_behind_encoder(case, config.epsilon, dtype, config.device)
     seed = cell_seed(config.seed, key)
     flags: tuple[str, ...] = ()
     if number == 0:
@@ -264,7 +266,7 @@ def _done(config: Config, name: str, dtype: str, number: int) -> tuple[Found, tu
     return Found.of(found), flags
 
 
-def spread(values: tuple[float, ...]) -> tuple[float, float]:
+def compute_mean_sd(values: tuple[float, ...]) -> tuple[float, float]:
     """Compute the mean and the standard deviation, which is 0 for a single value."""
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 

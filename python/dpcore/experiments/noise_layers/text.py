@@ -6,9 +6,9 @@ from typing import Any
 
 from ...report.encoding import encode_float
 from ...report.text import format_epsilon
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .cases import CASES, PAIR
-from .experiment import NAME, Result, Row, spread
+from .experiment import NAME, Result, Row, compute_mean_sd
 
 
 def text(result: Result) -> str:
@@ -52,14 +52,14 @@ def _cells(row: Row, level: float) -> tuple[str, ...]:
         "fault" if row.faulty else "",
         claim,
         format_epsilon(row.exact),
-        _spread(row.certified),
-        _spread(row.rounding),
+        _format_mean_and_sd(row.certified),
+        _format_mean_and_sd(row.rounding),
         ", ".join(row.flags) or "-",
     )
 
 
-def _spread(values: tuple[float, ...]) -> str:
-    mean, wide = spread(values)
+def _format_mean_and_sd(values: tuple[float, ...]) -> str:
+    mean, wide = compute_mean_sd(values)
     if mean == 0.0:
         return "0"
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
@@ -78,8 +78,8 @@ def plain(result: Result) -> dict[str, Any]:
             "exact": encode_float(row.exact),
             "certified": [encode_float(value) for value in row.certified],
             "rounding": [encode_float(value) for value in row.rounding],
-            "mean": encode_float(spread(row.certified)[0]),
-            "spread": encode_float(spread(row.certified)[1]),
+            "mean": encode_float(compute_mean_sd(row.certified)[0]),
+            "spread": encode_float(compute_mean_sd(row.certified)[1]),
             "flags": list(row.flags),
             "counts": [
                 [getattr(audit.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
@@ -92,4 +92,9 @@ def plain(result: Result) -> dict[str, Any]:
     ]
     names = ("faults_caught", "faults", "others_caught", "others")
     agreement = dict(zip(names, result.agreement(), strict=True))
-    return {**record(NAME, result), "pair": list(PAIR), "rows": rows, "agreement": agreement}
+    return {
+        **make_record_head(NAME, result),
+        "pair": list(PAIR),
+        "rows": rows,
+        "agreement": agreement,
+    }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...published import SYSTEMS
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import ATTACKS, Result, Row
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _RIGHT = 250.0
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as points, true losses as bars or arrows, and the claim as a line."""
-    picture = canvas(4.6, ax)
+    picture = make_canvas(4.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
     # Sound systems on top, so that what is refuted should be exactly the lower group.
     order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
@@ -32,8 +32,8 @@ def figure(result: Result, ax: Any = None) -> Figure:
     split = sum(not cls.sound for cls in order) - 0.5
     for axes, dim in zip(panels, result.config.dims, strict=True):
         for name, rows in result.at(dim).items():
-            _system(axes, places[name], rows, result.config.epsilon)
-        _scale(axes, len(places), result.config.epsilon)
+            _draw_system(axes, places[name], rows, result.config.epsilon)
+        _set_scale(axes, len(places), result.config.epsilon)
         axes.axhline(split, color=INK, linewidth=0.6)
         axes.set_title(f"{dim} entries", fontsize=TEXT, loc="left")
     panels[0].set_yticks(list(places.values()), list(places))
@@ -50,7 +50,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
+def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
     right = _RIGHT * claim
     for name, row in rows.items():
         height = place + _LANES[name]
@@ -69,7 +69,7 @@ def _system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
         axes.annotate("", (right, place), (0.4 * right, place), arrowprops=tip)
 
 
-def _scale(axes: Axes, systems: int, claim: float) -> None:
+def _set_scale(axes: Axes, systems: int, claim: float) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     axes.set_xscale("symlog", linthresh=claim, linscale=1.2)
@@ -80,7 +80,7 @@ def _scale(axes: Axes, systems: int, claim: float) -> None:
     axes.xaxis.set_major_locator(FixedLocator([claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    tidy(axes)
+    tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
 
 

@@ -151,13 +151,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for attack in ATTACKS
         for cls in SYSTEMS
     ]
-    jobs = [_job(config, *cell) for cell in cells]
+    jobs = [_make_job(config, *cell) for cell in cells]
     audits, partial = run_audits("published systems", jobs, config, threads, progress)
     rows = tuple(Row(*cell[:2], audit) for cell, audit in zip(cells, audits, strict=False))
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _job(config: Config, dim: int, attack: str, system: System) -> Job:
+def _make_job(config: Config, dim: int, attack: str, system: System) -> Job:
     key = f"{type(system).__name__}/{dim}"
     vote = attack == VOTE
     return Job(
@@ -214,16 +214,16 @@ class Result(Tabled):
         for name, rows in self.at(dim).items():
             asked = [row for row in rows.values() if attack in (None, row.attack)]
             if asked:
-                hit = bool(refuting(asked))
+                hit = bool(refuting_attacks(asked))
                 (sound if CLASSES[name].sound else broken).append(hit)
         return sum(broken), len(broken), sum(sound), len(sound)
 
     def missed(self, dim: int) -> tuple[str, ...]:
         """Describe each false claim that an attack did not refute, and what refutes it."""
         return tuple(
-            _miss(rows)
+            _describe_miss(rows)
             for name, rows in self.at(dim).items()
-            if not CLASSES[name].sound and len(refuting(rows.values())) < len(rows)
+            if not CLASSES[name].sound and len(refuting_attacks(rows.values())) < len(rows)
         )
 
     def table(self) -> str:
@@ -249,15 +249,15 @@ class Result(Tabled):
         return figure(self, ax)
 
 
-def refuting(rows: Iterable[Row]) -> tuple[str, ...]:
+def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
     """List the attacks that refute the claim, from the rows of one system."""
     return tuple(row.attack for row in rows if row.audit.refuted is True)
 
 
-def _miss(rows: dict[str, Row]) -> str:
+def _describe_miss(rows: dict[str, Row]) -> str:
     first = next(iter(rows.values()))
-    hit = refuting(rows.values())
-    blind = [_sees(row) for row in rows.values() if row.attack not in hit]
+    hit = refuting_attacks(rows.values())
+    blind = [_describe_visible_loss(row) for row in rows.values() if row.attack not in hit]
     found = f"refuted by {' and '.join(hit)}" if hit else "refuted by none of them"
     return (
         f"{first.system}: true loss {first.true_loss:.4g} at {first.dim} entries; "
@@ -265,7 +265,7 @@ def _miss(rows: dict[str, Row]) -> str:
     )
 
 
-def _sees(row: Row) -> str:
+def _describe_visible_loss(row: Row) -> str:
     """Describe how much of the loss an attack sees that did not refute a false claim."""
     seen, claim = row.audit.exact, row.audit.claimed_epsilon
     if seen is None or claim is None:

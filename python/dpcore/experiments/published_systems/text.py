@@ -7,8 +7,8 @@ from typing import Any
 
 from ...report.encoding import encode_float
 from ...report.text import format_epsilon
-from ..text import aligned, record
-from .experiment import ATTACKS, CLASSES, NAME, VOTE, Result, Row, refuting
+from ..text import aligned, make_record_head
+from .experiment import ATTACKS, CLASSES, NAME, VOTE, Result, Row, refuting_attacks
 
 _KINDS = {
     VOTE: "the papers' majority vote",
@@ -36,11 +36,11 @@ def text(result: Result) -> str:
     parts = ["\n".join(lines)]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_part(result, dim) for dim in config.dims if result.at(dim)]
+    parts += [_format_part(result, dim) for dim in config.dims if result.at(dim)]
     return "\n\n".join(parts)
 
 
-def _part(result: Result, dim: int) -> str:
+def _format_part(result: Result, dim: int) -> str:
     head = ("system", "claim is", "true loss", "vote can see", *ATTACKS, "verdict")
     cells = [_cells(name, rows) for name, rows in result.at(dim).items()]
     found, broken, wrong, sound = result.agreement(dim)
@@ -64,20 +64,20 @@ def _cells(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
         "true" if CLASSES[name].sound else "false",
         format_epsilon(first.true_loss),
         format_epsilon(rows[VOTE].audit.exact),
-        *(_certified(rows.get(attack)) for attack in ATTACKS),
-        _verdict(rows),
+        *(_format_bound(rows.get(attack)) for attack in ATTACKS),
+        _format_refuting(rows),
     )
 
 
-def _certified(row: Row | None) -> str:
+def _format_bound(row: Row | None) -> str:
     """Format the bound of an attack, with a star if it refutes the claim, otherwise a blank."""
     if row is None:
         return "- "
     return f"{row.audit.epsilon_lower:.4f}{'*' if row.audit.refuted else ' '}"
 
 
-def _verdict(rows: dict[str, Row]) -> str:
-    hit = refuting(rows.values())
+def _format_refuting(rows: dict[str, Row]) -> str:
+    hit = refuting_attacks(rows.values())
     if not hit:
         return "not refuted"
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
@@ -100,15 +100,20 @@ def plain(result: Result) -> dict[str, Any]:
     ]
     agreement = {
         str(dim): {
-            **_agreement(result, dim, None),
-            "by_attack": {name: _agreement(result, dim, name) for name in ATTACKS},
+            **_agreement_to_dict(result, dim, None),
+            "by_attack": {name: _agreement_to_dict(result, dim, name) for name in ATTACKS},
         }
         for dim in result.config.dims
     }
     missed = {str(dim): list(result.missed(dim)) for dim in result.config.dims}
-    return {**record(NAME, result), "rows": rows, "agreement": agreement, "missed": missed}
+    return {
+        **make_record_head(NAME, result),
+        "rows": rows,
+        "agreement": agreement,
+        "missed": missed,
+    }
 
 
-def _agreement(result: Result, dim: int, attack: str | None) -> dict[str, int]:
+def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str, int]:
     names = ("false_refuted", "false", "true_refuted", "true")
     return dict(zip(names, result.agreement(dim, attack), strict=True))

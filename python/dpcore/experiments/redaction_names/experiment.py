@@ -165,7 +165,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     threads_of(threads)
     begun = time.perf_counter()
     needed("sklearn", NAME)
-    material = _prepare(config)
+    material = _prepare_texts(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # The targets of one split and policy follow each other and share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
@@ -186,7 +186,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )  # fmt: skip
 
 
-def _prepare(config: Config) -> _Material:
+def _prepare_texts(config: Config) -> _Material:
     """Read or generate the texts, and redact them by every policy."""
     if config.data is None:
         seed = cell_seed(config.seed, "corpus")

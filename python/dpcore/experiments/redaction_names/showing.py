@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import NAME, POLICIES, TOPIC, Cell, Masking, Result
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def list_hidden(result: Result, masking: Masking) -> list[str]:
 def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything as plain data for strict JSON."""
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "corpus": result.corpus,
         "texts": result.texts,
         "people": list(result.people),
@@ -119,7 +119,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
-    picture = canvas(3.9, ax)
+    picture = make_canvas(3.9, ax)
     people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
     for axes, is_topic in ((people, False), (topic, True)):
         _draw_targets(axes, result, [one for one in result.targets if (one == TOPIC) == is_topic])
@@ -159,4 +159,4 @@ def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
             )  # fmt: skip
     axes.set_xticks(range(len(targets)), targets)
     axes.set_ylim(-0.03, 1.04)
-    tidy(axes)
+    tidy_axes(axes)

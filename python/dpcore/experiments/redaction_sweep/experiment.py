@@ -165,10 +165,10 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        from ..text import record
+        from ..text import make_record_head
 
         own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
-        return {**record(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
+        return {**make_record_head(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw divergence, attack and linkage against the share masked, and the utility.

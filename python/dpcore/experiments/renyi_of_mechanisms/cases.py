@@ -49,11 +49,11 @@ class Case:
     exact: Callable[[float], float]
 
 
-def _same(alphas: Reals) -> Reals:
+def _zero_curve(alphas: Reals) -> Reals:
     return np.zeros_like(alphas)
 
 
-def _infinite(alphas: Reals) -> Reals:
+def _infinite_curve(alphas: Reals) -> Reals:
     """Return inf at every order from 1 on, where an output is possible on one side only."""
     return np.full_like(alphas, np.inf)
 
@@ -66,19 +66,19 @@ def _one_ratio(alphas: Reals) -> Reals:
     return np.full_like(alphas, _NEAR)
 
 
-def _laplace(alphas: Reals) -> Reals:
+def _laplace_curve(alphas: Reals) -> Reals:
     return closed_forms.laplace_mechanism(alphas, 1.0, 1.0)
 
 
-def _gaussian(alphas: Reals) -> Reals:
+def _gaussian_curve(alphas: Reals) -> Reals:
     return closed_forms.gaussian_mechanism(alphas, 1.0, 1.0)
 
 
-def _plane(alphas: Reals) -> Reals:
+def _plane_curve(alphas: Reals) -> Reals:
     return closed_forms.laplace(alphas, 1.0, [_NEAR, _NEAR])
 
 
-def _answers(alphas: Reals) -> Reals:
+def _answers_curve(alphas: Reals) -> Reals:
     return closed_forms.randomised_response(alphas, _ANSWERS.entry_loss, _ANSWERS.values)
 
 
@@ -130,30 +130,33 @@ def _plane_epsilon(delta: float) -> float:
 
 
 CASES: Final[dict[str, Case]] = {
-    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace, _laplace, _laplace_epsilon),
+    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace_curve, _laplace_curve,
+    _laplace_epsilon),
     "gaussian": Case(
-        "Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian, _gaussian,
+        "Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_curve, _gaussian_curve,
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
     ),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_NEAR], _infinite, _one_ratio,
+        "Exponential", Exponential(1.0), [0.0], [_NEAR], _infinite_curve, _one_ratio,
         lambda delta: math.inf,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_NEAR], _infinite, _infinite,
+        "DPText noise", DPTextNoise(1.0), [0.0], [_NEAR], _infinite_curve, _infinite_curve,
         lambda delta: math.inf,
     ),
     "randomised-response": Case(
-        "Randomised response", _ANSWERS, 0, 1, _answers, _answers, _answers_epsilon
+        "Randomised response", _ANSWERS, 0, 1, _answers_curve, _answers_curve, _answers_epsilon
     ),
     "random-bits": Case(
-        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, _same, _same, lambda delta: 0.0
+        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, _zero_curve, _zero_curve,
+        lambda delta: 0.0
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_NEAR] * 2, _plane, _plane, _plane_epsilon
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_NEAR] * 2, _plane_curve, _plane_curve,
+        _plane_epsilon
     ),
     "gaussian-space": Case(
-        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian, _gaussian,
+        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_curve, _gaussian_curve,
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
     ),
 }  # fmt: skip

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...report.style import BLUE, GREEN, GREY, INK, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .cases import CASES
 from .experiment import Result, Row
 from .text import DIRECTIONS
@@ -31,10 +31,10 @@ def figure(result: Result, ax: Any = None) -> Figure:
     """Draw truth, estimates and certified bounds, with unresolved orders in grey."""
     panels = [(row, side) for row in result.rows for side in (0, 1)]
     rows = -(-len(panels) // _COLUMNS)
-    picture = canvas(0.8 + 1.75 * rows, ax)
+    picture = make_canvas(0.8 + 1.75 * rows, ax)
     axes = picture.subplots(rows, _COLUMNS, squeeze=False).ravel()
     for panel, (row, side) in zip(axes, panels, strict=False):
-        _panel(panel, row, side)
+        _draw_curve_panel(panel, row, side)
     for panel in axes[len(panels) :]:
         panel.set_axis_off()
     picture.supxlabel("order alpha (1 is KL)", fontsize=TEXT)
@@ -45,7 +45,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _panel(axes: Axes, row: Row, side: int) -> None:
+def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     estimate, truth = row.estimate, row.truth[side]
@@ -66,16 +66,16 @@ def _panel(axes: Axes, row: Row, side: int) -> None:
             alphas[kept], value[kept], error, fmt="o", color=BLUE, markersize=2.2,
             markerfacecolor=face, markeredgewidth=0.5, elinewidth=0.6, errorevery=3,
         )  # fmt: skip
-    _shade(axes, alphas, resolved)
-    axes.set_ylim(*_range(row, side))
-    tidy(axes)
+    _shade_unresolved_orders(axes, alphas, resolved)
+    axes.set_ylim(*_panel_limits(row, side))
+    tidy_axes(axes)
     axes.xaxis.set_major_locator(FixedLocator([a for a in _TICKS if a <= alphas[-1]]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_title(f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=SMALL)
 
 
-def _shade(axes: Axes, alphas: Any, resolved: Any) -> None:
+def _shade_unresolved_orders(axes: Axes, alphas: Any, resolved: Any) -> None:
     """Shade every order that is not resolved, half way to its neighbours."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
@@ -86,7 +86,7 @@ def _shade(axes: Axes, alphas: Any, resolved: Any) -> None:
     axes.set_xlim(edges[0], edges[-1])
 
 
-def _range(row: Row, side: int) -> tuple[float, float]:
+def _panel_limits(row: Row, side: int) -> tuple[float, float]:
     """Return limits for all figures found, and as much of the truth as leaves these visible."""
     found = np.concatenate([row.estimate.value[side], row.certified[side]])
     found, truth = found[np.isfinite(found)], row.truth[side][np.isfinite(row.truth[side])]

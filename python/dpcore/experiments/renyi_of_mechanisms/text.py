@@ -9,7 +9,7 @@ import numpy as np
 
 from ...divergence import Estimate
 from ...report import encoding
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .cases import CASES
 from .experiment import NAME, Result, Row
 
@@ -31,10 +31,10 @@ def text(result: Result) -> str:
         f"certified figures hold\ntogether with {100.0 * config.confidence:g} % confidence, seed "
         f"{config.seed}"
     )
-    curves = [_HEAD, *(line for row in result.rows for line in _curves(row))]
+    curves = [_HEAD, *(line for row in result.rows for line in _make_curve_lines(row))]
     figures = [
         ("mechanism", "exact", "certified", "estimate", "curve", "true curve", "method"),
-        *(_figures(row) for row in result.rows),
+        *(_make_epsilon_line(row) for row in result.rows),
     ]
     words = (
         f"epsilon at delta = {config.delta:g}: exact; certified and estimated from a held-out "
@@ -48,44 +48,44 @@ def text(result: Result) -> str:
     return "\n".join([*parts, verdict])
 
 
-def shown(estimate: Estimate) -> list[int]:
+def shown_orders(estimate: Estimate) -> list[int]:
     """Return the places of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _SHOWN})
 
 
-def _curves(row: Row) -> list[tuple[str, ...]]:
+def _make_curve_lines(row: Row) -> list[tuple[str, ...]]:
     estimate = row.estimate
     lines: list[tuple[str, ...]] = []
     for side, direction in enumerate(DIRECTIONS):
-        for place in shown(estimate):
+        for place in shown_orders(estimate):
             truth, value = row.truth[side, place], estimate.value[side, place]
             lines.append(
                 (
                     CASES[row.name].title,
                     direction,
                     f"{estimate.alphas[place]:.3g}",
-                    number(truth),
-                    number(value),
-                    number(estimate.std_error[side, place]),
-                    number(value - truth, "+") if math.isfinite(truth) else "",
-                    number(row.certified[side, place]),
-                    _brief(str(estimate.belief[side, place])),
+                    format_three_decimals(truth),
+                    format_three_decimals(value),
+                    format_three_decimals(estimate.std_error[side, place]),
+                    format_three_decimals(value - truth, "+") if math.isfinite(truth) else "",
+                    format_three_decimals(row.certified[side, place]),
+                    _shorten_belief(str(estimate.belief[side, place])),
                 )
             )
     return lines
 
 
-def _brief(belief: str) -> str:
+def _shorten_belief(belief: str) -> str:
     return belief.removesuffix(" at this alpha").removesuffix(" by its own certificate")
 
 
-def _figures(row: Row) -> tuple[str, ...]:
+def _make_epsilon_line(row: Row) -> tuple[str, ...]:
     found = row.epsilon
     figures = (row.exact, found.epsilon_lower, found.epsilon_hat, found.epsilon_rdp, row.converted)
-    return (CASES[row.name].title, *map(number, figures), row.estimate.method)
+    return (CASES[row.name].title, *map(format_three_decimals, figures), row.estimate.method)
 
 
-def number(value: float | None, sign: str = "") -> str:
+def format_three_decimals(value: float | None, sign: str = "") -> str:
     """Format a value with three decimals, as "inf", or as "-" if it is missing."""
     if value is None or math.isnan(value):
         return "-"
@@ -94,11 +94,11 @@ def number(value: float | None, sign: str = "") -> str:
 
 def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
-    rows = [mechanism(row) for row in result.rows]
-    return {**record(NAME, result), "above": result.above, "rows": rows}
+    rows = [mechanism_to_dict(row) for row in result.rows]
+    return {**make_record_head(NAME, result), "above": result.above, "rows": rows}
 
 
-def mechanism(row: Row) -> dict[str, Any]:
+def mechanism_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data for strict JSON."""
     estimate, found = row.estimate, row.epsilon
     curves = {

@@ -10,8 +10,8 @@ import numpy as np
 from ...divergence import Line
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import DELTA, DIM, METHODS, NAME, ORDERS, Floats, Result
 
 if TYPE_CHECKING:
@@ -155,7 +155,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         for name in ("value", "null")
     }
     return {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "corpus": result.corpus,
         "sizes": list(result.sizes),
         "orders": list(ORDERS),
@@ -169,13 +169,13 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw the curves, a panel for each method."""
-    picture = canvas(3.7, ax)
+    picture = make_canvas(3.7, ax)
     panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
     for panel, method in zip(panels, METHODS, strict=True):
         panel.set_title(f"{_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
         if method in result.methods:
             _draw_curves(panel, result, method)
-        _label(panel, method)
+        _label_panel(panel, method)
     made = "generated texts" if result.config.data is None else "medical abstracts"
     picture.suptitle(
         f"Renyi divergence of two sets of {result.sizes[0]:,} {made}\n"
@@ -227,13 +227,13 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     )  # fmt: skip
 
 
-def _label(panel: Axes, method: str) -> None:
+def _label_panel(panel: Axes, method: str) -> None:
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
     panel.set_xlabel("order alpha", fontsize=TEXT)
     if method == "paper-literal":
         panel.set_yscale("symlog", linthresh=1.0)
         panel.set_ylabel("nats", fontsize=TEXT)
-    tidy(panel)
+    tidy_axes(panel)
 
 
 def _make_legend() -> list[Any]:

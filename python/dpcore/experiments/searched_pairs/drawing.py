@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, WHITE
 from ...report.text import format_epsilon
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import Result
 
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds and exact losses on both pairs of every mechanism."""
-    picture = canvas(0.9 + 0.9 * len(result.rows), ax)
+    picture = make_canvas(0.9 + 0.9 * len(result.rows), ax)
     axes = picture.subplots()
     ticks: dict[float, str] = {}
     for place, row in enumerate(reversed(result.rows)):
@@ -37,5 +37,5 @@ def figure(result: Result, ax: Any = None) -> Figure:
         "certified epsilon (bar), exact loss on that pair (diamond), claim (line)",
         fontsize=TEXT,
     )
-    tidy(axes)
+    tidy_axes(axes)
     return apply_style(picture)

@@ -9,7 +9,7 @@ import numpy as np
 from ...auditing.run import Audit
 from ...pairs import distance
 from ...report.text import format_epsilon
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import NAME, Result
 
 
@@ -27,7 +27,7 @@ def text(result: Result) -> str:
                     kind,
                     format_epsilon(report.epsilon_lower),
                     format_epsilon(row.supremum(report)),
-                    _shown(report),
+                    _format_pair(report),
                 )
             )
     note = "INTERRUPTED: only what was counted is shown\n" if result.partial else ""
@@ -38,7 +38,7 @@ def text(result: Result) -> str:
     )
 
 
-def _shown(report: Audit) -> str:
+def _format_pair(report: Audit) -> str:
     """Format the pair briefly: x, and its difference from x'."""
     x, change = report.pair.x, report.pair.x_prime - report.pair.x
     edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
@@ -59,4 +59,4 @@ def plain(result: Result) -> dict[str, Any]:
         }
         for row in result.rows
     ]
-    return {**record(NAME, result), "rows": rows}
+    return {**make_record_head(NAME, result), "rows": rows}

@@ -10,7 +10,7 @@ from .experiment import (
     Entry,
     Result,
     Row,
-    identity,
+    release_input,
     run,
 )
 
@@ -24,6 +24,6 @@ __all__ = [
     "Entry",
     "Result",
     "Row",
-    "identity",
+    "release_input",
     "run",
 ]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...pairs import NORMS
 from ...report.style import BLUE, GREEN, GREY, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import ENTRIES, Result, Row
 
 if TYPE_CHECKING:
@@ -27,14 +27,14 @@ _COLUMNS: Final = (("norm", 0.0), ("closed form", 0.17), ("value", 0.60), ("foun
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw three rows for each domain: closed form (hollow) and search result (filled)."""
     names = list(dict.fromkeys(row.name for row in result.rows))
-    picture = canvas(1.1 + 0.5 * len(names), ax)
+    picture = make_canvas(1.1 + 0.5 * len(names), ax)
     axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
     beside.set_axis_off()
     places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
     for row in result.rows:
         place = places[row.name] + _SHIFT * (1 - NORMS.index(row.norm))
-        _marks(axes, place, row)
-        _figures(beside, place, row)
+        _draw_sensitivities(axes, place, row)
+        _write_sensitivities(beside, place, row)
     for head, spot in _COLUMNS:
         beside.text(spot, len(names) - 0.42, head, va="bottom", color=INK, fontsize=SMALL)
     for panel in (axes, beside):
@@ -43,8 +43,8 @@ def figure(result: Result, ax: Any = None) -> Figure:
     axes.set_xscale("log")
     axes.set_ylim(-0.6, len(names) - 0.4)
     axes.set_yticks(list(places.values()), [ENTRIES[name].title for name in places])
-    _ticks(axes, result)
-    tidy(axes)
+    _set_log_ticks(axes, result)
+    tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"sensitivity at d = {result.config.dim} (units of the input)", fontsize=TEXT)
     picture.legend(
@@ -53,17 +53,17 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _marks(axes: Axes, place: float, row: Row) -> None:
+def _draw_sensitivities(axes: Axes, place: float, row: Row) -> None:
     colour, marker = _STYLES[row.norm]
     hollow: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK}
     axes.plot([row.closed.value], [place], marker, markersize=7.0, markeredgewidth=0.8, **hollow)
     axes.plot([row.found.attained], [place], marker, color=colour, markersize=3.6)
 
 
-def _figures(beside: Axes, place: float, row: Row) -> None:
+def _write_sensitivities(beside: Axes, place: float, row: Row) -> None:
     colour, _ = _STYLES[row.norm]
     figures = (
-        _name(row.norm),
+        _capitalise_norm(row.norm),
         row.formula,
         f"{row.closed.value:.4g}",
         f"{100.0 * row.reached:.2f} %",
@@ -72,7 +72,7 @@ def _figures(beside: Axes, place: float, row: Row) -> None:
         beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
 
 
-def _ticks(axes: Axes, result: Result) -> None:
+def _set_log_ticks(axes: Axes, result: Result) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     values = [row.closed.value for row in result.rows]
@@ -90,12 +90,20 @@ def _legend() -> list[Any]:
     mark: dict[str, Any] = {"linestyle": "none"}
     hollow = mark | {"markerfacecolor": "none", "markeredgecolor": INK, "markersize": 7.0}
     found = [
-        Line2D([], [], marker=marker, color=colour, markersize=4.5, label=_name(norm), **mark)
+        Line2D(
+            [],
+            [],
+            marker=marker,
+            color=colour,
+            markersize=4.5,
+            label=_capitalise_norm(norm),
+            **mark,
+        )
         for norm, (colour, marker) in _STYLES.items()
     ]
-    found[0].set_label(f"found by the search: {_name('l1')}")
+    found[0].set_label(f"found by the search: {_capitalise_norm('l1')}")
     return [Line2D([], [], marker="o", label="closed form, attained by its pair", **hollow), *found]
 
 
-def _name(norm: str) -> str:
+def _capitalise_norm(norm: str) -> str:
     return norm.replace("l", "L", 1)

@@ -159,7 +159,7 @@ class Row(Shown):
         return self.found.attained / self.closed.value
 
 
-def identity(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+def release_input(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     """Return the input itself, the release whose sensitivity is searched for."""
     return x
 
@@ -201,7 +201,7 @@ def _row(name: str, norm: Norm, config: Config) -> Row:
     closed = sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
     found = refute(
-        identity, closed.value, norm, domain,
+        release_input, closed.value, norm, domain,
         rows=True, trials=config.share, rng=seed, methods=_METHODS,
     )  # fmt: skip
     return Row(name, closed, found)

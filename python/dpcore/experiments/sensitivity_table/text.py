@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...report.encoding import encode_value
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .experiment import ENTRIES, HIGH, LOW, NAME, RADIUS, Result, Row
 
 
@@ -47,7 +47,11 @@ def text(result: Result) -> str:
 
 def plain(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
-    return {**record(NAME, result), "above": result.above, "rows": [_plain(r) for r in result.rows]}
+    return {
+        **make_record_head(NAME, result),
+        "above": result.above,
+        "rows": [_plain(r) for r in result.rows],
+    }
 
 
 def _plain(row: Row) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import statistics
 from typing import TYPE_CHECKING, Any, Final
 
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
 from .experiment import STARTS, Result
 
 if TYPE_CHECKING:
@@ -19,10 +19,10 @@ _STYLES: Final = {1: "-", 5: "--"}
 
 def figure(result: Result, ax: Any = None) -> Figure:
     """Draw the words found against anchors (left), and against noise and true epsilon (right)."""
-    picture = canvas(3.6, ax)
+    picture = make_canvas(3.6, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
-    _anchors(left, result)
-    _noise(right, result)
+    _draw_anchor_panel(left, result)
+    _draw_word_noise(right, result)
     made = result.config.data is None
     where = "made-up sentences" if made else result.corpus.partition(": ")[2] or result.corpus
     first = result.cells[0].found
@@ -37,14 +37,14 @@ def figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _anchors(axes: Axes, result: Result) -> None:
+def _draw_anchor_panel(axes: Axes, result: Result) -> None:
     for start, colour in _COLOURS.items():
         for topn, style in _STYLES.items():
             # Without anchors nothing is turned: another attack, so no line leads there.
             for numbers in ([0], [n for n in result.anchors if n]):
                 found = [result.found(start, n) for n in numbers]
                 shares = [[one.share(topn).value for one in runs] for runs in found]
-                _line(axes, numbers, shares, colour, style)
+                _draw_shares_line(axes, numbers, shares, colour, style)
     chance = result.cells[0].found.chance
     for share, style in zip(chance, _STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
@@ -59,10 +59,10 @@ def _anchors(axes: Axes, result: Result) -> None:
     axes.set(ylim=(-0.02 * axes.get_ylim()[1], None), xlim=(-0.8, 1.15 * max(10, *result.anchors)))
     axes.set_xlabel("anchors: words that the attacker knows", fontsize=TEXT)
     axes.set_ylabel("share of private words found", fontsize=TEXT)
-    tidy(axes)
+    tidy_axes(axes)
 
 
-def _noise(axes: Axes, result: Result) -> None:
+def _draw_word_noise(axes: Axes, result: Result) -> None:
     levels = [
         level
         for level in result.config.epsilons
@@ -75,14 +75,14 @@ def _noise(axes: Axes, result: Result) -> None:
                 for level in levels
             ]
             shares = [[one.share(1).value for one in found] for _, found in points]
-            _line(axes, [level for level, _ in points], shares, colour, style)
+            _draw_shares_line(axes, [level for level, _ in points], shares, colour, style)
     first = result.cells[0].found
     axes.axhline(first.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.set_xlabel("claimed epsilon of the noise", fontsize=TEXT)
     axes.set_ylabel(f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=SMALL)
-    tidy(axes)
+    tidy_axes(axes)
     true = [result.found("hashed", 0, epsilon=level, centred=True)[0].true for level in levels]
     above = axes.secondary_xaxis("top")
     above.set_xticks(levels, [f"{value:g}" for value in true])
@@ -92,7 +92,9 @@ def _noise(axes: Axes, result: Result) -> None:
     above.set_xlabel("true epsilon, for any two vectors", fontsize=TEXT)
 
 
-def _line(axes: Axes, x: list[Any], shares: list[list[float]], colour: str, style: str) -> None:
+def _draw_shares_line(
+    axes: Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
+) -> None:
     # After Ctrl-C some starts have no runs.
     there = [(place, one) for place, one in zip(x, shares, strict=True) if one]
     x, shares = [place for place, _ in there], [one for _, one in there]

@@ -188,7 +188,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     threads_of(threads)
     begun = time.perf_counter()
     needed("gensim.models", NAME)
-    corpus = _corpus(config)
+    corpus = _read_sentences(config)
     sizes = _SIZES if config.full else _SIZES[:1]
     assert config.seeds is not None
     jobs = [
@@ -198,16 +198,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for start in STARTS
     ]
     # Three starts in turn share their texts.
-    parts = lru_cache(maxsize=1)(lambda size, seed: _halves(config, corpus, size, seed))
+    parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
     done, partial = run_jobs(
-        "word2vec leakage", jobs, lambda job: _done(config, job, parts), progress,
+        "word2vec leakage", jobs, lambda job: _attack_from_start(config, job, parts), progress,
         size=lambda job: round(100 * job.size),
     )  # fmt: skip
     cells = tuple(cell for cells in done for cell in cells)
     return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
 
 
-def _corpus(config: Config) -> Corpus:
+def _read_sentences(config: Config) -> Corpus:
     if config.data is None:
         # A text has two sentences.
         rows = min(config.trials, _MADE) // 2
@@ -218,7 +218,7 @@ def _corpus(config: Config) -> Corpus:
     return corpus
 
 
-def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
+def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str, Half]:
     """Split the corpus: the victim's half, and the attacker's half for each overlap."""
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
@@ -230,7 +230,9 @@ def _halves(config: Config, corpus: Corpus, size: float, seed: int) -> dict[str,
     return {"victim": pairs["disjoint"][0]} | {name: pair[1] for name, pair in pairs.items()}
 
 
-def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half]]) -> list[Cell]:
+def _attack_from_start(
+    config: Config, job: Job, parts: Callable[[float, int], dict[str, Half]]
+) -> list[Cell]:
     """Train the embeddings from one start, and run all attacks on them."""
     seed = cell_seed(config.seed, f"{job.size}/{job.number}")
     texts = parts(job.size, seed)
@@ -241,11 +243,11 @@ def _done(config: Config, job: Job, parts: Callable[[float, int], dict[str, Half
     cells: list[Cell] = []
     for name in HALVES:
         attacker = train_word2vec(texts[name], start=kind, seed=second, progress=False)
-        cells += _attacks(config, job, victim, attacker, name, seed)
+        cells += _run_attacks(config, job, victim, attacker, name, seed)
     return cells
 
 
-def _attacks(
+def _run_attacks(
     config: Config, job: Job, victim: Embedding, attacker: Embedding, name: str, seed: int
 ) -> list[Cell]:
     """Run all attacks on one pair of embeddings.
@@ -275,12 +277,12 @@ def _attacks(
         # Without anchors and from another start there is nothing to hide.
         if job.start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
-        if anchored := compared(numbers):
+        if anchored := shown_anchors(numbers):
             cells.append(cell(side, held_out, anchored, True))
     return cells
 
 
-def compared(numbers: Sequence[int]) -> int:
+def shown_anchors(numbers: Sequence[int]) -> int:
     """Return the number of anchors that the tables show next to 0 anchors."""
     return max(number for number in numbers if number <= ANCHORED)
 
@@ -348,7 +350,7 @@ class Result(Tabled):
     @property
     def anchored(self) -> int:
         """The number of anchors that the tables show next to 0 anchors."""
-        return compared(self.anchors)
+        return shown_anchors(self.anchors)
 
     def table(self) -> str:
         """Return the figures as text, with those of others on the same sentences."""

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...report.encoding import encode_value
-from ..text import aligned, record
+from ..text import aligned, make_record_head
 from .earlier import SENTENCES, SINGLE, STUDY
 from .experiment import DROPPED, HALVES, NAME, STARTS, Result
 from .leakage import Leakage
@@ -23,10 +23,10 @@ def real_sentences(result: Result) -> bool:
 def text(result: Result) -> str:
     """Format the figures, with those of others on the same sentences."""
     config = result.config
-    parts = [_head(result)]
+    parts = [_describe_run(result)]
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
-    parts.append(_main(result))
+    parts.append(_format_main(result))
     parts.append(
         "dropped: leading principal directions of each embedding that are removed first, with its "
         "mean vector\n(any attacker can who sees the vectors of many words)"
@@ -36,14 +36,14 @@ def text(result: Result) -> str:
             "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
             "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
         )
-    if noise := _noise(result):
+    if noise := _format_noise(result):
         parts.append(noise)
     if config.full:
-        parts.append(_sizes(result))
+        parts.append(_format_sizes(result))
     return "\n\n".join(parts)
 
 
-def _head(result: Result) -> str:
+def _describe_run(result: Result) -> str:
     config, first = result.config, result.cells[0].found
     chance = first.chance
     made = " (made-up sentences: give --data for real ones)" if config.data is None else ""
@@ -58,7 +58,7 @@ def _head(result: Result) -> str:
     )
 
 
-def _main(result: Result) -> str:
+def _format_main(result: Result) -> str:
     head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
     compared = real_sentences(result)
     rows = [[*head, "single", "study"] if compared else head]
@@ -72,48 +72,54 @@ def _main(result: Result) -> str:
                 continue
             words = "held out" if held_out else "all"
             row = [name, STARTS[start], words, str(anchors), str(drop)]
-            row += [spread(found, 1), _interval(found[0]), spread(found, 5)]
+            row += [
+                format_share_mean_sd(found, 1),
+                _format_share_interval(found[0]),
+                format_share_mean_sd(found, 5),
+            ]
             if compared:
                 row.append(
-                    _earlier(
+                    _format_earlier(
                         found, SINGLE.get((name, start, anchors)) if held_out and not drop else None
                     )
                 )
-                row.append(_earlier(found, None if held_out or name == "disjoint" else STUDY))
+                row.append(
+                    _format_earlier(found, None if held_out or name == "disjoint" else STUDY)
+                )
             rows.append(row)
     return aligned(rows, left=(0, 1, 2))
 
 
-def spread(found: Found, topn: int) -> str:
+def format_share_mean_sd(found: Found, topn: int) -> str:
     """Format mean and standard deviation over the runs; of one run the share."""
     shares = [one.share(topn).value for one in found]
     mean = f"{statistics.fmean(shares):.3f}"
     return f"{mean} +- {statistics.stdev(shares):.3f}" if len(shares) > 1 else mean
 
 
-def _interval(found: Leakage) -> str:
+def _format_share_interval(found: Leakage) -> str:
     share = found.share(1)
     return f"[{share.low:.3f}, {share.high:.3f}]"
 
 
-def _earlier(found: Found, figures: tuple[str, str] | None) -> str:
+def _format_earlier(found: Found, figures: tuple[str, str] | None) -> str:
     """Format the figures of others, with a star if no run's interval holds one."""
     if figures is None:
         return "-"
     return " / ".join(
-        f"{value}{'' if reproduced(found, topn, value) else '*'}"
+        f"{value}{'' if is_reproduced(found, topn, value) else '*'}"
         for topn, value in zip((1, 5), figures, strict=True)
     )
 
 
-def reproduced(found: Found, topn: int, value: str) -> bool:
+def is_reproduced(found: Found, topn: int, value: str) -> bool:
     """Return True if a figure, within its rounding, lies in the interval of some run."""
     half = 0.5 * 10.0 ** -(len(value) - 1)
     shares = [one.share(topn) for one in found]
     return any(s.low - half <= float(value) <= s.high + half for s in shares)
 
 
-def _noise(result: Result) -> str:
+def _format_noise(result: Result) -> str:
     kinds = [(0, "hashed", False), (0, "hashed", True)]
     if result.anchored:
         kinds += [(result.anchored, start, True) for start in STARTS]
@@ -155,7 +161,7 @@ def _noise(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _sizes(result: Result) -> str:
+def _format_sizes(result: Result) -> str:
     heads = ["sentences", "V", "held out", *STARTS, "anchors", *STARTS, "dropped", "hashed"]
     rows = []
     for size in dict.fromkeys(cell.size for cell in result.cells):
@@ -165,7 +171,7 @@ def _sizes(result: Result) -> str:
         if not all(found):
             continue
         found.append(result.found("hashed", 0, size=size, dropped=DROPPED))
-        shares = [spread(one, 1) for one in found]
+        shares = [format_share_mean_sd(one, 1) for one in found]
         first = found[0][0]
         rows.append(
             [f"{100 * size:g} %", f"{first.vocabulary:,}", f"{first.words:,}", *shares[:3],
@@ -211,4 +217,4 @@ def plain(result: Result) -> dict[str, Any]:
         }
         for cell in result.cells
     ]  # fmt: skip
-    return {**record(NAME, result), "corpus": result.corpus, "cells": cells}
+    return {**make_record_head(NAME, result), "corpus": result.corpus, "cells": cells}

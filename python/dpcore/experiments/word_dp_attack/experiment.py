@@ -224,7 +224,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun = time.perf_counter()
     for module in ("gensim.models", "sklearn"):
         needed(module, NAME)
-    corpus, prepared = _prepare(config)
+    corpus, prepared = _prepare_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
     cells, partial = run_jobs(
         "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
@@ -236,7 +236,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )  # fmt: skip
 
 
-def _prepare(config: Config) -> tuple[str, _Texts]:
+def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     """Return the name of the corpus, and both sets with vectors from texts of neither."""
     if config.data is None:
         rows = 2_000 if config.quick else 6_000
@@ -286,7 +286,7 @@ def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> C
     assert config.seeds is not None
     # In one call, for the rows of a large table are prepared anew in each.
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
-    rewritten = _rewrite(mechanism, config.seeds * [*prepared.texts], seed)
+    rewritten = _rewrite_texts(mechanism, config.seeds * [*prepared.texts], seed)
     size = len(prepared.texts)
     seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
     deals = [_deal_parts(size // 2, seed) for seed in seeds]
@@ -333,7 +333,7 @@ def _worst_loss(mechanism: Any) -> tuple[float, bool]:
     return mechanism.epsilon * max(float(block.max()) for block in blocks), False
 
 
-def _rewrite(mechanism: Any, texts: list[str], seed: int) -> list[str]:
+def _rewrite_texts(mechanism: Any, texts: list[str], seed: int) -> list[str]:
     return texts if mechanism is None else mechanism.rewrite(texts, unknown="drop", rng=seed)
 
 
@@ -342,7 +342,7 @@ def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linka
     length = LINKED_WORDS if config.data is not None else 10
     known = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
     originals = [" ".join(found[:length]) for found in known if len(found) >= length]
-    outputs = _rewrite(mechanism, originals, cell_seed(config.seed, "link"))
+    outputs = _rewrite_texts(mechanism, originals, cell_seed(config.seed, "link"))
     # Texts as they are are linked by the table of a mechanism that hardly changes a word.
     ranked = words.SanText(prepared.vectors, 100.0) if mechanism is None else mechanism
     return words.link(ranked, originals, outputs)
@@ -398,7 +398,7 @@ def _attack_split(
     if config.full:
         usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
         result["usual"] = usual.accuracy.value
-    return result | _estimate(np.vstack(means), np.concatenate(answers), seed)
+    return result | _estimate_with_null(np.vstack(means), np.concatenate(answers), seed)
 
 
 def _find_log_ratios(
@@ -449,7 +449,7 @@ def _make_attackers(width: int) -> list[Attacker]:
     return [Attacker(one, reads, f"logistic regression on {what}") for one, what, reads in columns]
 
 
-def _estimate(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
     """Estimate KL and D_2 of the sensitive set from the other, and both on permuted labels."""
     rng = np.random.default_rng([seed, 1])
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 from ...divergence.reliability.belief import ESTIMATE
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, canvas, tidy
-from ..text import aligned, record
+from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head
 from .experiment import GRID, NAME, Cell, Result
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _write_spread(cell: Cell, name: str) -> str:
 def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything as plain data for strict JSON."""
     plain = {
-        **record(NAME, result),
+        **make_record_head(NAME, result),
         "corpus": result.corpus,
         "vectors": result.vectors,
         "covered": result.covered,
@@ -130,14 +130,14 @@ def write_plain_data(result: Result) -> dict[str, Any]:
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw attack, linkage, loss and share kept against epsilon."""
-    picture = canvas(4.8, ax)
+    picture = make_canvas(4.8, ax)
     panels = picture.subplots(2, 3, sharex=True)
     (attack, informed, linkage), (loss, kept, divergence) = panels
     for name in GRID:
         cells = [cell for cell in result.cells if cell.mechanism == name]
         for cell in cells:
             trees = cell.spread("boosted_trees").mean
-            attack.plot(cell.epsilon, trees, **_style(name, is_full=False))
+            attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
         _draw_line(attack, cells, lambda cell: cell.spread("accuracy"))
         _draw_line(informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed"))
         _draw_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
@@ -151,10 +151,10 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
             axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
             axes.annotate(words, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
                           textcoords="offset points", fontsize=SMALL)  # fmt: skip
-    _label(attack, "accuracy of the attack", (0.4, 1.0))
-    _label(informed, "accuracy, table known", (0.4, 1.0))
-    _label(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
-    _label(loss, "largest loss of two words (nats)", None)
+    _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
+    _label_axes(informed, "accuracy, table known", (0.4, 1.0))
+    _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
+    _label_axes(loss, "largest loss of two words (nats)", None)
     loss.set_yscale("log")
     infinite = [c.mechanism for c in result.cells[1:] if math.isinf(c.loss)]
     for row, name in enumerate(dict.fromkeys(infinite)):
@@ -162,13 +162,13 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
                   fontsize=SMALL, color=_COLOURS[name])  # fmt: skip
     # Room for these lines above the curves.
     loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
-    _label(kept, "share of words that stay", (-0.03, 1.05))
-    _label(divergence, "D_2 of the two sets (nats)", None)
+    _label_axes(kept, "share of words that stay", (-0.03, 1.05))
+    _label_axes(divergence, "D_2 of the two sets (nats)", None)
     made = "made-up texts" if result.config.data is None else "medical abstracts"
     picture.suptitle(
         f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
         f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
-        f"{_claim(result)}",
+        f"{_summarise_claim(result)}",
         fontsize=TEXT,
     )
     handles = attack.get_legend_handles_labels()
@@ -176,7 +176,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     return apply_style(picture)
 
 
-def _style(name: str, *, is_full: bool) -> dict[str, Any]:
+def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
     colour, width = _COLOURS[name], "elinewidth" if is_full else "markeredgewidth"
     return {"color": colour, "marker": _MARKS[name], "markersize": 3.5, "linewidth": 1.1,
             "markerfacecolor": colour if is_full else WHITE, width: 0.7,
@@ -194,10 +194,10 @@ def _draw_line(
     name, (chosen, means, sds) = cells[0].mechanism, zip(*points, strict=True)
     errors = [0.0 if math.isnan(sd) else sd for sd in sds]
     epsilons = [cell.epsilon for cell in chosen]
-    axes.errorbar(epsilons, means, errors, label=name, **_style(name, is_full=True))
+    axes.errorbar(epsilons, means, errors, label=name, **_mechanism_style(name, is_full=True))
     for cell, mean, _ in points:
         if not is_full(cell):
-            axes.plot(cell.epsilon, mean, **_style(name, is_full=False))
+            axes.plot(cell.epsilon, mean, **_mechanism_style(name, is_full=False))
 
 
 def _find_d_2(cell: Cell) -> tuple[float, float]:
@@ -205,17 +205,17 @@ def _find_d_2(cell: Cell) -> tuple[float, float]:
     return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan
 
 
-def _label(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
+def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
     axes.set_xscale("log")
     if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
         axes.set_xlabel("epsilon (CusText: per list)", fontsize=TEXT)
     axes.set_ylabel(words, fontsize=TEXT)
     if limits is not None:
         axes.set_ylim(*limits)
-    tidy(axes)
+    tidy_axes(axes)
 
 
-def _claim(result: Result) -> str:
+def _summarise_claim(result: Result) -> str:
     """Return which mechanisms leave the attack above the floor at their lowest epsilon."""
     names = [line.split(":")[0].strip() for line in describe_claim(result)[1:] if ": yes" in line]
     return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"
