@@ -1,4 +1,4 @@
-"""What to do about a claim that was not refuted: more trials, another pair, another attack."""
+"""Advice after a claim was not refuted: more trials, another pair, another attack."""
 
 from __future__ import annotations
 
