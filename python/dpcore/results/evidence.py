@@ -1,4 +1,4 @@
-"""What an audit holds: its fields, each declared with how it is read, checked and merged."""
+"""Fields of an audit, each declared with how it is read, checked and merged."""
 
 from __future__ import annotations
 
