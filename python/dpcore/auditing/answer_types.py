@@ -45,7 +45,7 @@ _ORDER = "biufc"
 def form_of(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The shape of one output, and the names of its fields.
+    """Determine the shape of one output and the names of its fields.
 
     The shape is () for Python objects, such as lists of changing length.
 
@@ -136,7 +136,7 @@ def _format_differences(mine: Any, others: Any) -> str:
 
 
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
-    """A note where the outputs on x are of one type and those on x' of another.
+    """Return a note if the outputs on x have another type than those on x'.
 
     1 and 1.0 are equal, and an audit counts them as one; whoever sees the type does not. Nothing
     is certified: a type is one observation for a call, however many rows it has.
@@ -166,7 +166,7 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
 
 
 def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
-    """Whether two types differ, and not because of the values."""
+    """Return True if two types differ for another reason than the values."""
     one, other = outputs.dtype, outputs_prime.dtype
     if one.kind not in _ORDER or other.kind not in _ORDER:
         return False
@@ -179,7 +179,7 @@ def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
 
 
 def _would_be(wide: Outputs, kind: str) -> bool:
-    """Whether all values could be of a narrower kind, so that their type is not their doing."""
+    """Return True if all values fit a narrower kind, so that they do not explain their type."""
     if wide.dtype.kind == "c":
         return bool((wide.imag == 0.0).all()) and (kind == "f" or _would_be(wide.real, kind))
     if kind == "b":

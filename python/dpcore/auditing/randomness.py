@@ -1,4 +1,4 @@
-"""Whose randomness a mechanism has: the seed's, its own, or one that copies of it share.
+"""Source of a mechanism's randomness: the seed, its own, or one that its copies share.
 
 Everything is asked of the mechanism itself: it draws some rows of both sides twice, the second
 time with what is in question put back. If both draws are independent, all 2r rows of a side are
@@ -70,7 +70,7 @@ class Heard(CallableDraws):
     course: Course = field(default_factory=Course, compare=False)
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """The wanted rows of a block."""
+        """Draw the requested rows of a block and record the time of the call."""
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
         self.course.called(place.size, self.course.clock() - begun)
@@ -78,7 +78,7 @@ class Heard(CallableDraws):
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Whose randomness it is, see `Audit.randomness`.
+    """Determine the source of a mechanism's randomness (`Audit.randomness`).
 
     Args:
         draws: the mechanism's draws.
@@ -105,7 +105,7 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
 
 def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> bool:
-    """What an executor of processes asks of a mechanism that draws randomness of its own.
+    """Check that randomness outside the seed's generators is not repeated by processes.
 
     Every process has a copy of the mechanism and of all generators that it reaches, and would
     repeat the draws of the others. The system's entropy is no such thing: no state of this process
@@ -174,7 +174,7 @@ def _refuse_copies(draws: CallableDraws, executor: Executor, verb: str) -> NoRet
 def _with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
-    """How two compare on each side, when the second draws from the states that the first had."""
+    """Compare two draws on each side, the second from the generator states of the first."""
     sides = [
         _Side(generators.kept(one), generators.put_back(other))
         for one, other in zip(_drawn_by(first), _drawn_by(second), strict=True)
@@ -186,7 +186,7 @@ def _with_states(
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
-    """Two copies as two processes would have them; where there are none, the thing itself."""
+    """Make two copies as two processes would have them; return the object itself if impossible."""
     for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
@@ -212,7 +212,7 @@ def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
 
 @dataclass
 class _Side:
-    """What was drawn twice on one side.
+    """Rows that were drawn twice on one side, and how they compare.
 
     Args:
         first: draws a block.
@@ -304,7 +304,7 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
 
 
 def _log_pairings(pairs: Any) -> Any:
-    """The logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
+    """Compute the logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
     from scipy.special import gammaln
 
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
@@ -389,7 +389,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 
 def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
-    """How two arrays of outputs compare: "seed", "rounding" or "own".
+    """Compare two arrays of outputs: return "seed", "rounding" or "own".
 
     Args:
         outputs: shape `(size, ...)`.
@@ -407,7 +407,7 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
 
 
 def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows agree within rounding; of what is no float, which are equal."""
+    """Return a mask of rows that agree within rounding; rows without floats must be equal."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
         one, other = encode_rows(outputs), encode_rows(again)
@@ -429,7 +429,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """Outputs as columns of floats, or None where they are no floats."""
+    """Return outputs as columns of floats, or None if they are not floats."""
     kind = outputs.dtype.kind
     if kind == "O" and all(isinstance(one, float) for one in outputs.ravel().tolist()):
         outputs, kind = outputs.astype(np.float64), "f"
@@ -458,7 +458,7 @@ def _get_process_and_thread() -> tuple[str, int, int]:
 
 
 def runs_in(executor: Executor) -> str:
-    """Where an executor does its work, asked by a task: "here", "threads" or "processes"."""
+    """Determine by a task where an executor works: "here", "threads" or "processes"."""
     process, pid, thread = executor.submit(_get_process_and_thread).result()
     mine = _get_process_and_thread()
     if (process, pid) != mine[:2]:

@@ -154,7 +154,10 @@ class Request(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """What is to be certified; in powers of two, so that runs of about equal size agree."""
+        """Size and level to be certified.
+
+        The size is a power of two, so that runs of about equal size agree.
+        """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
         return Goal(trials, self.delta, self.confidence, claim=curve)
@@ -186,7 +189,7 @@ class Request(Arguments):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the arguments."""
+        """Notes on the arguments for the reader."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
             return ()
@@ -197,7 +200,7 @@ class Request(Arguments):
 
     @property
     def looks_at_floats(self) -> bool:
-        """Whether the floating-point finding is looked for."""
+        """True if the audit looks for the floating-point finding."""
         return self.floats or self.attack.looks_at_floats
 
     @property
@@ -207,7 +210,7 @@ class Request(Arguments):
         return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
     def drawn(self, pair: Pair | None = None) -> Source:
-        """Where the draws of a pair come from."""
+        """Make the source of the draws of a pair."""
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
         if is_native(self.mechanism):
@@ -310,7 +313,7 @@ def request_of(
 
 
 def _time_larger_call(request: Request) -> None:
-    """Time a call of more outputs where a call's own time would be taken for that of an output.
+    """Time a larger call if the fixed time of a call would be taken for that of an output.
 
     A tool's calls start processes, an encoder's prepare what torch draws. Where an output of an
     encoder takes long by itself, many of them are not waited for.
@@ -332,7 +335,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: Request) -> Request:
-    """The request with what a few calls show: dependent rows, and whose randomness it is.
+    """Add what a few calls show: dependent rows, and the source of the randomness.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
@@ -412,7 +415,7 @@ def _adapt_mechanism(mechanism: Any) -> Any:
 def _read_privacy_map(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
-    """What a measurement's privacy map says of neighbours, where no claim was given.
+    """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
 
     A measure that is no epsilon (and delta) makes no claim. A mechanism with a `delta` beside its
     `claim` is held to both.
@@ -431,7 +434,7 @@ def _read_privacy_map(
 
 
 def _at_least(own: float, delta: float, whose: str) -> float:
-    """The delta of a claim that has one of its own."""
+    """Return the larger of requested and own delta; refuse a smaller positive request."""
     if 0.0 < delta < own:
         # With a larger delta the claim stays true; with a smaller one it is another.
         raise invalid("delta", f"at least {own!r}, {whose}", delta)
@@ -466,7 +469,7 @@ def _native_route(
 
 
 def settle_request(request: Request) -> Request:
-    """The request with its one pair, and the claim that applies to it."""
+    """Return the request with its one pair, and the claim that applies to it."""
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
@@ -546,7 +549,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
-    """The claim that the audit tests; a mechanism's own only where it applies to the pair."""
+    """Return the claim that the audit tests; a mechanism's own only if it applies to the pair."""
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
             requirement = f"1 where claim is a curve ({claim})"

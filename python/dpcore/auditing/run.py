@@ -231,7 +231,7 @@ def audit(
 
 
 def _make_forecast(request: Request) -> Forecast:
-    """What is to come, as the first call shows it."""
+    """Forecast the cost of the audit from its first calls."""
     from ..sampling.forecast import Forecast
 
     search, draws = request.wanted.search, request.drawn()
