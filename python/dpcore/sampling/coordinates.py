@@ -1,4 +1,4 @@
-"""Whether the coordinates of outputs are independent of each other, and like ones of one law.
+"""Checks that the coordinates of outputs are independent and have one law.
 
 Draws can only disprove it: what passes is declared by whoever relies on it.
 """

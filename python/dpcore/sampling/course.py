@@ -1,4 +1,4 @@
-"""What an audit is doing: the time and the draws of each of its steps, and one bar for them all."""
+"""Course of an audit: time and draws of each step, and one progress bar for all steps."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Course(Progress):
         return each + max(0.0, self._timed[few] - few * each) / max(block, many)
 
     def seconds(self, name: str) -> float:
-        """Time spent on a step so far."""
+        """Return the time spent on a step so far."""
         self._settle()
         return float(self._spent[name][0]) if name in self._spent else 0.0
 

@@ -1,4 +1,4 @@
-"""What the counted rows of one side say of their independence, added up block by block."""
+"""Evidence on the independence of one side's counted rows, added up block by block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONSEQUENCE = "the mechanism's rows depend on each other, and no bound holds"
 
 @dataclass(slots=True, eq=False)
 class Evidence:
-    """What the rows of some blocks say, on one side and of one event.
+    """Evidence on independence from the rows of some blocks, on one side and for one event.
 
     Args:
         blocks: trials and hits of each sub-block, in their order.
@@ -58,7 +58,7 @@ class Evidence:
     def of_answers(
         cls, outputs: Array | Held, start: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
-        """The same where the event has been decided for every row."""
+        """Collect the evidence if the event has been decided for every row."""
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
@@ -74,7 +74,7 @@ class Evidence:
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """What contradicts that the rows of an audit are independent draws of one law.
+    """List contradictions to the assumption that an audit's rows are independent draws of one law.
 
     Args:
         sides: on x and on x', what was seen of each event that was counted.
@@ -95,7 +95,9 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
 
 
 def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
-    """The same of two or more audits of one event, from their trials and hits alone.
+    """List such contradictions between two or more audits of one event.
+
+    Only their trials and hits are compared.
 
     Args:
         sides: on x and on x', trials and hits of each audit.
@@ -125,7 +127,7 @@ def _describe_variation(side: str, where: str, chance: float) -> str:
 
 
 def varying_calls(chance: float) -> str:
-    """The sentence on columns that vary more between calls than within them."""
+    """Format the sentence on columns that vary more between calls than within them."""
     return (
         f"outputs vary more from call to call than those of independent draws would "
         f"(p-value {chance:.1e}): {_CONSEQUENCE}"

@@ -111,7 +111,7 @@ def _same_by_chance(calls: list[Array]) -> float:
 
 
 def _between_calls_p_value(sides: list[list[Array]]) -> float:
-    """The least p-value of Kruskal and Wallis over a few columns, the calls as groups.
+    """Compute the smallest Kruskal-Wallis p-value over a few columns, with calls as groups.
 
     The statistics of both sides are added: with so few rows neither says much by itself.
     """
