@@ -1,4 +1,4 @@
-"""Whether two inputs are neighbours, wherever they lie: what an audit asks of its pair."""
+"""Checks that an audit's two inputs are neighbours, in any domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Everything:
 
 
 def format_neighbour(neighbour: Any) -> str:
-    """A relation as text: what makes it again, or the name of its class where that is unknown.
+    """Format a relation as its constructor call, or as its class name if that is unknown.
 
     Example:
         >>> from dpcore.pairs import L1
