@@ -71,7 +71,7 @@ def describe_table(table: Table, places: Sequence[int]) -> TableRead:
 
 
 def select_column(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
-    """The outputs in a table.
+    """Select the outputs in a table.
 
     Args:
         table: the columns.
@@ -140,7 +140,7 @@ def split_by_label(
     label_x: Any = None,
     groups: int | None = None,
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The outputs in a table with a column that tells both sides apart, and which are on x.
+    """Select the outputs in a table and the rows on x, by a column of labels.
 
     Args:
         table: the columns.
@@ -171,7 +171,7 @@ def split_by_label(
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """For every row, whether its label says x.
+    """Return a mask of the rows with a label for x.
 
     Args:
         labels: bools, numbers or texts, shape `(size,)`.
@@ -248,7 +248,7 @@ def list_wanted(column: Any) -> list[Column]:
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """The number of a column; an error that lists the names if there is no such column."""
+    """Return the number of a column; raise an error that lists the names if there is none."""
     if not isinstance(column, str):
         return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
@@ -269,7 +269,9 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 def read_columns(
     value: Any, name: str = "outputs", column: Any = ALL, label: Column | None = None
 ) -> Table | None:
-    """The columns of a pandas, polars or pyarrow table or of a structured array; of others None.
+    """Read the columns of a table or structured array; return None for other values.
+
+    Tables are those of pandas, polars or pyarrow.
 
     Args:
         value: anything.
@@ -310,7 +312,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
 
 
 def _column_at(frame: Any, place: int) -> Any:
-    """A column by its place: names may be there twice."""
+    """Return a column by its place, since a name may occur twice."""
     if hasattr(frame, "iloc"):
         return frame.iloc[:, place]
     if hasattr(frame, "num_rows"):
@@ -319,7 +321,7 @@ def _column_at(frame: Any, place: int) -> Any:
 
 
 def convert_column(values: Any) -> Array:
-    """A column of a frame as an array.
+    """Convert a column of a frame to an array.
 
     Args:
         values: a pandas or polars Series, or a column of a pyarrow table.

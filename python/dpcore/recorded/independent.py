@@ -35,7 +35,7 @@ _ROW_OF_GROUP: Final = 19
 
 
 class Counted(NamedTuple):
-    """What was counted, and what chose it.
+    """Counts of an event, and the attack and rows that chose it.
 
     Args:
         counts: of the event, on the rows that chose nothing.
@@ -147,7 +147,7 @@ def _choose_tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] 
 
 
 def _cut_points(size: int, share: float) -> tuple[int, int]:
-    """Where the rows that choose begin, and those that are counted."""
+    """Return where the rows that choose among scores begin, and where the counted rows begin."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
 
@@ -212,16 +212,16 @@ class _Rows:
         return self.cuts[0][1]
 
     def outputs(self) -> Sides:
-        """All of them."""
+        """Return all rows on x and on x'."""
         return self.sides[0][: self.cuts[0][1]], self.sides[1][: self.cuts[1][1]]
 
     def counts(self, event: Event, size: int) -> Counts:
-        """How often an event happened among all of them."""
+        """Count the occurrences of an event among all rows."""
         hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in self.outputs())
         return Counts(hits, self.cuts[0][1], hits_prime, self.cuts[1][1])
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """The best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the scores that an attack makes."""
         (one, stop), (one_prime, stop_prime) = self.cuts
         sides = self.sides
         training = sides[0][:one], sides[1][:one_prime]

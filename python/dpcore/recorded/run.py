@@ -314,12 +314,12 @@ def _of_runs(
 
 
 def _default_attack() -> Callable[..., Any]:
-    """The attack of an audit that names none."""
+    """Make the attack of an audit that names none."""
     return Auto()
 
 
 def _rows_of(rows: Any) -> str:
-    """The kind of rows; a complaint that explains the choice, for it decides what is sound."""
+    """Return the kind of rows; raise an error that explains the kinds, which decide soundness."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
@@ -391,7 +391,7 @@ def _sides_of(
     groups: tuple[Any, Any],
     reader: Reader,
 ) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None]:
-    """The outputs on both sides, names of them and of their columns, and groups as integers."""
+    """Read the outputs on both sides, their names, names of columns, and groups as integers."""
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
@@ -445,7 +445,10 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
 
 
 def _align_rows(first: Array, second: Array) -> Sides:
-    """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
+    """Convert both sides to rows of objects if one of them is.
+
+    Lists may have one length by chance.
+    """
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         first, second = (
             one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
@@ -454,7 +457,7 @@ def _align_rows(first: Array, second: Array) -> Sides:
 
 
 def _as_output_rows(name: str, value: Any) -> Array:
-    """The outputs of one side as an array with a row for each."""
+    """Convert the outputs of one side to an array with one row for each output."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise invalid(name, "an array without masked entries", value)

@@ -40,17 +40,17 @@ _LABEL: Final = "a column's name or number, or labels, one for each row of outpu
 
 
 def is_path(value: Any) -> bool:
-    """True for what names a file."""
+    """Return True for a value that names a file."""
     return isinstance(value, (str, os.PathLike))
 
 
 def has_columns(value: Any) -> bool:
-    """True for files and frames, of which columns can be chosen."""
+    """Return True for files and frames, of which columns can be chosen."""
     return is_path(value) or list_names(value) is not None
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
-    """What reports call outputs: the name of their file, or of the argument."""
+    """Return the name of outputs in reports: the name of their file, or of the argument."""
     if not is_path(value):
         return otherwise
     return "standard input" if str(value) == STDIN else Path(value).name
@@ -134,7 +134,7 @@ def by_label(
     groups: Any = None,
     reader: Reader | None = None,
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
-    """The outputs on x and those on x', told apart by labels.
+    """Split the outputs by labels into those on x and those on x'.
 
     Args:
         outputs: of both sides: a path, a frame, an array, ...
@@ -300,7 +300,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
 
 
 def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
-    """A label for each row, shape `(size,)`."""
+    """Read a label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
@@ -318,7 +318,7 @@ def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = No
 
 
 def _detach_to_array(value: Any) -> Any:
-    """A Series or a torch tensor as an array, without gradient or device."""
+    """Convert a Series or a torch tensor to an array, without gradient or device."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16; float32 holds its values exactly.

@@ -328,7 +328,10 @@ def _list_given(column: Any, label: Column | None) -> list[Any]:
 
 
 def _is_header(cells: list[str]) -> bool:
-    """True if there is a name and no number: a mistyped number must not make its row a header."""
+    """Return True if there is a name and no number.
+
+    A mistyped number must not make its row a header.
+    """
     filled = [cell for cell in cells if cell.strip()]
     return bool(filled) and not any(isinstance(_parse_cell(cell, True), float) for cell in filled)
 
