@@ -1,4 +1,4 @@
-"""Where a report goes: to stdout as text or JSON, into a picture, onto a page."""
+"""Output of a report: to stdout as text or JSON, into a picture, onto a page."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def deliver_report(asked: Asked, report: Audit) -> None:
 
 
 def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | TableAudit) -> None:
-    """The same of an audit of recorded outputs, or of a table."""
+    """Deliver the report on recorded outputs, or on a table."""
     if asked.as_json:
         sys.stdout.write(report.to_json() + "\n")
     else:

@@ -204,7 +204,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Asked(Described):
-    """What `dpcore audit` is asked for; None where an option was not given."""
+    """Options of `dpcore audit`; None if an option was not given."""
 
     command: Annotated[
         str | None,
@@ -316,7 +316,7 @@ class Asked(Described):
 
 @dataclass(frozen=True)
 class AskedOutputs:
-    """What `dpcore audit-outputs` is asked for; None, or nothing, where one was not given."""
+    """Options of `dpcore audit-outputs`; None or empty if an option was not given."""
 
     files: Annotated[
         list[str],
@@ -467,7 +467,7 @@ class AskedTable:
 
 @dataclass(frozen=True)
 class AskedPlan(Described):
-    """What `dpcore plan` is asked for; None where an option was not given."""
+    """Options of `dpcore plan`; None if an option was not given."""
 
     claim: Claim = None
     true_epsilon: Annotated[
@@ -511,7 +511,7 @@ class AskedPlan(Described):
 
 @dataclass(frozen=True)
 class AskedExperiment:
-    """What `dpcore reproduce` is asked for; None where an option was not given."""
+    """Options of `dpcore reproduce`; None if an option was not given."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
@@ -548,7 +548,7 @@ class AskedExperiment:
 
 
 def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """What was asked for, as far as a function has an argument of that name.
+    """Return the options that a function has arguments for, by name.
 
     Args:
         asked: an instance of one of the classes above.
@@ -562,7 +562,7 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _spell_options() -> dict[str, str]:
-    """How every argument is spelled as an option."""
+    """Map every argument to its spelling as an option."""
     found = {}
     for kind in (Asked, AskedOutputs, AskedTable, AskedPlan, AskedExperiment):
         for name, hint in get_type_hints(kind, include_extras=True).items():

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and what goes to stderr.
+"""End of a command: its exit status, and its text on stderr.
 
 A status stands in a CI job, so none of them may come about by accident: 1 says "refuted" and
 nothing else, although it is also what Python itself exits with on any exception.
@@ -151,7 +151,7 @@ def write_line(text: str) -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """The last line of a traceback: the class and the message."""
+    """Return the last line of a traceback: the class and the message."""
     return " ".join(traceback.format_exception_only(error)[-1].split())
 
 
