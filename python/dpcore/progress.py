@@ -168,7 +168,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a bar shows: one object, so that a thread never sees half of a change."""
+    """State that a bar shows: one object, so that a thread never sees half of a change."""
 
     label: str
     total: float | None
@@ -263,7 +263,7 @@ def _import_ipython() -> Any:
 
 
 def span(seconds: float) -> str:
-    """A time in the unit that people would use.
+    """Format a time in a customary unit.
 
     Example:
         >>> [span(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
@@ -276,12 +276,12 @@ def span(seconds: float) -> str:
 
 
 def beats(size: int) -> Iterable[int]:
-    """The numbers below `size`: a loop over them moves the bar that is shown, if there is one."""
+    """Return the numbers below `size`; a loop over them moves the bar, if one is shown."""
     return range(size) if _shown is None or not _shown.by_call else _shown.beats(size)
 
 
 def interrupted_again() -> bool:
-    """Note a Ctrl-C; True if it is the second one within two seconds, which ends everything."""
+    """Note a Ctrl-C; return True if it is the second within two seconds, which ends everything."""
     global _last_interrupt
     now = time.monotonic()
     again = now - _last_interrupt < _AGAIN_SECONDS
@@ -290,12 +290,12 @@ def interrupted_again() -> bool:
 
 
 def watched() -> bool:
-    """True on a terminal or in a notebook."""
+    """Return True on a terminal or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 
 
 def in_notebook() -> bool:
-    """True in a notebook: Jupyter's, or one with a shell made of Jupyter's, as Colab's."""
+    """Return True in a notebook, of Jupyter or with a shell derived from Jupyter's, as Colab's."""
     module = imported_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -36,7 +36,10 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the module's own names.
+
+    Names that it imports can be imported from here too, but are not shown.
+    """
     return [*__all__]
 
 
@@ -68,7 +71,7 @@ class LaplaceMechanism(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon."""
+        """Return Laplace noise of scale sensitivity / epsilon."""
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
@@ -209,11 +212,11 @@ class ADePTReference(System):
         return 1.0
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Zeros against ones."""
+        """Return the pair of zeros and ones."""
         return zeros_ones(dim)
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale 1 / epsilon."""
+        """Return Laplace noise of scale 1 / epsilon."""
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
@@ -251,7 +254,7 @@ class DPText(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """The faulty noise of scale sensitivity / epsilon."""
+        """Return the faulty noise of scale sensitivity / epsilon."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(DPTextNoise(scale, self.nan))
 
@@ -285,7 +288,7 @@ class DPTextRepaired(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon by the centred formula."""
+        """Return Laplace noise of scale sensitivity / epsilon by the centred formula."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale, "centred"))
 
@@ -323,7 +326,7 @@ class HalvedOutput(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon, then half of everything."""
+        """Return Laplace noise of scale sensitivity / epsilon, then half of the output."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale), factor=0.5)
 
@@ -354,7 +357,7 @@ class HalfNoise(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / (2 epsilon)."""
+        """Return Laplace noise of scale sensitivity / (2 epsilon)."""
         scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
         return Steps(Laplace(scale))
 
@@ -377,7 +380,7 @@ NATIVE: tuple[type[Native], ...] = PRIMITIVES + SYSTEMS
 
 
 def is_native(mechanism: Any) -> bool:
-    """True if the core runs this very mechanism.
+    """Return True if the core runs exactly this mechanism.
 
     Only the exact type counts: a subclass may override what it does, and the core, which reads
     the fields, would then audit the wrong code.
