@@ -1,6 +1,6 @@
 """The oracle: exact probabilities of the majority vote for native mechanisms, and infinite losses.
 
-It is printed beside an audit, never in place of one: it computes with the law that the code is
+It is printed with an audit, never in place of one: it computes with the law that the code is
 meant to have, in real numbers, and says nothing about the code.
 """
 

@@ -95,13 +95,13 @@ def meant(word: str, words: Iterable[str]) -> str:
 
 
 def hinted(target: _Target) -> _Target:
-    """Let a function say which argument was meant where none has the name that was given.
+    """Let a function name the intended argument if it has none of the given name.
 
     Calls cost .1 microseconds more; signature, types and documentation stay the function's.
 
     Args:
-        target: a function or a method; of a class its own constructor is told, so it stands above
-            `dataclass`.
+        target: a function or a method; of a class its own constructor changes, so this decorator stands
+            above `dataclass`.
 
     Returns:
         The function with the same arguments; the class itself.

@@ -102,7 +102,7 @@ class Progress:
             self._within += 1
 
     def begin(self, label: str, total: float | None = None) -> None:
-        """Go on to other work, whose bar starts anew.
+        """Go on to other work, with a new bar.
 
         Args:
             label: what is being done.
@@ -180,11 +180,11 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Of the work, in [0, 1]; None if nobody knows or nothing has been done."""
+        """Return the finished share of the work, in [0, 1]; None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:
-        """Time left, as the share done so far has it; time taken where that says nothing."""
+        """Format the time left, by the share done so far; the time taken if that is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun

@@ -2,8 +2,8 @@
 
 For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
-is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
+A `claim` is a statement that may be false: `sound` states which claims hold, `fault` what is wrong
+with the others, and `default_pair` is the pair of inputs on which it shows.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
 
     Args:
-        epsilon: the claim; true, since two clipped inputs are at most 2 C apart in L1.
+        epsilon: the claim; true, since two clipped inputs have L1 distance at most 2 C.
         clip: radius C of the L1 ball, in the units of x.
 
     Raises:
@@ -223,7 +223,7 @@ class ADePTReference(System):
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
-    """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
+    """DPText as published: Laplace noise by a formula with a uniform draw that is not centred.
 
     The noise is never negative, so P(output < x) = 0 and the loss is infinite for any dim.
 

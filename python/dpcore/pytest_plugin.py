@@ -1,7 +1,7 @@
 """Privacy claims as tests: the pytest fixture `dp_audit`.
 
 The plugin loads with pytest wherever dpcore is installed, so it loads nothing that `import dpcore`
-does not load; reports are imported when a test asks for them. An audit in a test is deterministic:
+does not load; reports are imported when a test requests them. An audit in a test is deterministic:
 its seed is made from the test's id, so that a test which passes once passes always, and a correct
 mechanism fails for no more than 1 - confidence of all tests that could be written. Of a mechanism
 that draws its own randomness no seed decides the outcome: a run of tests warns of it once.
@@ -83,7 +83,7 @@ class Settings:
             most one is expected to fail its test.
         seed: combined with the id of the test into the seed of each audit.
         min_share: share of its claim, in [0, 1), that an audit must certify, or its test fails: an
-            audit that sees little of its claim tests little. 0 asks for nothing.
+            audit that sees little of its claim tests little. 0 requires nothing.
     """
 
     trials: int | None = field(
@@ -594,7 +594,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
-    """Return the trials that a mechanism asks for, of a random encoder on these two texts."""
+    """Return the trials that a mechanism requests, of a random encoder on these two texts."""
     from .records import Pair
 
     make = getattr(mechanism, "as_mechanism", None)

@@ -53,11 +53,11 @@ def form_of(
         mechanism: what is called.
         pair: the two inputs.
         seed: of all generators.
-        course: hears of every call.
+        course: records every call.
         trials: of the audit; they limit the calls of a function of one answer.
 
     Raises:
-        ValueError: if what a call says once tells the two inputs from each other, see
+        ValueError: if a fact stated once per call distinguishes the two inputs, see
             `call_facts`; if outputs hold themselves.
     """
     name = f"outputs of {name_of(mechanism)}"
@@ -92,7 +92,7 @@ def form_of(
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
-    """Refuse a mechanism whose calls say once, however many rows they have, which input it was."""
+    """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
     facts_prime = call_facts(ask(1, 0))
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_FACT_CALLS):
@@ -138,11 +138,11 @@ def _format_differences(mine: Any, others: Any) -> str:
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
     """Return a note if the outputs on x have another type than those on x'.
 
-    1 and 1.0 are equal, and an audit counts them as one; whoever sees the type does not. Nothing
-    is certified: a type is one observation for a call, however many rows it has.
+    1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
+    Nothing is certified: a type is one observation for a call, of any number of rows.
 
     Nothing is said where the values themselves explain the types (whole numbers became floats
-    beside a NaN or a half, a list of strings is as wide as its longest), since scores see those.
+    with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`.

@@ -1,4 +1,4 @@
-"""From pilot draws to what is counted: event, direction, and what is watched beside it."""
+"""Choice on pilot draws of what is counted: event, direction, and the further counts."""
 
 from __future__ import annotations
 

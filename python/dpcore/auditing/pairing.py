@@ -81,7 +81,7 @@ class Asked:
             TypeError: if the relation is one of inputs of another kind; if an input is, or holds,
                 an iterator.
             ValueError: if the inputs are equal, which `null` allows; farther apart than
-                `neighbour` says; or at a distance of their own, beside `neighbour`.
+                `neighbour` says; or given with their own distance and `neighbour`.
         """
         refuse_iterators("x", pair.x)
         refuse_iterators("x_prime", pair.x_prime)
@@ -244,7 +244,7 @@ def choose_pair(
         goal: what is to be certified.
         pilot: pilot draws a side that the last round may use.
         seed: of the search.
-        course: hears of what is done.
+        course: records what is done.
 
     Returns:
         One pair, and what a search took. Nothing that was drawn here is counted.

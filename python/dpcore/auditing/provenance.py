@@ -65,13 +65,13 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
     Args:
         thing: the mechanism, or the attack on recorded outputs; None for one that is not known.
         source: whether its text is wanted.
-        what: a word for it where it is no mechanism.
+        what: a word for it if it is not a mechanism.
 
     Returns:
         The record, its command empty.
 
     Raises:
-        TypeError: if `source` is no bool.
+        TypeError: if `source` is not a bool.
     """
     layers = list(_iterate_layers(thing))
     origin, text = _get_source(layers) if flag("source", source) else (LEFT_OUT, "")

@@ -1,7 +1,7 @@
 """Source of a mechanism's randomness: the seed, its own, or one that its copies share.
 
-Everything is asked of the mechanism itself: it draws some rows of both sides twice, the second
-time with what is in question put back. If both draws are independent, all 2r rows of a side are
+The mechanism itself is tested: it draws some rows of both sides twice, the second time with the
+generators in question put back. If both draws are independent, all 2r rows of a side are
 exchangeable: given their values, every way to sort them into r pairs is as likely as any other.
 The share of these ways in which all pairs agree is an exact p-value, whatever the law and its
 atoms: 1/(2r - 1)!! where no two of the r rows agree, and 2^-40 already for r = 12.
@@ -61,10 +61,10 @@ Draw = Callable[[int, int], npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Heard(CallableDraws):
-    """Draws of a callable that a course hears of, each with its time: those of a probe.
+    """Draws made during the probe, with the time of each call.
 
     Args:
-        course: what is told.
+        course: records the calls.
     """
 
     course: Course = field(default_factory=Course, compare=False)
@@ -108,7 +108,7 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
     """Check that randomness outside the seed's generators is not repeated by processes.
 
     Every process has a copy of the mechanism and of all generators that it reaches, and would
-    repeat the draws of the others. The system's entropy is no such thing: no state of this process
+    repeat the draws of the others. The system's entropy is different: no state of this process
     brings its draws back.
 
     Args:
@@ -320,7 +320,7 @@ def _verdict_of(sides: list[_Side]) -> str:
 
 
 def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own: bool) -> None:
-    """Draw rows of two sides twice, until what they compare as is no chance.
+    """Draw rows of two sides twice, until the result of the comparison excludes chance.
 
     Args:
         sides: on x and on x'.

@@ -121,9 +121,9 @@ class Request(Arguments):
     """The checked arguments of an audit, and what follows from them before anything is counted.
 
     `pair` is the one to learn shapes from, and the one that is audited once it is `settle_request`.
-    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
-    every block. `clean` are the vectors that the noise is added to, where the mechanism tells them,
-    `declared_loss` its exact loss on the pair and `told` what it says of the pair.
+    `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for
+    every block. `clean` are the vectors that the noise is added to, if the mechanism states them,
+    `declared_loss` its exact loss on the pair and `told` its notes on the pair.
     """
 
     pair: Pair
@@ -174,7 +174,7 @@ class Request(Arguments):
             counts: the pilot's, the numerator's side first.
 
         Returns:
-            The request itself where the claim is no curve.
+            The request itself if the claim is not a curve.
         """
         if not isinstance(self.claim, Claim):
             return self
@@ -251,11 +251,11 @@ class Request(Arguments):
 def request_of(
     given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
 ) -> Request:
-    """Check every argument before anything is drawn; the course hears of what is tried.
+    """Check every argument before anything is drawn; the course records what is tried.
 
     Args:
         given: the arguments.
-        course: hears of every call.
+        course: records every call.
         announce: what is done with the request after the first call, before all others.
     """
     course.step("probe", "trying the mechanism")
@@ -315,8 +315,8 @@ def request_of(
 def _time_larger_call(request: Request) -> None:
     """Time a larger call if the fixed time of a call would be taken for that of an output.
 
-    A tool's calls start processes, an encoder's prepare what torch draws. Where an output of an
-    encoder takes long by itself, many of them are not waited for.
+    A tool's calls start processes, an encoder's prepare what torch draws. If one output of an
+    encoder takes long, no larger call is made.
     """
     encodes = getattr(request.mechanism, "encodes_once", False)
     is_slow = request.course.estimate_seconds(1) > _MAX_OVERHEAD
@@ -387,7 +387,7 @@ def _check_size(request: Request) -> None:
 
 
 def _refuse_encoder(given: Any, pair: Any) -> None:
-    """Raise an error for an encoder of texts, which is no mechanism yet."""
+    """Raise an error for an encoder of texts, which is not yet a mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
     if not is_texts or isinstance(given, type) or hasattr(given, "as_mechanism"):
@@ -417,7 +417,7 @@ def _read_privacy_map(
 ) -> tuple[Any, float | Claim | None, float]:
     """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
 
-    A measure that is no epsilon (and delta) makes no claim. A mechanism with a `delta` beside its
+    A measure that is not an epsilon (and delta) makes no claim. A mechanism with a `delta` and a
     `claim` is held to both.
     """
     if claim is not None:
@@ -509,7 +509,7 @@ def settle_request(request: Request) -> Request:
 
 
 def most_certified(request: Request, trials: int) -> float:
-    """Return the largest bound that so many trials can certify: all of them on one side."""
+    """Return the largest bound that this number of trials can certify: all of them on one side."""
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
     return per_distance(bound, request.delta, request.pair.distance)

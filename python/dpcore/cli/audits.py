@@ -63,7 +63,7 @@ _OF_SYSTEMS = tuple(
 
 
 def run_audit(asked: Asked, command: str = "") -> int:
-    """Audit what was asked for, print the result, and return the exit status."""
+    """Audit as the options request, print the result, and return the exit status."""
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
     if asked.target is not None and asked.command is not None:

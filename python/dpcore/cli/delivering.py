@@ -35,7 +35,7 @@ def check_folder(option: str, path: Path) -> None:
 
 
 def deliver_report(asked: Asked, report: Audit) -> None:
-    """Print a report, and save what was asked for."""
+    """Print a report, and save the requested files."""
     if asked.as_json:
         # A callable is kept by name, so that what is printed is just what from_json reads.
         plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)

@@ -21,7 +21,7 @@ __all__ = [
 
 
 def run_plan(asked: AskedPlan) -> int:
-    """Plan what was asked for, print it, and return the exit status."""
+    """Plan as the options request, print the plan, and return the exit status."""
     if asked.plot is not None:
         check_plot(Path(asked.plot))
     made = _make_plan(asked)

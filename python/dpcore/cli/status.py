@@ -36,7 +36,7 @@ CALLED = "it is called as mechanism(x, size, rng) and returns an array with size
 
 
 class Usage(Exception):
-    """The command line asks for something that does not exist or does not fit."""
+    """Error of a command line that requests something missing or unsuitable."""
 
 
 class Failure(Exception):

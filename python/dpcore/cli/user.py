@@ -141,7 +141,7 @@ def _suggest_name(inside: Any, part: str) -> str:
 
 
 class Guarded:
-    """A user's mechanism whose exceptions are told apart from dpcore's own.
+    """A user's mechanism with exceptions that are distinguished from dpcore's own.
 
     Everything else, such as `claim`, `default_pair` and `thread_safe`, is the mechanism's.
 

@@ -33,7 +33,7 @@ _FINEST: Final = 7
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Ball(Record):
-    """Vectors at most `radius` apart in the class's norm."""
+    """Vectors at distance at most `radius` in the class's norm."""
 
     radius: float = 1.0
 
@@ -58,7 +58,7 @@ class _Ball(Record):
         """Compute the distance of the two inputs in the class's norm, in the units of the inputs.
 
         Raises:
-            TypeError: if they are no arrays of real numbers.
+            TypeError: if they are not arrays of real numbers.
             ValueError: if their shapes differ.
         """
         return distance(pair, self.norm)
@@ -142,7 +142,7 @@ class _Ball(Record):
 
 @hinted
 class L1(_Ball, word="L1"):
-    """Neighbours at most `radius` apart in the sum of absolute differences.
+    """Neighbours at distance at most `radius` in the sum of absolute differences.
 
     Args:
         radius: in the units of the inputs, finite and above 0.
@@ -168,7 +168,7 @@ class L1(_Ball, word="L1"):
 
 @hinted
 class L2(_Ball, word="L2"):
-    """Neighbours at most `radius` apart in the Euclidean distance.
+    """Neighbours at Euclidean distance at most `radius`.
 
     Args:
         radius: in the units of the inputs, finite and above 0.

@@ -99,7 +99,7 @@ def neighbour_of(value: Any) -> Neighbour:
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
-    """The vectors whose entries lie between two numbers.
+    """The vectors with all entries between two numbers.
 
     Args:
         low: smallest entry, finite.

@@ -44,8 +44,8 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
 
     Args:
         pair: the two inputs.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation, of which
-            `holds` is asked on a domain that contains everything.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation; its
+            `holds` is called with a domain that contains everything.
 
     Raises:
         TypeError: if `neighbour` is no relation, or one of inputs of another kind.

@@ -111,7 +111,7 @@ class Search(Record, word="Search"):
             best: pairs and their merits, the best first; earlier ones are moved more often.
             rng: chooses pairs and moves.
             most: how many proposals are wanted.
-            known: pairs that have been tried, beside those in `best`.
+            known: pairs that have been tried, besides those in `best`.
 
         Returns:
             At most `most` neighbours of the domain, none of them known.

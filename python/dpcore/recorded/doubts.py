@@ -5,13 +5,13 @@ All checks together alarm on independent rows, in random or in sorted order, wit
 
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
-  copies that vary too little are told at 1e-9 (equal probabilities vary least).
-- *Repetition.* Values of many digits that come again on one side, more often than chance meetings
+  copies that vary too little are reported at 1e-9 (equal probabilities vary least).
+- *Repetition.* Values of many digits that are repeated on one side, more often than chance meetings
   on the grid of their digits, and never on the other side. Let twins be the rows of one side that
   have an equal row there. On a law with loss at most epsilon the other side meets those values
   e^-epsilon times as often, so that it misses 60 expected meetings with probability exp(-60/e) =
   3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
-  probabilities are still told apart from resampled rows; a generator with few states is not, and
+  probabilities are still distinguished from resampled rows; a generator with few states is not, and
   no bound holds for it either.
 - *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
   order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.

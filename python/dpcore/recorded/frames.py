@@ -1,4 +1,4 @@
-"""Tables of outputs, from files or from frames: which columns are outputs, which tells the side."""
+"""Tables of outputs, from files or from frames: the columns of outputs and the column of labels."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def split_by_label(
         table: the columns.
         label: the column with 1, true, in or x for outputs on x, and 0, false, out or x_prime
             for outputs on x'; with `label_x` any two values.
-        column: the columns of the output; None only where there is one beside the label.
+        column: the columns of the output; None only if there is one besides the label.
         label_x: the value that stands for x, or None.
         groups: number of a column that is no output either, or None.
 

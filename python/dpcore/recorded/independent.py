@@ -79,7 +79,7 @@ def count_event(
     Args:
         sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
         attack: `(outputs, outputs_prime, pair) -> event`.
-        pair: what the attack is told of the inputs.
+        pair: the inputs as the attack gets them.
         share: share of the rows that is counted; None is a half.
         seed: of the shuffle.
         settings: delta and confidence of the bound.
@@ -197,7 +197,7 @@ class _Rows:
     Args:
         sides: rows on x and on x'.
         cuts: where those that choose among scores begin, and end, on each side.
-        pair: what the attack is told of the inputs.
+        pair: the inputs as the attack gets them.
         goal: what is to be certified.
     """
 

@@ -128,7 +128,7 @@ def audit_outputs(
     holds the scores of those that were and `outputs_prime` of the others. The canaries with the
     highest scores are guessed to be in, as many with the lowest to be out, and the rest is not
     guessed. How many are guessed must be fixed before the scores are seen; equal scores at a cut
-    are told apart by seeded coins.
+    are separated by seeded coins.
 
     Independent means between the sides too, unless `paired=True`: then row i of `outputs` and row
     i of `outputs_prime` may come from one seed. Such rows are shuffled and cut together, so that
@@ -158,7 +158,7 @@ def audit_outputs(
         guesses: for one run, how many canaries are guessed: a number or a share (a float up to
             1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
         column: column or columns of files and frames: names, or numbers from 0; needed where
-            several have names, for the input, a time or a row number beside each answer looks
+            several have names, for the input, a time or a row number with each answer looks
             like a leak. "*" takes all.
         label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
             with a label for each row, or the name or number of a column of the file or frame. 1,

@@ -1,4 +1,4 @@
-"""The two sides of recorded outputs: as they were given, or told apart by labels; their groups."""
+"""The two sides of recorded outputs: as they were given, or separated by labels; their groups."""
 
 from __future__ import annotations
 
@@ -359,7 +359,7 @@ def _list_marks(side: Array) -> set[str]:
 
 
 def refuse_labels(sides: Sides) -> None:
-    """Refuse scores beside their labels, the order of arguments in scikit-learn.
+    """Refuse scores followed by their labels, the order of arguments in scikit-learn.
 
     Taken for outputs on x', labels certify next to nothing: .07 where the scores give 1.62.
 

@@ -1,7 +1,7 @@
 """An audit as one self-contained HTML page: verdict, evidence, proof, pictures, data.
 
-The page asks the network for nothing (and forbids itself to), needs no script, and is well-formed
-XML too. One audit always gives the same page, the lines with times apart.
+The page loads nothing from the network (and forbids itself to), needs no script, and is also
+well-formed XML. One audit always gives the same page, except the lines with times.
 """
 
 from __future__ import annotations

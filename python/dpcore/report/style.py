@@ -1,6 +1,6 @@
 """Canvas and style of pictures.
 
-A user's `plot()` goes through pyplot and follows the style in force: its size, letters, ground and
+A user's `plot()` goes through pyplot and follows the current style: its size, letters, ground and
 cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
 not know, in one style: `use_own_style`.
 """
@@ -85,15 +85,15 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
     """Return the figure, or part of one, in which a picture of several panels is drawn.
 
     Args:
-        ax: None for a new figure of pyplot; an empty figure; or axes, whose place among the
-            subplots of their figure the picture takes.
+        ax: None for a new figure of pyplot; an empty figure; or axes that are subplots of
+            their figure, in place of which the picture is drawn.
         size: of a new or empty figure in inches.
 
     Returns:
         A figure, or a part of one that behaves like it.
 
     Raises:
-        TypeError: if `ax` is none of them.
+        TypeError: if `ax` is another object.
         ValueError: if the axes have no place among subplots.
     """
     from matplotlib.axes import Axes

@@ -134,7 +134,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     def exact(self) -> float | None:
         """The closed form of the loss that the majority vote sees, or None without one.
 
-        An oracle in real numbers, printed beside the audit, never in place of it.
+        An oracle in real numbers, printed with the audit, never in place of it.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None

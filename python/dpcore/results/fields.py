@@ -1,7 +1,7 @@
 """Metadata of result fields: how each is read and merged.
 
-A field without a word told is read as it stands, may be lacking in a file if it has a default, and
-must be equal in audits that are added: forgetting a rule refuses, it never loses anything.
+A field without metadata is read without a check. Files may omit it if it has a default. It must be
+equal in audits that are added: a field without a rule raises an error, and no value is lost.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ class Spent(Record, word="Spent"):
     """Time and outputs of one step of an audit.
 
     Args:
-        step: "probe" (a few calls tell the shape and whose randomness it is), "search" (for the
+        step: "probe" (a few calls show the shape and the source of randomness), "search" (for the
             pair), "fit" (event and direction, on pilot draws), "count" or "report" (checks of
             the counted rows, and the record).
         seconds: time.
@@ -61,11 +61,11 @@ def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
-    """Something found beside the event of an audit, with counts and a bound of its own.
+    """Finding besides the event of an audit, with its own counts and bound.
 
     It speaks of the code as it runs (of rounding, say), not of the law that the code means to
     have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
-    of continuous noise has one: the last bits of its floats tell the inputs apart. It matters
+    of continuous noise has one: the last bits of its floats distinguish the inputs. It matters
     where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
 
     Args:

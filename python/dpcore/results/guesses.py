@@ -96,7 +96,7 @@ class Guesses(Shown):
         )
 
     def parameter(self, claim: Claim, confidence: float, correct: int | None = None) -> float:
-        """Return the largest mu or rho that so many right guesses refute.
+        """Return the largest mu or rho that this number of right guesses refutes.
 
         Args:
             claim: a claim of that kind.

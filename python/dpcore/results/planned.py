@@ -150,7 +150,7 @@ class Plan(Record):
 
     @property
     def certifiable(self) -> float:
-        """The most that the planned audit could certify at all.
+        """The largest epsilon that the planned audit could certify.
 
         Of trials: with the event as often as expected on one side and never on the other,
         ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``, alpha = 1 - confidence; per unit of

@@ -37,7 +37,7 @@ class Provenance(Record, word="Provenance"):
             gives the edited text.
         versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
             comes from.
-        cpu: model of the CPU, empty where the system does not tell it.
+        cpu: model of the CPU, empty if the system does not state it.
         cores: cores of the machine.
         system: the operating system.
         architecture: what the machine is, such as "x86_64".

@@ -242,7 +242,7 @@ class OutputsAudit(Record):
 
     @property
     def ceiling(self) -> float | None:
-        """The most that so many guesses, or groups, can certify; None without either.
+        """Largest epsilon that the number of guesses, or groups, can certify; None without either.
 
         All guesses are right, or the event happens in all counted groups of one side and in none
         of the other.
@@ -261,7 +261,7 @@ class OutputsAudit(Record):
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """The largest mu or rho that so many guesses refute: all of them right. Else None."""
+        """Largest mu or rho that the number of guesses refutes, all of them right; else None."""
         claim = self.claim
         if not isinstance(self.evidence, Guesses) or not isinstance(claim, Claim):
             return None

@@ -1,6 +1,6 @@
 """Checks that the coordinates of outputs are independent and have one law.
 
-Draws can only disprove it: what passes is declared by whoever relies on it.
+Draws can only disprove independence: after the checks it remains an assumption of the user.
 """
 
 from __future__ import annotations

@@ -32,10 +32,10 @@ class Forecast:
         search: draws a side to choose the pair.
         first: draws a side of the first pilot of a search, which is always finished.
         limit: seconds that a search may take, or None.
-        pilot: draws a side that choose the event, for so many trials.
+        pilot: draws a side that choose the event, for this number of trials.
         trials: draws a side that are counted.
         early: True if the count may end before.
-        most: the largest bound that so many trials can certify; None if nobody knows.
+        most: the largest bound that the trials can certify; None if it is not known.
         claim: that is tested, or None.
         threads: workers.
         block: trials in a block.

@@ -1,4 +1,4 @@
-"""Outputs that come again: what tells a block of them again, and when that is no chance.
+"""Detection of repeated outputs: the digest of a block, and when a repetition excludes chance.
 
 Two blocks of r independent rows are equal with probability s^r, where s, the chance that two rows
 are equal, is the exponential of minus the collision entropy: a word that is kept with probability

@@ -119,7 +119,7 @@ class Step(NamedTuple):
         number: of the block.
         turn: 0 if the side was the first of the two, else 1.
         made: outputs that were made.
-        mark: what tells the outputs again.
+        mark: digests by which repeated outputs are recognized.
         same: what all its rows share.
         result: of the work.
     """
@@ -146,7 +146,7 @@ def draw_blocks(
         work: what is done with its outputs.
         purpose: of the draws.
         places: the wanted rows.
-        needed: rows of a block on x and on x' that tell it again, see `Replays.needed`.
+        needed: rows of a block on x and on x' that recognize it, see `Replays.needed`.
 
     Returns:
         Two steps a block, on x and on x'.
@@ -190,11 +190,11 @@ class Source:
         draws: what draws one block.
         threads: workers.
         end: where the run of counted trials ends: a callable's last block is as short as that
-            makes it, so that a slow mechanism is not asked for outputs that nobody counts.
+            makes it, so that a slow mechanism makes no outputs that are not counted.
         executor: runs the blocks instead of the source's own threads.
         route: how native votes are counted.
         start: where the run of counted trials begins.
-        course: hears of all that is drawn.
+        course: records all that is drawn.
     """
 
     draws: NativeDraws | CallableDraws

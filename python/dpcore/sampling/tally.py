@@ -27,7 +27,7 @@ _FEWEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Something counted beside the event, on the first trials only.
+    """Further count besides the event, on the first trials only.
 
     Args:
         tally: what is counted.
@@ -152,7 +152,7 @@ class TallyRows:
     Args:
         event: what is counted.
         name: what complaints call the mechanism.
-        watches: counted beside it.
+        watches: further counts.
         origin: first trial of the audit, from which on rows are compared; None compares none.
     """
 
@@ -263,7 +263,7 @@ class Sketch(NamedTuple):
 
     @property
     def finite(self) -> int:
-        """Values that are no NaN."""
+        """Number of values that are not NaN."""
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:

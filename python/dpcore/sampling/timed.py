@@ -1,7 +1,7 @@
 """Timed calls: each on a side drawn by a fair coin, and output and latency as one row.
 
-A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is no
-row of numbers is one entry of an array of objects, beside its latency.
+A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is not
+a row of numbers is one entry of an array of objects, followed by its latency.
 """
 
 from __future__ import annotations
@@ -146,7 +146,7 @@ def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Arr
 
     Returns:
         Numbers of shape `(calls, entries + 1)`; or objects of shape `(calls, 2)`. An output that
-        is no row of numbers among a pilot's that were is a row of NaN.
+        is not a row of numbers becomes a row of NaN if those of the pilot were.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
