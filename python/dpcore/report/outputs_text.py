@@ -111,7 +111,7 @@ def _list_reach_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
 
 
 def _list_auc_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """Return the area under the curve of the scores, which needs no number of guesses."""
+    """List the area under the curve of the scores, which needs no number of guesses."""
     if audit.auc is None:
         return []
     return [("AUC", f"{audit.auc:.4f} of included canaries against others (certifies nothing)")]

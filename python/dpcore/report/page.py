@@ -298,7 +298,7 @@ def make_header(
     figures: list[tuple[str, str]],
     kind: str = "Audit of a claim of differential privacy",
 ) -> str:
-    """Make the header of a page: its kind, name, verdict, what that means, and key figures."""
+    """Make the header of a page: its kind, name, verdict and its meaning, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _escape_text(audit.verdict)
@@ -376,7 +376,7 @@ def _make_pictures(audit: _Result) -> str:
 
 
 def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
-    """Draw the picture of a method for a screen and a telephone; empty where there is none.
+    """Draw the picture of a method for a screen and a telephone; return "" without a picture.
 
     Args:
         audit: the result.
@@ -476,7 +476,7 @@ def make_data(audit: Paged) -> str:
 
 
 def list_versions(before: str = "") -> str:
-    """Write the line with the versions that made the page."""
+    """List the versions that made the page, on one line."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {_escape_text(made_with)}.</p>'
 

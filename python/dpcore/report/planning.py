@@ -72,7 +72,7 @@ def _is_event_known(plan: Plan) -> bool:
 
 
 def _auto_trials(plan: Plan) -> int:
-    """Return the trials that `auto` usually takes, which finds its event itself."""
+    """Return the trials that `auto` usually takes, since it must find its event itself."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 

@@ -126,7 +126,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
 
 
 def _claim_to_code(claim: Any) -> str:
-    """Return the claim as Python, or the name `claim` where it is a long table."""
+    """Return the claim as Python, or the name `claim` if it is a long table."""
     if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:

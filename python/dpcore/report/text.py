@@ -23,7 +23,7 @@ from .short import make_card
 
 
 def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Return rows of text as a table, columns two spaces apart.
+    """Format rows of text as a table, with two spaces between columns.
 
     Args:
         rows: the cells, every row equally long.
@@ -123,12 +123,12 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
 
 
 def list_inside_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """Return a row for each output inside the event that the pilot drew most often."""
+    """List the outputs inside the event that the pilot drew most often, one row each."""
     return [("inside", str(one)) for one in audit.inside]
 
 
 def list_read_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """Return the row of how much of the outputs was read; none where a single number is all."""
+    """List how much of the outputs was read; no row if the output is a single number."""
     return [("read", str(audit.read))] if audit.read is not None and audit.read.found > 1 else []
 
 
@@ -152,7 +152,7 @@ def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
 
 
 def by_itself(audit: Audit) -> str:
-    """Return the confidence at which bound and floating-point finding hold together, if both."""
+    """Describe the joint confidence of bound and floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
