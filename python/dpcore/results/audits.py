@@ -1,4 +1,4 @@
-"""The result of an audit: what was counted, and everything that follows from it."""
+"""Result of an audit: the counts, and all figures that follow from them."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`; 0 where `checks` is not empty.
+        """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
@@ -115,7 +115,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def power(self) -> str:
-        """One sentence on what this event would have refuted; empty where there is nothing to say.
+        """Sentence on what this event would have refuted; empty without such a statement.
 
         It speaks of the event that was counted, never of events that were not tried.
         """
@@ -184,7 +184,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw again exactly what was counted (up to rounding, where `randomness` says so).
+        """Draw the counted outputs again, exactly (up to rounding if `randomness` says so).
 
         Args:
             side: "x" or "x_prime".

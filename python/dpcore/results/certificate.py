@@ -1,4 +1,4 @@
-"""From what an audit holds to its figures: which bound, on which counts, at which confidence."""
+"""Figures of an audit's record: the bound that applies, its counts and its confidence."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def bound_at(audit: Evidence, delta: float, confidence: float) -> float:
 
 
 def log_wealth(audit: Evidence, epsilon: float, delta: float) -> float:
-    """Log wealth of the test martingale against (epsilon, delta) over an audit's slices."""
+    """Compute the log wealth of the test martingale against (epsilon, delta) over the slices."""
     martingale = Martingale(epsilon, delta)
     label, before = 0, None
     for piece in audit.slices:
@@ -146,7 +146,7 @@ def confidence_band(audit: Evidence) -> Band:
 
 
 def power_sentence(audit: Evidence) -> str:
-    """Return what a verdict that does not refute still excludes about the event that was counted.
+    """Describe what a verdict that does not refute still excludes about the counted event.
 
     Args:
         audit: the audit.
@@ -227,7 +227,7 @@ def curve_points(audit: Evidence) -> list[tuple[float, float]]:
 
 
 def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
-    """Return upper limits on type I and type II error, each of which fails with probability alpha.
+    """Compute upper limits on type I and type II error, each failing with probability alpha.
 
     Args:
         counts: of the event, the numerator's side first.
@@ -323,7 +323,7 @@ def trials_needed(audit: Evidence) -> int | None:
 
 
 def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Return the same for counts with the numerator's side first."""
+    """Compute the trials needed from counts with the numerator's side first."""
     if not exceeds_claim(seen, claim, delta):
         return None
 

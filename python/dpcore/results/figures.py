@@ -18,7 +18,7 @@ def per_distance(loss: float, delta: float, distance: float) -> float:
 
 
 def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
-    """Log of the quotient of frequencies k/n and k'/n': 0 for 0/0, or else infinite with a 0."""
+    """Compute the log of the quotient of k/n and k'/n': 0 for 0/0, infinite with one 0."""
     if k == 0 or k_prime == 0:
         return 0.0 if k == k_prime else math.copysign(math.inf, k - 0.5)
     return math.log(k / n) - math.log(k_prime / n_prime)

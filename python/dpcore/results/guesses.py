@@ -129,7 +129,7 @@ def _certified_parameter(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Return the fewest guesses that can refute a curve, all of them right.
+    """Compute the fewest guesses that can refute a curve, all of them right.
 
     Args:
         claim: the curve.

@@ -1,4 +1,4 @@
-"""Two audits of disjoint trials as one."""
+"""Merge of two audits of disjoint trials into one."""
 
 from __future__ import annotations
 

@@ -125,7 +125,7 @@ class Plan(Record):
 
     @property
     def mass_prime(self) -> float | None:
-        """Its probability on the other side; None for one run."""
+        """Probability of the event on the other side; None for one run."""
         return middle_of(self.rates)[1] if self.rates else None
 
     @property

@@ -1,4 +1,4 @@
-"""The result of an audit of recorded outputs: what was counted, and what follows from it."""
+"""Result of an audit of recorded outputs: the counts, and the figures that follow."""
 
 from __future__ import annotations
 
