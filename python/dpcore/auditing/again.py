@@ -1,4 +1,4 @@
-"""Draws of a finished audit, made once more."""
+"""Draws of a finished audit, repeated."""
 
 from __future__ import annotations
 

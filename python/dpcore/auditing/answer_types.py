@@ -1,4 +1,4 @@
-"""Shapes of outputs, and what the types of the two sides say that no comparison of values sees."""
+"""Shapes of outputs, and differences in type of the two sides that values do not show."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """Return what one side says and the other does not, cut where it is long."""
+    """Format the part of one side that the other lacks, cut if it is long."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(one, int) for one in mine):

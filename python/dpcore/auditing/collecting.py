@@ -106,7 +106,7 @@ def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
 
 
 def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Return the checks, and before them which column numbers the rows, if one does.
+    """Return the checks, preceded by the column that numbers the rows, if one does.
 
     Args:
         checks: what contradicts the independence of rows; without any nothing is drawn.

@@ -219,7 +219,7 @@ def _represent_value(value: Any) -> str:
 
 
 def _shows_more(seldom: Choice, chosen: Choice) -> bool:
-    """Return False if the chosen event is one-sided too, and as frequent: then it is simpler."""
+    """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
     rates = []
     for one in (seldom, chosen):
         counts = one.counts if one.direction == "x" else one.counts.swapped()

@@ -147,7 +147,7 @@ def cost_of(choice: Choice) -> int:
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
-    """Return the best threshold on a log ratio l that a mechanism states, taken at its word.
+    """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
 
     ``P(l >= t on x') = E[exp(-l); l >= t on x]``: where the ratio is right, draws on one side say
     how rare an event is on the other that shows it to none of them. The pilot tests whether it is
@@ -172,7 +172,7 @@ def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
 def _best_stated(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
-    """Return the best threshold in one direction, on log ratios of its numerator over the rest."""
+    """Choose the best threshold in one direction, on log ratios of its numerator over the rest."""
     from scipy.special import pdtrik
 
     ranked = np.sort(own[own >= 0.0])[::-1]

@@ -121,7 +121,7 @@ def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = Fa
 
 
 def refuse_iterators(name: str, x: Any) -> None:
-    """Refuse an input that the first call would use up, or that holds such a thing.
+    """Refuse an input that is, or holds, an iterator: the first call would use it up.
 
     Raises:
         TypeError: if it is an iterator (a generator, an open file), or a list, a tuple or a
@@ -139,7 +139,7 @@ def refuse_iterators(name: str, x: Any) -> None:
 
 @contextmanager
 def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Compare the inputs before and after some calls of a mechanism.
+    """Compare the inputs before and after some calls of a mechanism; refuse a change.
 
     Raises:
         ValueError: if a call has changed an input, whatever else went wrong because of it.

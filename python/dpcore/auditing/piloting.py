@@ -1,4 +1,4 @@
-"""Pilots of an audit that is planned: events that it would choose, and how often they happen."""
+"""Pilots of a planned audit: the events that it would choose, and their frequencies."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class Pilots:
 
     @property
     def claim(self) -> float:
-        """The claim."""
+        """Epsilon of the claim."""
         assert self.request.claim is not None
         assert not isinstance(self.request.claim, Claim)
         return self.request.claim
 
     @property
     def delta(self) -> float:
-        """Its delta."""
+        """Delta of the claim."""
         return self.request.delta
 
     @property
@@ -85,12 +85,12 @@ class Pilots:
 
     @property
     def distance(self) -> float:
-        """Of the pair."""
+        """Distance of the pair."""
         return self.request.pair.distance
 
     @property
     def many(self) -> int:
-        """Audits of this size that cost as much."""
+        """Number of audits of this size that cost as much."""
         return len(self.chosen)
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
@@ -114,7 +114,7 @@ class Pilots:
 
     @property
     def careful(self) -> int | None:
-        """About how many trials are enough."""
+        """Approximate number of trials that suffices."""
         return self.trials(_TAIL, rough=True)
 
     @property
@@ -127,13 +127,13 @@ class Pilots:
 
     @property
     def short(self) -> bool:
-        """True if the audit needs more trials than the one whose events these are."""
+        """True if the audit needs more trials than the one that would choose these events."""
         careful = self.careful
         return self.assumed is None and (careful is None or careful >= 2 * self.least)
 
     @property
     def least(self) -> int:
-        """Trials below which an audit chooses its event on fewer draws, and a worse one."""
+        """Number of trials below which an audit chooses a worse event, on fewer draws."""
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
     def plan(self, factor: float | None, seed: int) -> Plan:

@@ -51,7 +51,7 @@ def plan(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Plan:
-    """Compute how many trials an audit needs to refute a false claim.
+    """Compute the number of trials that an audit needs to refute a false claim.
 
     The fewest n with ``P(bound(K, K') > claim) >= power`` for K ~ Binomial(n, p), K' ~ Binomial(n,
     q) and the Clopper-Pearson bound of `dpcore.audit`, a sum of binomial probabilities (exact to
@@ -200,7 +200,7 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
 
 
 def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
-    """Refuse what a claim that is a curve does not go with."""
+    """Refuse arguments that a claim that is a curve excludes."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
         _refuse_ignored(requirement, true_epsilon=true_epsilon)

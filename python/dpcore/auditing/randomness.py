@@ -201,7 +201,7 @@ def _pickle_copy(mechanism: Any) -> Any:
 
 
 def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
-    """Return what draws a block on x, and what draws one on x'."""
+    """Return the functions that draw a block on x and on x'."""
 
     def drawn(side: int) -> Draw:
         # Block 0 told the shape of outputs.
@@ -247,7 +247,7 @@ class _Side:
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice: randomness of a mechanism's own shows at once, in two calls."""
+        """Draw one row twice, since a mechanism's own randomness shows in two calls."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
@@ -274,7 +274,7 @@ class _Side:
 
     @property
     def log_chance(self) -> float:
-        """The logarithm of the probability that all rows agree with what came again, by chance."""
+        """Logarithm of the probability that all rows agree with their repetition by chance."""
         if not self.others:
             return 0.0
         numbers = _group_rows(join_outputs(self.others))
@@ -350,7 +350,7 @@ def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own
 
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
-    """Return True if two blocks differ by more than any format rounds."""
+    """Return True if two blocks differ by more than the rounding of any format."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
         return compare_outputs(outputs, again) == "own"
@@ -360,13 +360,16 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which rows agree with one row within rounding."""
+    """Return a mask of the rows that agree with one row within rounding."""
     both = join_outputs([row, outputs])
     return _rows_agree(both[1:], both[np.zeros(len(outputs), np.intp)])
 
 
 def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return for each row the number of a group: rows that agree are in one, and perhaps more."""
+    """Return for each row the number of a group.
+
+    Rows that agree are in one group; so, perhaps, are some that do not.
+    """
     numbers = _as_float_columns(outputs)
     if numbers is None:
         rows = encode_rows(outputs)

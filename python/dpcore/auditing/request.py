@@ -1,4 +1,4 @@
-"""The checked arguments of an audit: everything that is settled before anything is counted."""
+"""Checked arguments of an audit, with all that is decided before anything is counted."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ class Request(Arguments):
 
     @property
     def workers(self) -> int:
-        """Threads of a callable; with an executor, what it has."""
+        """Threads of a callable; with an executor, its number of workers."""
         if self.executor is not None:
             most = getattr(self.executor, "_max_workers", None)
             return most if isinstance(most, int) and most > 0 else threads_of(None)
@@ -516,7 +516,7 @@ def most_certified(request: Request, trials: int) -> float:
 
 
 def _cost_notes(request: Request) -> tuple[str, ...]:
-    """Return what the trials of an audit can certify where every output is slow to make."""
+    """List notes on what the trials can certify if every output is slow to make."""
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS * request.trials
@@ -538,7 +538,7 @@ def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
 
 
 def check_curve(claim: Any, delta: float, bound: str) -> None:
-    """Refuse what does not go with a claim that is a curve."""
+    """Refuse arguments that a claim that is a curve excludes."""
     if not isinstance(claim, Claim):
         return
     if delta:

@@ -34,7 +34,7 @@ __all__ = ["Audit", "AuditOptions", "audit"]
 
 
 class AuditOptions(TypedDict, total=False):
-    """The keywords of `dpcore.audit` but its claim, and `epsilon`, another name of that.
+    """Keywords of `dpcore.audit` except its claim and `epsilon`, the claim's other name.
 
     A second list, for type checkers: a test holds it equal to the first.
     """

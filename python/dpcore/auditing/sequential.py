@@ -154,7 +154,7 @@ class Sequence:
 
     @property
     def _sought(self) -> Claim | None:
-        """The curve until its tangent is chosen; later events test that tangent."""
+        """The curve until its tangent is chosen, then None: later events test that tangent."""
         return self.curve if self.tangent is None else None
 
     def _choose(self, chosen: Choice | None, trials: int) -> Choice:
