@@ -42,7 +42,7 @@ _SHORTEST: Final = 64
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
-    """Draw which side is the first in each of some turns.
+    """Draw the side that comes first in each of some turns.
 
     Of two turns, one begins with x and the next with x', or the other way round, by a fair coin:
     the sides then share a linear drift, and what alternates, exactly.
@@ -108,7 +108,7 @@ class CallableDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield each side and the wanted rows of its block; the seed draws which is the first.
+        """Yield each side and the requested rows of its block; the seed draws the first side.
 
         A function of one answer is called on x and on x' by turns of `_TURN` answers.
 

@@ -73,7 +73,7 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Return middle ranks of every column, centred, of length 1; 0 where it hardly ever moves."""
+    """Compute middle ranks of every column, centred, of length 1; 0 if it hardly varies."""
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):

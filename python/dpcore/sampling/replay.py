@@ -325,7 +325,7 @@ class Replays:
         return 0, None
 
     def _learn(self, here: Where, mark: Mark, whole: bytes | None) -> None:
-        """Count equal pairs of pilot rows; of calls of one row, two calls are a pair."""
+        """Count equal pairs of pilot rows; if calls have one row, two calls are a pair."""
         if self._sides is not None:
             return
         purpose, side, number = here

@@ -139,7 +139,7 @@ def draw_blocks(
     places: Sequence[Place],
     needed: tuple[float, float],
 ) -> list[tuple[Step, Step]]:
-    """Draw some blocks and do the work on each: what a thread or a process is given.
+    """Draw some blocks and do the work on each: the task of a thread or a process.
 
     Args:
         draws: what draws one block.
@@ -184,7 +184,7 @@ def _make_step(
 
 @dataclass
 class Source:
-    """Draws on both sides of a pair, and who makes them.
+    """Draws on both sides of a pair, and the threads or executor that make them.
 
     Args:
         draws: what draws one block.
@@ -344,7 +344,7 @@ class Source:
     def tally(
         self, event: Event, purpose: int, start: int, stop: int, watches: tuple[Watch, ...] = ()
     ) -> tuple[Tally, Tally]:
-        """Count an event on x and on x'; a native vote without ever making outputs."""
+        """Count an event on x and on x'; a native vote is counted without making outputs."""
         ballot = event_of(event).ballot
         if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
             return (

@@ -121,7 +121,7 @@ class Tally:
     evidence: Evidence = field(default_factory=Evidence)
 
     def __iadd__(self, other: Tally) -> Tally:
-        """Take in the counts of later trials."""
+        """Add the counts of later trials."""
         both = tuple(map(_add_counts, self.watched, other.watched))
         self.watched = both if self.rows else other.watched
         self.rows += other.rows
@@ -147,7 +147,7 @@ def _add_counts(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 
 @dataclass(frozen=True, slots=True)
 class TallyRows:
-    """The work on one block: counts the event on its outputs, and what is watched.
+    """Work on one block: the event and the further counts on its outputs.
 
     Args:
         event: what is counted.

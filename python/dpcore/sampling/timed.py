@@ -65,7 +65,7 @@ class Timed(NamedTuple):
         return Timed(self.sides[wanted], self.latencies[wanted], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield runs of calls whose rows of `width` numbers are not many at a time."""
+        """Yield runs of calls, so that rows of `width` numbers are never many at a time."""
         step = max(1, _CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -75,7 +75,7 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function again and again, each time on a side drawn by a fair coin.
+    """Call a function repeatedly, each time on a side drawn by a fair coin.
 
     One loop in one thread. All coins are tossed before the first call, so that tossing takes no
     time between calls, and the garbage collector waits until the last one is done. Between two
@@ -179,7 +179,7 @@ def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | N
 
 
 def _as_comparable(output: Any) -> Hashable:
-    """Return an output that can be compared whole: a tuple for an array or list."""
+    """Return an output that can be compared as a whole: a tuple for an array or list."""
     if isinstance(output, (np.ndarray, np.generic)):
         output = output.tolist()
     if isinstance(output, (list, tuple)):

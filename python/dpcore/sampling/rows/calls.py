@@ -1,4 +1,4 @@
-"""One output for all rows of a call: noise drawn once where each row wants its own."""
+"""Check for one output in all rows of a call: noise drawn once in place of once a row."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ class Calls:
     _seen: int = 0
 
     def see(self, side: int, same: Same | None) -> None:
-        """Take note of one call.
+        """Record one call.
 
         Args:
             side: 0 for x, 1 for x'.

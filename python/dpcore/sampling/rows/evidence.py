@@ -41,7 +41,7 @@ class Evidence:
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
     ) -> Evidence:
-        """Look at one block, which is one call of the mechanism.
+        """Collect the evidence of one block, which is one call of the mechanism.
 
         Args:
             outputs: of the call.
@@ -66,7 +66,7 @@ class Evidence:
         return cls.of(outputs, start, hits, lambda end: answers[:end])
 
     def __iadd__(self, other: Evidence) -> Evidence:
-        """Take in what later blocks say; in place, for there may be very many."""
+        """Add the evidence of later blocks in place, since there may be very many."""
         self.blocks += other.blocks
         if other.near is not None:
             self.near = other.near.copy() if self.near is None else self.near + other.near

@@ -1,4 +1,4 @@
-"""Rows that stand near each other in a call, against all orders in which they could stand.
+"""Comparison of near rows of a call with all orders in which the rows could stand.
 
 Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
 lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
