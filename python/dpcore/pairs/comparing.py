@@ -1,4 +1,4 @@
-"""In what two inputs differ: numbers entry by entry, data sets record by record, texts by words."""
+"""Differences of two inputs: numbers by entry, data sets by record, texts by word."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
 
 
 def fingerprint_input(value: Any) -> Hashable:
-    """Return what stands for the content of an input, to see later that nobody changed it.
+    """Return a key of an input's content, by which a later change is detected.
 
     Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
     beyond a million items, nothing is.

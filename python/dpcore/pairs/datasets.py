@@ -188,7 +188,7 @@ class Replace(_Change, word="Replace"):
 
 @hinted
 class AddRemove(_Change, word="AddRemove"):
-    """Neighbours of which one has one record more, at any place; the others in the same order.
+    """Neighbours of which one has one additional record at any place, the others in order.
 
     Args:
         values: the records that a search adds; None takes records of datasets that the domain

@@ -49,7 +49,7 @@ class Bounded(Domain, Protocol):
 
 
 class Neighbour(Protocol):
-    """A relation "these two inputs differ by what the privacy claim protects"."""
+    """Relation "these two inputs differ by what the privacy claim protects"."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if the inputs are two different neighbours of the domain."""

@@ -28,7 +28,7 @@ _TRIES = 20
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
-    """A plan: where to look for pairs, in how many rounds, with how many draws in all.
+    """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
 
     It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order
     of things calls `start`, `propose` and `schedule` itself.
@@ -265,7 +265,7 @@ def explore(
     rng: np.random.Generator,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Pair, Searched]:
-    """Run a search as `drive` does, and say what it took.
+    """Run a search as `drive` does, and return its cost too.
 
     Args:
         plan: the search.
@@ -317,7 +317,7 @@ def explore(
 
 
 class _Watch:
-    """The time that a search has: no pilot begins that would probably end too late."""
+    """Time limit of a search: no pilot begins that would probably end too late."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
