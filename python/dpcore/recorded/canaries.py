@@ -1,4 +1,4 @@
-"""Scores of canaries from one run: guesses by thresholds, in numbers that were fixed before."""
+"""Scores of canaries from one run: guesses by thresholds, in numbers fixed in advance."""
 
 from __future__ import annotations
 

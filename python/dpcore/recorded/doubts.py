@@ -235,7 +235,10 @@ def _digit_bits(rows: Array) -> float:
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield what objects of one form hold at each place, as floats or texts; else their texts."""
+    """Yield the values of objects of one form at each place, as floats or texts.
+
+    Objects of several forms are read as their texts.
+    """
     listed = [list(itertools.islice(_walk_containers(row), _MOST_LEAVES)) for row in rows]
     if len(set(map(len, listed))) > 1:
         yield np.array(["|".join(map(str, one))[:_CHARACTERS] for one in listed])

@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 def describe_table(table: Table, places: Sequence[int]) -> TableRead:
-    """Return the record of what was read: the table and the columns at some places."""
+    """Make the record of what was read: the table and the columns at some places."""
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
@@ -116,7 +116,7 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
 def choose_places(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> list[int]:
-    """Return the numbers of the columns that are asked for, see `select_column`."""
+    """Return the numbers of the requested columns, see `select_column`."""
     if column is None or (isinstance(column, str) and column == ALL):
         return list(range(len(table.columns)) if default is None else default)
     return [place_of(table, one) for one in list_wanted(column)]
@@ -125,7 +125,7 @@ def choose_places(
 def list_titles(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[str, ...]:
-    """Return what messages call the columns of `select_column`; nothing for several arrays."""
+    """List the names in messages of the columns of `select_column`; none for several arrays."""
     places = choose_places(table, column, default)
     if table.columns[places[0]].ndim > 1:
         return ()
@@ -236,7 +236,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
 
 
 def list_wanted(column: Any) -> list[Column]:
-    """Return a choice of columns as a list; an error for anything else."""
+    """Return a choice of columns as a list; raise an error for other values."""
     wanted = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(wanted, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
@@ -299,7 +299,7 @@ def read_columns(
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """Return the names of columns of a table or a structured array; of anything else None."""
+    """List the names of columns of a table or structured array; return None for other values."""
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields

@@ -1,4 +1,4 @@
-"""Recorded outputs of independent runs: shuffled, cut, and counted where nobody has looked."""
+"""Recorded outputs of independent runs: shuffled, cut, and counted on unseen rows."""
 
 from __future__ import annotations
 

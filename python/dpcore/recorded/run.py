@@ -57,7 +57,7 @@ _CURVE_DELTA: Final = 1e-5
 
 
 class OutputsOptions(TypedDict, total=False):
-    """The keywords of `dpcore.audit_outputs` but its claim, and `epsilon`, another name of that.
+    """Keywords of `dpcore.audit_outputs` except its claim and `epsilon`, the claim's other name.
 
     A second list, for type checkers: a test holds it equal to the first.
     """
@@ -354,7 +354,7 @@ def _bound_of_curve(claim: Claim, bound: str | None) -> str:
 
 
 def _check_paired(rows: str, bound: str, paired: bool) -> None:
-    """Refuse what does not hold for rows i of both sides from one seed."""
+    """Refuse arguments that do not apply if rows i of both sides share a seed."""
     if paired and rows != "independent":
         raise invalid("paired", f"False where rows = {rows!r}", paired)
     if paired and not declared(BOUNDS[rows][bound]).paired:
@@ -364,7 +364,7 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
 
 
 def _no_others(rows: str, **given: Any) -> None:
-    """Refuse arguments that mean nothing for such rows."""
+    """Refuse arguments that have no meaning for such rows."""
     of_runs = ("attack", "pair", "count_share", "groups", "groups_prime")
     foreign = ("guesses",) if rows == "independent" else of_runs
     for name in foreign:

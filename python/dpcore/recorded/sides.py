@@ -59,7 +59,7 @@ def get_display_name(value: Any, otherwise: str) -> str:
 def read_titled(
     value: Any, column: Any, name: str = "outputs", reader: Reader | None = None
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return the outputs of one side, and what messages call their columns.
+    """Read the outputs of one side, and the names of their columns in messages.
 
     Args:
         value: a path, a pandas, polars or pyarrow table or column, a torch tensor, or others.
@@ -100,7 +100,7 @@ def read_grouped(
     names: tuple[str, str] = ("outputs", "groups"),
     reader: Reader | None = None,
 ) -> tuple[Any, tuple[str, ...], Groups | None]:
-    """Return what `read_titled` does, and the group of each row; None without groups.
+    """Read what `read_titled` reads, and the group of each row; None without groups.
 
     Args:
         value: see `read_titled`.
@@ -234,7 +234,7 @@ def _check_no_output(table: Table, place: int, column: Any, name: str) -> None:
 
 
 def _record_table(reader: Reader | None, value: Any, table: Table, places: list[int]) -> None:
-    """Keep what was found in a file or a frame; an array has no columns to name."""
+    """Record what was found in a file or a frame; an array has no columns to name."""
     if reader is not None and has_columns(value):
         reader.tables.append(describe_table(table, places))
 
@@ -330,7 +330,7 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Refuse sides of which one marks what is missing by None and the other by NaN.
+    """Refuse sides of which one marks missing values by None and the other by NaN.
 
     A file that pandas wrote, or an empty cell, gives None where a frame or an array has NaN:
     every missing output would look like a leak.
@@ -349,7 +349,7 @@ def refuse_unlike_marks(sides: Sides) -> None:
 
 
 def _list_marks(side: Array) -> set[str]:
-    """Return which marks of a missing value are among the outputs."""
+    """List the marks of a missing value that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()
     if side.dtype != object:
