@@ -19,7 +19,7 @@ __all__ = ["check_folder", "check_plot", "deliver_outputs", "deliver_report"]
 
 
 def check_plot(path: Path) -> None:
-    """Complain before the audit: a picture that cannot be saved should not cost an hour."""
+    """Raise an error before the audit if a picture cannot be saved."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     kinds = sorted(FigureCanvasBase.get_supported_filetypes())
@@ -29,7 +29,7 @@ def check_plot(path: Path) -> None:
 
 
 def check_folder(option: str, path: Path) -> None:
-    """Complain of a file that could not be written there."""
+    """Raise an error if a file could not be written there."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 

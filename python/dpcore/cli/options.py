@@ -1,4 +1,4 @@
-"""The options of the commands, each declared once: name, type, default, help, and where it stands.
+"""Options of the commands, each declared once: name, type, default, help, and panel.
 
 A command's options are the fields of a class. What a field is called is what the function that
 does the work calls its argument; `OPTIONS` says how the command line spells it.
@@ -55,7 +55,7 @@ _CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
 
 
 def _read_claim(text: str) -> float | Curve:
-    """Return the claim that a text states: an epsilon, or a curve by kind and parameter."""
+    """Read the claim that a text states: an epsilon, or a curve by kind and parameter."""
     kind, equals, number = text.partition("=")
     try:
         value = float(number if equals else kind)
@@ -136,7 +136,7 @@ Names = Annotated[bool, _option_in_panel(None, "List the experiments.", "--list"
 
 @dataclass(frozen=True)
 class Described:
-    """A mechanism and its two inputs; None where an option was not given."""
+    """Mechanism and its two inputs; None if an option was not given."""
 
     target: Annotated[
         str | None,
@@ -423,7 +423,7 @@ class AskedOutputs:
 
 @dataclass(frozen=True)
 class AskedTable:
-    """Arguments of `dpcore audit-table`; None where an option was not given."""
+    """Arguments of `dpcore audit-table`; None if an option was not given."""
 
     table: Annotated[
         str,

@@ -1,4 +1,4 @@
-"""The options of `dpcore audit` about its two inputs: which they are, and who are neighbours."""
+"""Options of `dpcore audit` for its two inputs and the relation of neighbours."""
 
 from __future__ import annotations
 

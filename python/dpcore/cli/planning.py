@@ -1,4 +1,4 @@
-"""The work of `dpcore plan`: from options to a plan, and how it is shown."""
+"""Work of `dpcore plan`: from options to a plan, and its display."""
 
 from __future__ import annotations
 
