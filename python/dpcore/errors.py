@@ -1,4 +1,4 @@
-"""The one place where dpcore's messages are made and its arguments are checked.
+"""Messages of dpcore and checks of its arguments.
 
 Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
 TypeError, a value of the right kind outside its range a ValueError. Both know the argument's name

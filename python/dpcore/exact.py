@@ -158,7 +158,7 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
 @hinted
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
-    """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
+    """Explain by the closed form why a native mechanism's privacy loss is infinite on a pair.
 
     In real numbers: noise that is never negative keeps the output at or above the input, so that
     ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
@@ -218,7 +218,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
 def _explain_one_end(
     beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
 ) -> str:
-    """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
+    """Explain why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
     inner = max if beyond == "below" else min
     edge = inner(float(x[entry]), float(x_prime[entry]))
     if end == 0.0:

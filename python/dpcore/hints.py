@@ -100,8 +100,8 @@ def hinted(target: _Target) -> _Target:
     Calls cost .1 microseconds more; signature, types and documentation stay the function's.
 
     Args:
-        target: a function or a method; of a class its own constructor changes, so this decorator stands
-            above `dataclass`.
+        target: a function or a method; of a class its own constructor changes, so this
+            decorator stands above `dataclass`.
 
     Returns:
         The function with the same arguments; the class itself.
@@ -169,7 +169,7 @@ def _argument_meant(given: str, names: Sequence[str]) -> str:
 
 
 def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module from which names have moved.
+    """Make the `__getattr__` of a module from which names have moved.
 
     Args:
         module: the name of the module.

@@ -1,4 +1,4 @@
-"""Modules that somebody has imported: the one place that looks into `sys.modules`."""
+"""Lookup of imported modules in `sys.modules`, in this file only."""
 
 from __future__ import annotations
 

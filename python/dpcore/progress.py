@@ -24,7 +24,7 @@ _shown: Progress | None = None
 
 
 class Progress:
-    """Shows what is being done and the share of it that is done, never what was found so far.
+    """Display of the current work and its finished share, never of results so far.
 
     Counts are kept out of sight on purpose: an audit that somebody stops because of what it
     shows is no longer an audit of a fixed number of trials.
@@ -95,7 +95,7 @@ class Progress:
             self._draw()
 
     def beats(self, size: int) -> Iterator[int]:
-        """Count to `size` while the bar moves on by one at a time, until `advance` says it all."""
+        """Count to `size` and move the bar by one each time, until `advance` gives the total."""
         for number in range(size):
             yield number
             # Threads may lose some of these: they are seen, never counted.
@@ -114,17 +114,17 @@ class Progress:
             self._draw()
 
     def stand_still(self) -> None:
-        """Show at once what is being done, and end the thread that would move it."""
+        """Show the current work at once, and end the thread that would move the bar."""
         self._stop_moving()
         self._patience = 0.0
         self._draw()
 
     def relabel(self, label: str) -> None:
-        """Say more exactly what is being done; the bar goes on."""
+        """Describe the current work more exactly; the bar goes on."""
         self._state = replace(self._state, label=label)
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr where nobody watches one, but for show=False."""
+        """Print lines above the bar, or on stderr without a bar, except with show=False."""
         with self._lock:
             if not text or self._silent:
                 return
@@ -226,7 +226,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """A bar in a notebook's output, which needs no widgets: rich's needs ipywidgets, or warns."""
+    """Bar in a notebook's output without widgets; rich's needs ipywidgets, or warns."""
 
     def __init__(self) -> None:
         self._handle: Any = None

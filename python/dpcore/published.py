@@ -167,7 +167,7 @@ class ADePTScaled(Clipped):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
+        """Return the clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)

@@ -467,7 +467,7 @@ class DPAudit:
         return record_command(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
-        """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""
+        """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
         stash = self._node.config.stash
         if found.randomness == "own" and not stash.get(_WARNED, False):
             stash[_WARNED] = True
@@ -572,7 +572,7 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
-    """Return the certified bound over the claim; 1 at a claim of 0, and 0 where no bound holds."""
+    """Compute the certified bound over the claim; 1 at a claim of 0, 0 if no bound holds."""
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.

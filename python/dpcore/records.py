@@ -1,4 +1,4 @@
-"""The records that flow through an audit: a pair of inputs, and four integers.
+"""Records of an audit: a pair of inputs, and four integers.
 
 Records are frozen. Arrays inside are read-only copies; two records are equal when their fields
 are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs from -0.0).
@@ -32,7 +32,7 @@ _HOMES: Final[dict[str, tuple[str, str]]] = {}
 
 
 def declare(word: str, cls: type) -> None:
-    """Declare the word by which files name a class, its own whatever the class is called.
+    """Declare the word by which files name a class, independent of the class's name.
 
     Raises:
         TypeError: if another class has it.
@@ -119,7 +119,7 @@ class Record(Shown):
         return hash((type(self), *map(_field_key, self._values(compared=True))))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild through the constructor: a pickled array would come back writeable."""
+        """Rebuild through the constructor, since a pickled array would come back writeable."""
         return type(self), self._values()
 
 
@@ -391,7 +391,7 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """An output inside the event, and how often the pilot drew it.
+    """Output inside the event, and the number of times that the pilot drew it.
 
     Args:
         text: the output, cut where it is long.
