@@ -1,4 +1,4 @@
-"""The one place where dpcore's messages are made and its arguments are checked.
+"""Messages of dpcore and checks of its arguments.
 
 Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
 TypeError, a value of the right kind outside its range a ValueError. Both know the argument's name
@@ -33,7 +33,7 @@ _Error = TypeVar("_Error", bound=Exception)
 
 
 class AssumptionWarning(UserWarning):
-    """What was drawn contradicts an assumption that a bound, or its repetition, rests on."""
+    """Contradiction of draws to an assumption of a bound, or of its repetition."""
 
 
 _WIDTH = 80
@@ -45,7 +45,7 @@ _short.maxstring = _short.maxother = _short.maxlong = _WIDTH
 
 
 def show(value: object) -> str:
-    """The value as a message shows it: its repr on one line, at most about 80 characters.
+    """Format a value for a message: its repr on one line, at most about 80 characters.
 
     Args:
         value: any object; numpy scalars are shown as the plain Python numbers they hold.
@@ -71,24 +71,24 @@ def show(value: object) -> str:
 
 
 def message(name: str, requirement: str, value: object) -> str:
-    """The text "{name} must be {requirement}, got {value}"."""
+    """Format the text "{name} must be {requirement}, got {value}"."""
     return f"{name} must be {requirement}, got {show(value)}"
 
 
 def invalid(name: str, requirement: str, value: object) -> ValueError:
-    """A ValueError for a value of the right kind that breaks the requirement."""
+    """Make a ValueError for a value of the right kind that breaks the requirement."""
     return about(ValueError(message(name, requirement, value)), name)
 
 
 def mistyped(name: str, requirement: str, value: object) -> TypeError:
-    """A TypeError for a value of the wrong kind."""
+    """Make a TypeError for a value of the wrong kind."""
     if isinstance(value, type) and value.__module__ != "builtins" and "class" not in requirement:
         requirement += f", an instance and not the class ({value.__name__}(...) makes one)"
     return about(TypeError(message(name, requirement, value)), name)
 
 
 def about(error: _Error, argument: str, **mentioned: str) -> _Error:
-    """The exception, which now knows the argument that it is about.
+    """Return the exception, marked with the argument that caused it.
 
     A caller whose users know the argument by another name, as the command line does, asks the
     exception for it and reads no text.
@@ -113,7 +113,7 @@ def about(error: _Error, argument: str, **mentioned: str) -> _Error:
 
 @contextlib.contextmanager
 def part_of(argument: str) -> Iterator[None]:
-    """What is raised here is about this argument, whatever it says of a part of it."""
+    """Mark errors raised in this context as errors of this argument, not of a part of it."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -245,7 +245,7 @@ def count(name: str, value: Any) -> int:
 
 
 def whole(value: Any) -> Any:
-    """The int that an integral float is, or a string of one above 0; any other value as it is."""
+    """Convert an integral float, or a string of one above 0, to int; return others unchanged."""
     with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
     return value
@@ -305,7 +305,7 @@ def flag(name: str, value: Any) -> bool:
 
 
 def masked(value: Any) -> bool:
-    """True for an array of which entries are masked: numpy would go on with what lies below.
+    """Return True for an array with masked entries; numpy would use the values below the mask.
 
     Example:
         >>> masked(np.ma.masked_array([1.0, 2.0], [False, True])), masked([1.0, 2.0])

@@ -1,6 +1,6 @@
 """The oracle: exact probabilities of the majority vote for native mechanisms, and infinite losses.
 
-It is printed beside an audit, never in place of one: it computes with the law that the code is
+It is printed with an audit, never in place of one: it computes with the law that the code is
 meant to have, in real numbers, and says nothing about the code.
 """
 
@@ -26,7 +26,10 @@ __all__ = ["VoteLaw", "explain_infinite_loss", "loss", "vote_log_probabilities",
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the module's own names.
+
+    Names that it imports can be imported from here too, but are not shown.
+    """
     return [*__all__]
 
 
@@ -60,7 +63,7 @@ class VoteLaw(Shown):
 
 @hinted
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
-    """The exact law of the majority vote.
+    """Compute the exact law of the majority vote.
 
     Each voting entry votes for x' independently with a probability p_i in closed form; the vote
     is x' when strictly more than half do: a binomial tail where all p_i agree, a
@@ -105,7 +108,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
 
 @hinted
 def loss(law: VoteLaw) -> float:
-    """Privacy loss that the vote shows: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
+    """Compute the privacy loss of the vote: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
 
     Args:
         law: the law of the vote on both sides.
@@ -127,7 +130,7 @@ def loss(law: VoteLaw) -> float:
 
 @hinted
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
-    """The loss that the majority vote shows on a pair, exactly.
+    """Compute exactly the loss that the majority vote shows on a pair.
 
     Args:
         mechanism: a native mechanism.
@@ -155,7 +158,7 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
 
 @hinted
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
-    """Return why the privacy loss of a native mechanism is infinite on a pair, by its closed form.
+    """Explain by the closed form why a native mechanism's privacy loss is infinite on a pair.
 
     In real numbers: noise that is never negative keeps the output at or above the input, so that
     ``P(output < max(x_i, x'_i)) = 0`` for one of the two inputs only; bounded noise moves with
@@ -215,7 +218,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
 def _explain_one_end(
     beyond: str, end: float, factor: float, x: Logs, x_prime: Logs, entry: int
 ) -> str:
-    """Return why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
+    """Explain why noise that ends at `end` has an infinite loss; it never lies at `beyond`."""
     inner = max if beyond == "below" else min
     edge = inner(float(x[entry]), float(x_prime[entry]))
     if end == 0.0:
@@ -264,7 +267,7 @@ def _clip_log(x: Logs, clip: Clip | None) -> Logs:
 
 
 def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float]:
-    """The logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
+    """Compute the logarithms of P(K > n/2) and P(K <= n/2) for K ~ Binomial(n, p).
 
     Only the tail that starts at the middle and falls from there is summed: p <= 1/2 makes it the
     upper one. Its terms are taken relative to the first, whose logarithm is known exactly.
@@ -308,7 +311,7 @@ def _stirling_correction(x: int) -> float:
 
 
 def _unequal_majority(log_p: Logs, log_q: Logs) -> tuple[float, float]:
-    """The same for a sum of independent votes with unequal probabilities, entry by entry."""
+    """Compute the same for a sum of independent votes with unequal probabilities."""
     n = log_p.size
     masses = np.full(n + 1, -np.inf)
     masses[0] = 0.0

@@ -1,4 +1,4 @@
-"""What somebody meant who misspelt a word, and functions and classes that say so."""
+"""Suggestions for misspelt words, and functions and classes whose errors contain them."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ _TOO_MANY: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
-    """The one of several words that is most like a word, whatever its case; None if none is.
+    """Find the word that is most similar to a word, ignoring case; None if none is similar.
 
     Example:
         >>> closest("Trails", ["trials", "threads"])
@@ -84,7 +84,7 @@ def closest(word: str, words: Iterable[str]) -> str | None:
 
 
 def meant(word: str, words: Iterable[str]) -> str:
-    """The end of a complaint about a word: which one was meant; empty where none is like it.
+    """Format the end of an error message that suggests the intended word; "" without one.
 
     Example:
         >>> meant("indep", ["independent", "one_run"])
@@ -95,13 +95,13 @@ def meant(word: str, words: Iterable[str]) -> str:
 
 
 def hinted(target: _Target) -> _Target:
-    """Let a function say which argument was meant where none has the name that was given.
+    """Let a function name the intended argument if it has none of the given name.
 
     Calls cost .1 microseconds more; signature, types and documentation stay the function's.
 
     Args:
-        target: a function or a method; of a class its own constructor is told, so it stands above
-            `dataclass`.
+        target: a function or a method; of a class its own constructor changes, so this
+            decorator stands above `dataclass`.
 
     Returns:
         The function with the same arguments; the class itself.
@@ -132,7 +132,7 @@ def hinted(target: _Target) -> _Target:
 
 
 def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
-    """The complaint of a call, and what to write instead."""
+    """Explain the error of a call and the correct call."""
     parameters = inspect.signature(target).parameters
     if found := _UNEXPECTED.match(text):
         # Later Pythons suggest a name themselves.
@@ -150,7 +150,7 @@ def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
 
 
 def called_here(given: str, names: Sequence[str]) -> str | None:
-    """What an argument of another name is called among these; None where that is not known.
+    """Return the name that an argument of another name has among these, or None.
 
     Example:
         >>> called_here("seed", ["claim", "rng"])
@@ -169,7 +169,7 @@ def _argument_meant(given: str, names: Sequence[str]) -> str:
 
 
 def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
-    """Return the `__getattr__` of a module from which names have moved.
+    """Make the `__getattr__` of a module from which names have moved.
 
     Args:
         module: the name of the module.

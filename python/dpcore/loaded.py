@@ -1,4 +1,4 @@
-"""Modules that somebody has imported: the one place that looks into `sys.modules`."""
+"""Lookup of imported modules in `sys.modules`, in this file only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ __all__ = ["imported_module"]
 
 
 def imported_module(name: str) -> Any:
-    """A module that was wholly imported; None for any other.
+    """Return a module that was wholly imported, or None.
 
     While one thread imports a module, `sys.modules` shows it to all others half made. Nobody has an
     object of it then: it counts as not imported.

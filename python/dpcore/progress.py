@@ -24,7 +24,7 @@ _shown: Progress | None = None
 
 
 class Progress:
-    """Shows what is being done and the share of it that is done, never what was found so far.
+    """Display of the current work and its finished share, never of results so far.
 
     Counts are kept out of sight on purpose: an audit that somebody stops because of what it
     shows is no longer an audit of a fixed number of trials.
@@ -95,14 +95,14 @@ class Progress:
             self._draw()
 
     def beats(self, size: int) -> Iterator[int]:
-        """Count to `size` while the bar moves on by one at a time, until `advance` says it all."""
+        """Count to `size` and move the bar by one each time, until `advance` gives the total."""
         for number in range(size):
             yield number
             # Threads may lose some of these: they are seen, never counted.
             self._within += 1
 
     def begin(self, label: str, total: float | None = None) -> None:
-        """Go on to other work, whose bar starts anew.
+        """Go on to other work, with a new bar.
 
         Args:
             label: what is being done.
@@ -114,17 +114,17 @@ class Progress:
             self._draw()
 
     def stand_still(self) -> None:
-        """Show at once what is being done, and end the thread that would move it."""
+        """Show the current work at once, and end the thread that would move the bar."""
         self._stop_moving()
         self._patience = 0.0
         self._draw()
 
     def relabel(self, label: str) -> None:
-        """Say more exactly what is being done; the bar goes on."""
+        """Describe the current work more exactly; the bar goes on."""
         self._state = replace(self._state, label=label)
 
     def say(self, text: str) -> None:
-        """Print lines above the bar, or on stderr where nobody watches one, but for show=False."""
+        """Print lines above the bar, or on stderr without a bar, except with show=False."""
         with self._lock:
             if not text or self._silent:
                 return
@@ -168,7 +168,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class _State:
-    """What a bar shows: one object, so that a thread never sees half of a change."""
+    """State that a bar shows: one object, so that a thread never sees half of a change."""
 
     label: str
     total: float | None
@@ -180,11 +180,11 @@ class _State:
         return replace(self, done=self.done + done, last=now)
 
     def share(self) -> float | None:
-        """Of the work, in [0, 1]; None if nobody knows or nothing has been done."""
+        """Return the finished share of the work, in [0, 1]; None if it is unknown or 0."""
         return min(1.0, self.done / self.total) if self.total and self.done else None
 
     def left(self, now: float) -> str:
-        """Time left, as the share done so far has it; time taken where that says nothing."""
+        """Format the time left, by the share done so far; the time taken if that is unknown."""
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
@@ -226,7 +226,7 @@ class _Terminal:
 
 
 class _Notebook:
-    """A bar in a notebook's output, which needs no widgets: rich's needs ipywidgets, or warns."""
+    """Bar in a notebook's output without widgets; rich's needs ipywidgets, or warns."""
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -263,7 +263,7 @@ def _import_ipython() -> Any:
 
 
 def span(seconds: float) -> str:
-    """A time in the unit that people would use.
+    """Format a time in a customary unit.
 
     Example:
         >>> [span(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
@@ -276,12 +276,12 @@ def span(seconds: float) -> str:
 
 
 def beats(size: int) -> Iterable[int]:
-    """The numbers below `size`: a loop over them moves the bar that is shown, if there is one."""
+    """Return the numbers below `size`; a loop over them moves the bar, if one is shown."""
     return range(size) if _shown is None or not _shown.by_call else _shown.beats(size)
 
 
 def interrupted_again() -> bool:
-    """Note a Ctrl-C; True if it is the second one within two seconds, which ends everything."""
+    """Note a Ctrl-C; return True if it is the second within two seconds, which ends everything."""
     global _last_interrupt
     now = time.monotonic()
     again = now - _last_interrupt < _AGAIN_SECONDS
@@ -290,12 +290,12 @@ def interrupted_again() -> bool:
 
 
 def watched() -> bool:
-    """True on a terminal or in a notebook."""
+    """Return True on a terminal or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 
 
 def in_notebook() -> bool:
-    """True in a notebook: Jupyter's, or one with a shell made of Jupyter's, as Colab's."""
+    """Return True in a notebook, of Jupyter or with a shell derived from Jupyter's, as Colab's."""
     module = imported_module("IPython")
     shell = None if module is None else module.get_ipython()
     return any(kind.__name__ == "ZMQInteractiveShell" for kind in type(shell).__mro__)

@@ -2,8 +2,8 @@
 
 For audits and experiments, not for releasing data: see `dpcore.sample`.
 
-A `claim` is what somebody says, not what is true: `sound` tells which claims hold, `fault` what
-is wrong with the others, and `default_pair` is the pair of inputs on which it shows.
+A `claim` is a statement that may be false: `sound` states which claims hold, `fault` what is wrong
+with the others, and `default_pair` is the pair of inputs on which it shows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,10 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the module's own names.
+
+    Names that it imports can be imported from here too, but are not shown.
+    """
     return [*__all__]
 
 
@@ -68,7 +71,7 @@ class LaplaceMechanism(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon."""
+        """Return Laplace noise of scale sensitivity / epsilon."""
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
@@ -111,7 +114,7 @@ class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
 
     Args:
-        epsilon: the claim; true, since two clipped inputs are at most 2 C apart in L1.
+        epsilon: the claim; true, since two clipped inputs have L1 distance at most 2 C.
         clip: radius C of the L1 ball, in the units of x.
 
     Raises:
@@ -164,7 +167,7 @@ class ADePTScaled(Clipped):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
+        """Return the clip, then Laplace noise of scale 2 C sqrt(dim) / epsilon in every entry."""
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
@@ -209,18 +212,18 @@ class ADePTReference(System):
         return 1.0
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Zeros against ones."""
+        """Return the pair of zeros and ones."""
         return zeros_ones(dim)
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale 1 / epsilon."""
+        """Return Laplace noise of scale 1 / epsilon."""
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
-    """DPText as published: Laplace noise by a formula whose uniform draw is not centred.
+    """DPText as published: Laplace noise by a formula with a uniform draw that is not centred.
 
     The noise is never negative, so P(output < x) = 0 and the loss is infinite for any dim.
 
@@ -251,7 +254,7 @@ class DPText(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """The faulty noise of scale sensitivity / epsilon."""
+        """Return the faulty noise of scale sensitivity / epsilon."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(DPTextNoise(scale, self.nan))
 
@@ -285,7 +288,7 @@ class DPTextRepaired(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon by the centred formula."""
+        """Return Laplace noise of scale sensitivity / epsilon by the centred formula."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale, "centred"))
 
@@ -323,7 +326,7 @@ class HalvedOutput(Sensitive):
     sound: ClassVar[bool] = True
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / epsilon, then half of everything."""
+        """Return Laplace noise of scale sensitivity / epsilon, then half of the output."""
         scale = noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)
         return Steps(Laplace(scale), factor=0.5)
 
@@ -354,7 +357,7 @@ class HalfNoise(Sensitive):
     sound: ClassVar[bool] = False
 
     def steps(self, dim: int) -> Steps:
-        """Laplace noise of scale sensitivity / (2 epsilon)."""
+        """Return Laplace noise of scale sensitivity / (2 epsilon)."""
         scale = noise_scale("sensitivity / (2 epsilon)", self.sensitivity / 2.0, self.epsilon)
         return Steps(Laplace(scale))
 
@@ -377,7 +380,7 @@ NATIVE: tuple[type[Native], ...] = PRIMITIVES + SYSTEMS
 
 
 def is_native(mechanism: Any) -> bool:
-    """True if the core runs this very mechanism.
+    """Return True if the core runs exactly this mechanism.
 
     Only the exact type counts: a subclass may override what it does, and the core, which reads
     the fields, would then audit the wrong code.

@@ -1,7 +1,7 @@
 """Privacy claims as tests: the pytest fixture `dp_audit`.
 
 The plugin loads with pytest wherever dpcore is installed, so it loads nothing that `import dpcore`
-does not load; reports are imported when a test asks for them. An audit in a test is deterministic:
+does not load; reports are imported when a test requests them. An audit in a test is deterministic:
 its seed is made from the test's id, so that a test which passes once passes always, and a correct
 mechanism fails for no more than 1 - confidence of all tests that could be written. Of a mechanism
 that draws its own randomness no seed decides the outcome: a run of tests warns of it once.
@@ -37,12 +37,14 @@ if TYPE_CHECKING:
 
 
 def _make_setting(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """What is known of a setting: its line of help, and its check, of a label and a value."""
+    """Make the metadata of a setting: its line of help, and its check of a label and a value."""
     return {"help": text, "read": read}
 
 
 def _parse_number(value: Any, kind: type[float]) -> Any:
-    """A number that the command line or a file gave as text.
+    """Parse a number that the command line or a file gave as text.
+
+    Other text stays a string, which the checks below refuse by name.
 
     What is no number stays a string, which the checks below refuse by name.
     """
@@ -66,7 +68,7 @@ def _check_share(label: str, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What an audit in a test uses unless its call says otherwise.
+    """Settings of audits in a test, if their calls give no others.
 
     From weak to strong: these defaults; `dp_trials`, `dp_confidence`, `dp_seed` and `dp_min_share`
     in pytest's configuration file; `--dp-trials`, `--dp-confidence`, `--dp-seed` and
@@ -81,7 +83,7 @@ class Settings:
             most one is expected to fail its test.
         seed: combined with the id of the test into the seed of each audit.
         min_share: share of its claim, in [0, 1), that an audit must certify, or its test fails: an
-            audit that sees little of its claim tests little. 0 asks for nothing.
+            audit that sees little of its claim tests little. 0 requires nothing.
     """
 
     trials: int | None = field(
@@ -234,7 +236,7 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
 
 
 class DPAudit:
-    """What the fixture `dp_audit` is, for `def test_it(dp_audit: DPAudit)`: it tests a claim.
+    """Type of the fixture `dp_audit`, for `def test_it(dp_audit: DPAudit)`: it tests a claim.
 
     Args:
         node: the test.
@@ -446,7 +448,7 @@ class DPAudit:
         return self._told(found, remark)
 
     def _settled(self, options: Mapping[str, Any], *apart: str) -> dict[str, Any]:
-        """The keywords of a call, with the settings for those that it leaves alone."""
+        """Return the keywords of a call, completed by the settings."""
         self._calls += 1
         defaults = asdict(self._settings)
         defaults["rng"] = seed_of(self._node.nodeid, self._calls, defaults.pop("seed"))
@@ -455,7 +457,7 @@ class DPAudit:
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
     def _told(self, found: _Result, remark: str = "") -> _Result:
-        """The audit with the test that made it, listed for -v and for JUnit's XML."""
+        """Add the audit to the test's properties for -v and JUnit's XML; record the test in it."""
         from .auditing.provenance import record_command
 
         self._node.user_properties.append(("dp_audit", f"{_format_line(found)}{remark}"))
@@ -465,7 +467,7 @@ class DPAudit:
         return record_command(found, f"pytest {self._node.nodeid}")
 
     def _warn(self, found: Audit) -> None:
-        """Warn once a run that outcomes are not fixed: the same holds of all audits like it."""
+        """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
         stash = self._node.config.stash
         if found.randomness == "own" and not stash.get(_WARNED, False):
             stash[_WARNED] = True
@@ -487,7 +489,7 @@ class DPAudit:
         return self._kept(audit)
 
     def _kept(self, audit: _Kept) -> _Kept:
-        """The audit of a test that goes on; -rP prints its report, as a failure prints it too."""
+        """Add the report of an audit to a passing test, so that -rP and a failure print it."""
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
 
@@ -514,7 +516,7 @@ class DPAudit:
 
 
 def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
-    """The claim under either of its two names, or None."""
+    """Return the claim under either of its two names, or None."""
     other = options.get("epsilon")
     if claim is not None and other is not None:
         requirement = "given once, as claim or as epsilon"
@@ -527,7 +529,7 @@ def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
 
 
 def seed_of(nodeid: str, number: int, base: int = 0) -> int:
-    """The seed of an audit in a test: the first 63 bits of SHA-256("base number nodeid").
+    """Return the seed of an audit in a test: first 63 bits of SHA-256("base number nodeid").
 
     Args:
         nodeid: pytest's id of the test.
@@ -546,7 +548,7 @@ def seed_of(nodeid: str, number: int, base: int = 0) -> int:
 
 
 def _rerun_command(node: pytest.Item) -> str:
-    """The command line that runs a test again, from the directory in which pytest was started."""
+    """Format the command that runs a test again, from the directory where pytest was started."""
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
     for name in _READ:
@@ -570,7 +572,7 @@ def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
-    """Return the certified bound over the claim; 1 at a claim of 0, and 0 where no bound holds."""
+    """Compute the certified bound over the claim; 1 at a claim of 0, 0 if no bound holds."""
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.
@@ -592,7 +594,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
-    """Return the trials that a mechanism asks for, of a random encoder on these two texts."""
+    """Return the trials that a mechanism requests, of a random encoder on these two texts."""
     from .records import Pair
 
     make = getattr(mechanism, "as_mechanism", None)

@@ -1,4 +1,4 @@
-"""The records that flow through an audit: a pair of inputs, and four integers.
+"""Records of an audit: a pair of inputs, and four integers.
 
 Records are frozen. Arrays inside are read-only copies; two records are equal when their fields
 are, arrays by dtype, shape and bytes (so that NaN equals itself and 0.0 differs from -0.0).
@@ -32,7 +32,7 @@ _HOMES: Final[dict[str, tuple[str, str]]] = {}
 
 
 def declare(word: str, cls: type) -> None:
-    """Declare the word by which files name a class, its own whatever the class is called.
+    """Declare the word by which files name a class, independent of the class's name.
 
     Raises:
         TypeError: if another class has it.
@@ -47,7 +47,7 @@ def declare(word: str, cls: type) -> None:
 
 
 def class_of(word: object) -> type | None:
-    """The class that declares a word, None if none of the loaded modules has one."""
+    """Return the class that declares a word, or None if no loaded module has one."""
     home = _HOMES.get(word) if isinstance(word, str) else None
     if home is None:
         return None
@@ -57,14 +57,14 @@ def class_of(word: object) -> type | None:
 
 
 def word_of(cls: type) -> str | None:
-    """The word that a class itself declares; None for any other, a subclass among them."""
+    """Return the word that a class itself declares, or None; a subclass has no word."""
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
 
 
 class Shown:
-    """How a result or a model is shown: `repr` in one line, `str` whole, in a notebook a table.
+    """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
 
     A dataclass gets all three; any other class has its own `repr` and `str`.
     """
@@ -72,7 +72,7 @@ class Shown:
     __slots__ = ()
 
     def __repr__(self) -> str:
-        """The constructor call; where that is no short line, as much of it as fits."""
+        """Return the constructor call; if it is not a short line, as much of it as fits."""
         text = full(self)
         return (
             text
@@ -81,7 +81,7 @@ class Shown:
         )
 
     def __str__(self) -> str:
-        """The constructor call, long arrays shortened; a class's own `repr` if it has one."""
+        """Return the constructor call, long arrays shortened, or the class's own `repr`."""
         return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
 
     def _repr_html_(self) -> str:
@@ -109,17 +109,17 @@ class Record(Shown):
         return tuple(getattr(self, name) for name in _field_names(cls, compared))
 
     def __eq__(self, other: object) -> bool:
-        """True for the same class with equal fields."""
+        """Return True for the same class with equal fields."""
         if type(other) is not type(self):
             return NotImplemented
         return all(map(_fields_equal, self._values(compared=True), other._values(compared=True)))
 
     def __hash__(self) -> int:
-        """A hash that agrees with equality; a TypeError if a field cannot be hashed."""
+        """Return a hash that agrees with equality; raise TypeError if a field has no hash."""
         return hash((type(self), *map(_field_key, self._values(compared=True))))
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Rebuild through the constructor: a pickled array would come back writeable."""
+        """Rebuild through the constructor, since a pickled array would come back writeable."""
         return type(self), self._values()
 
 
@@ -150,18 +150,18 @@ def _fields_equal(left: Any, right: Any) -> bool:
 
 
 def full(record: Any) -> str:
-    """The constructor call of a dataclass, long arrays shortened and nothing else."""
+    """Return the constructor call of a dataclass; only long arrays are shortened."""
     return _format_call(record, _show_field)
 
 
 def one_line(text: str, longest: int = _LINE) -> str:
-    """Text on one line, what is too long cut off."""
+    """Return text on one line, cut off if it is too long."""
     text = " ".join(text.split())
     return text if len(text) <= longest else f"{text[: longest - 3]}..."
 
 
 def _format_call(record: Any, show: Callable[[Any], str], longest: float = math.inf) -> str:
-    """The constructor call with as many fields as fit."""
+    """Format the constructor call with as many fields as fit."""
     parts, size = [], len(type(record).__name__) + len("(, ...)")
     for name, value in list_shown_fields(record):
         part = f"{name}={show(value)}"
@@ -193,7 +193,7 @@ def list_shown_fields(record: Any) -> list[tuple[str, Any]]:
 
 
 def _shorten_field(value: Any) -> str:
-    """A field of a record that is too long to be shown whole."""
+    """Format a field of a record that is too long to be shown whole."""
     if type(value) is np.ndarray and value.size > 8:
         kind = "str" if value.dtype.kind == "U" else value.dtype
         return f"<{kind} array of shape {value.shape}>"
@@ -228,7 +228,7 @@ def _is_numbers(value: Any) -> bool:
 
 
 def frozen_array(array: np.ndarray[Any, np.dtype[Any]]) -> np.ndarray[Any, np.dtype[Any]]:
-    """A read-only, C-contiguous copy with the same dtype."""
+    """Make a read-only, C-contiguous copy with the same dtype."""
     copy = np.array(array, order="C", copy=True)
     copy.setflags(write=False)
     return copy
@@ -290,7 +290,7 @@ class Pair(Record, word="Pair"):
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
-    """How often an event happened on each side of a pair.
+    """Numbers of times that an event happened on each side of a pair.
 
     Args:
         k: times the event happened among the outputs on `pair.x`, from 0 to `n`.
@@ -320,7 +320,7 @@ class Counts(Shown):
             object.__setattr__(self, k, integer(k, getattr(self, k), 0, total))
 
     def __add__(self, other: object) -> Counts:
-        """Counts of two disjoint sets of draws taken together."""
+        """Return the sum of the counts of two disjoint sets of draws."""
         if not isinstance(other, Counts):
             return NotImplemented
         return Counts(
@@ -331,7 +331,7 @@ class Counts(Shown):
         )
 
     def complement(self) -> Counts:
-        """Counts of the opposite event on the same draws.
+        """Return the counts of the opposite event on the same draws.
 
         Example:
             >>> Counts(3, 10, 1, 10).complement()
@@ -340,7 +340,7 @@ class Counts(Shown):
         return Counts(self.n - self.k, self.n, self.n_prime - self.k_prime, self.n_prime)
 
     def swapped(self) -> Counts:
-        """The same counts with the two sides exchanged.
+        """Return the same counts with the two sides exchanged.
 
         Example:
             >>> Counts(3, 10, 1, 20).swapped()
@@ -354,7 +354,7 @@ declare("Counts", Counts)
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class PartsRead(Record, word="PartsRead"):
-    """How much of the outputs was read before an event was chosen.
+    """Number of parts of the outputs that were read before an event was chosen.
 
     Args:
         found: parts of the pilot's outputs: entries, fields, keys, places, letters, bits, views.
@@ -391,7 +391,7 @@ class PartsRead(Record, word="PartsRead"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SeenOutput(Record, word="SeenOutput"):
-    """An output inside the event, and how often the pilot drew it.
+    """Output inside the event, and the number of times that the pilot drew it.
 
     Args:
         text: the output, cut where it is long.
@@ -415,7 +415,7 @@ class SeenOutput(Record, word="SeenOutput"):
 
 
 def pair_of(pair: Pair | tuple[Any, Any]) -> Pair:
-    """A Pair as it is, or one of a tuple of two inputs.
+    """Return a Pair unchanged, or make one of a tuple of two inputs.
 
     Raises:
         TypeError: if it is neither.

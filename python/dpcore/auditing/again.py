@@ -1,4 +1,4 @@
-"""Draws of a finished audit, made once more."""
+"""Draws of a finished audit, repeated."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..streams import COUNT
 
 
 def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[Any]:
-    """The outputs that an audit counted, see `Audit.outputs`."""
+    """Draw again the outputs that an audit counted, see `Audit.outputs`."""
     choice("side", side, ("x", "x_prime"))
     start, size = integer("start", start, 0), integer("size", size, 0)
     if not any(low <= start and start + size <= high for low, high in audit.ranges):

@@ -1,4 +1,4 @@
-"""Shapes of outputs, and what the types of the two sides say that no comparison of values sees."""
+"""Shapes of outputs, and differences in type of the two sides that values do not show."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _ORDER = "biufc"
 def form_of(
     mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
 ) -> tuple[tuple[int, ...], tuple[str, ...]]:
-    """The shape of one output, and the names of its fields.
+    """Determine the shape of one output and the names of its fields.
 
     The shape is () for Python objects, such as lists of changing length.
 
@@ -53,11 +53,11 @@ def form_of(
         mechanism: what is called.
         pair: the two inputs.
         seed: of all generators.
-        course: hears of every call.
+        course: records every call.
         trials: of the audit; they limit the calls of a function of one answer.
 
     Raises:
-        ValueError: if what a call says once tells the two inputs from each other, see
+        ValueError: if a fact stated once per call distinguishes the two inputs, see
             `call_facts`; if outputs hold themselves.
     """
     name = f"outputs of {name_of(mechanism)}"
@@ -92,7 +92,7 @@ def form_of(
 
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
-    """Refuse a mechanism whose calls say once, however many rows they have, which input it was."""
+    """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
     facts_prime = call_facts(ask(1, 0))
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_FACT_CALLS):
@@ -125,7 +125,7 @@ def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any
 
 
 def _format_differences(mine: Any, others: Any) -> str:
-    """Return what one side says and the other does not, cut where it is long."""
+    """Format the part of one side that the other lacks, cut if it is long."""
     if not isinstance(mine, tuple):
         return str(mine)
     if all(isinstance(one, int) for one in mine):
@@ -136,13 +136,13 @@ def _format_differences(mine: Any, others: Any) -> str:
 
 
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
-    """A note where the outputs on x are of one type and those on x' of another.
+    """Return a note if the outputs on x have another type than those on x'.
 
-    1 and 1.0 are equal, and an audit counts them as one; whoever sees the type does not. Nothing
-    is certified: a type is one observation for a call, however many rows it has.
+    1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
+    Nothing is certified: a type is one observation for a call, of any number of rows.
 
     Nothing is said where the values themselves explain the types (whole numbers became floats
-    beside a NaN or a half, a list of strings is as wide as its longest), since scores see those.
+    with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
 
     Args:
         outputs: outputs on `x`, shape `(size, ...)`.
@@ -166,7 +166,7 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
 
 
 def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
-    """Whether two types differ, and not because of the values."""
+    """Return True if two types differ for another reason than the values."""
     one, other = outputs.dtype, outputs_prime.dtype
     if one.kind not in _ORDER or other.kind not in _ORDER:
         return False
@@ -179,7 +179,7 @@ def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
 
 
 def _would_be(wide: Outputs, kind: str) -> bool:
-    """Whether all values could be of a narrower kind, so that their type is not their doing."""
+    """Return True if all values fit a narrower kind, so that they do not explain their type."""
     if wide.dtype.kind == "c":
         return bool((wide.imag == 0.0).all()) and (kind == "f" or _would_be(wide.real, kind))
     if kind == "b":

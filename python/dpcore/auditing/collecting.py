@@ -37,7 +37,7 @@ _NUMBERED_SHARE: Final = 8
 def make_audit(
     request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
 ) -> Audit:
-    """The audit, with what the request says of it."""
+    """Make the audit from the request, the fitted event and the counts."""
     notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
     return Audit(
         mechanism=request.mechanism,
@@ -106,7 +106,7 @@ def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
 
 
 def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
-    """Return the checks, and before them which column numbers the rows, if one does.
+    """Return the checks, preceded by the column that numbers the rows, if one does.
 
     Args:
         checks: what contradicts the independence of rows; without any nothing is drawn.
@@ -135,7 +135,7 @@ def warn_of(checks: tuple[str, ...]) -> None:
 
 
 def _list_watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
-    """What is counted beside the event: the lattice's, then the curve of the score."""
+    """List the further counts: the lattice's event, then the curve of the score."""
     watches = []
     if fitted.lattice is not None:
         limit = request.start + min(request.trials, _LATTICE_TRIALS)

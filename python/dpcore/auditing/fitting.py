@@ -1,4 +1,4 @@
-"""From pilot draws to what is counted: event, direction, and what is watched beside it."""
+"""Choice on pilot draws of what is counted: event, direction, and the further counts."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ matter of chance, all of them do in at most one audit of 2^40."""
 
 
 def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
-    """Of the pilot draws, those that train an attack and those that choose its event.
+    """Split the pilot draws into those that train an attack and those that choose its event.
 
     Where outputs have many parts, half of a small pilot trains: what is learnt from few draws
     limits what can be chosen.
@@ -93,7 +93,7 @@ class PilotDraws:
     stated: tuple[Score, ...] = ()
 
     def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Outputs on both sides, as many of the pilot as are kept at once."""
+        """Draw outputs on both sides, as many of the pilot as are kept at once."""
         size = min(self.size, _most_training(self.source.elements))
         source = self.source
         return source.in_one_form(*source.outputs(PILOT, 0, size))
@@ -116,12 +116,12 @@ class PilotDraws:
         return kept, some.dtype.kind in "OUSV"
 
     def counts(self, event: Event, size: int) -> Counts:
-        """How often an event happened among the first `size` on each side."""
+        """Count the occurrences of an event among the first `size` draws on each side."""
         hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
         return Counts(hits[0], size, hits[1], size)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """The best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the scores that an attack makes."""
         source, pair, goal = self.source, self.pair, self.goal
         kept, has_many_parts = self._rows_kept()
         training, selection = sizes_of(self.size, source.elements, has_many_parts)
@@ -219,7 +219,7 @@ def _represent_value(value: Any) -> str:
 
 
 def _shows_more(seldom: Choice, chosen: Choice) -> bool:
-    """Return False if the chosen event is one-sided too, and as frequent: then it is simpler."""
+    """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
     rates = []
     for one in (seldom, chosen):
         counts = one.counts if one.direction == "x" else one.counts.swapped()
@@ -229,14 +229,14 @@ def _shows_more(seldom: Choice, chosen: Choice) -> bool:
 
 
 def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
-    """Parts of a pilot as they are, or joined where one of them has rows of another shape."""
+    """Return the parts of a pilot; join them if one of them has rows of another shape."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
 
 def _float_scores(
     source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
 ) -> tuple[Score, ...]:
-    """Scores of what floats show beside their values: their last bits, the sign of zero."""
+    """Make scores of float properties besides the value: last bits and the sign of zero."""
     rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
     few, few_prime = outputs[:rows], outputs_prime[:rows]
     with np.errstate(over="ignore", invalid="ignore"):
@@ -247,7 +247,10 @@ def _float_scores(
 
 
 def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
-    """Whether a difference of types is the input's: a type may change from call to call."""
+    """Return True if the two types differ in every call, so that the input explains it.
+
+    A type may also change from call to call.
+    """
     rows = 1 if one_by_one(source.draws.mechanism) else 2
     for number in range(1, _TYPED_CALLS + 1):
         place = Place(number, rows, 0, rows)
@@ -261,7 +264,7 @@ def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
 def _negative_zero_scores(
     outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
 ) -> tuple[NegativeZeros, ...]:
-    """The score of -0.0, where there is one among the outputs."""
+    """Return the score of -0.0 if there is a -0.0 among the outputs."""
     sides = [side for side in (outputs, outputs_prime) if side.dtype.kind == "f"]
     seen = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in sides)
     return (NegativeZeros(),) if seen else ()
@@ -270,7 +273,7 @@ def _negative_zero_scores(
 def _curve_thresholds(
     chosen: Choice, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
 ) -> npt.NDArray[np.float64]:
-    """Thresholds of the score at which the trade-off curve will be counted."""
+    """Choose the thresholds of the score at which the trade-off curve will be counted."""
     score = chosen.event.score
     values = scores_of(score, outputs), scores_of(score, outputs_prime)
     edges = marks_on(score, (outputs, outputs_prime), values).points

@@ -1,4 +1,4 @@
-"""Which of an attack's scores, and which threshold on it: rounds on ever more pilot draws."""
+"""Choice of an attack's score and its threshold: rounds on ever more pilot draws."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ _COST: Final = 20
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
-    """The first outputs of the split that chooses among scores, at most `most` a side."""
+    """Draw the first outputs of the split that chooses among scores, at most `most` a side."""
     rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
     rows = min(rows, _SCREENED_ROWS[1], selection, most)
     return source.outputs(SELECTION, 0, rows)
 
 
 def merit_of(choice: Choice) -> float:
-    """The merit, as a key."""
+    """Return the merit, as a sort key."""
     return choice.merit
 
 
@@ -68,7 +68,9 @@ def merit_of(choice: Choice) -> float:
 def select_event(
     source: Source, scores: tuple[Any, ...], first_look: Sides, selection: int, goal: Goal
 ) -> Choice:
-    """The best event of the best score: rounds on ever more of the split, for ever fewer scores.
+    """Choose the best event of the best score, in rounds.
+
+    Each round uses more of the split, for fewer scores.
 
     A faint difference between two good scores does not show on the draws of the first round, nor
     does a rare event: the few that go on must be chosen on more.
@@ -107,7 +109,7 @@ def select_event(
 def _judge_scores(
     source: Source, scores: tuple[Any, ...], first_look: Sides, size: int, goal: Goal
 ) -> list[Choice]:
-    """The best event of each score on the first `size` draws of the split."""
+    """Choose the best event of each score on the first `size` draws of the split."""
     frames, marked = [], []
     for score in scores:
         sides = scores_of(score, first_look[0]), scores_of(score, first_look[1])
@@ -133,19 +135,19 @@ def _judge_scores(
 
 
 def _choose_cheapest(found: list[Choice]) -> Choice:
-    """Of the choices about as good as the best, the one whose score takes least time."""
+    """Choose the score that takes least time among those about as good as the best."""
     most = max(map(merit_of, found))
     good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
     return min(good, key=cost_of)
 
 
 def cost_of(choice: Choice) -> int:
-    """Nanoseconds per output that the score says it takes."""
+    """Return the nanoseconds per output that the score declares."""
     return int(getattr(choice.event.score, "cost", _COST))
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
-    """Return the best threshold on a log ratio l that a mechanism states, taken at its word.
+    """Choose the best threshold on a log ratio that a mechanism states, without a check of it.
 
     ``P(l >= t on x') = E[exp(-l); l >= t on x]``: where the ratio is right, draws on one side say
     how rare an event is on the other that shows it to none of them. The pilot tests whether it is
@@ -170,7 +172,7 @@ def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
 def _best_stated(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
-    """Return the best threshold in one direction, on log ratios of its numerator over the rest."""
+    """Choose the best threshold in one direction, on log ratios of its numerator over the rest."""
     from scipy.special import pdtrik
 
     ranked = np.sort(own[own >= 0.0])[::-1]
@@ -202,7 +204,7 @@ def _best_stated(
 
 @np.errstate(over="ignore", invalid="ignore")
 def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
-    """Thresholds between the values of a score on some outputs."""
+    """Make thresholds between the values of a score on some outputs."""
     grains = part_grains(score, *outputs) or column_grains(*outputs)
     grain = score_grain(score, grains, *values)
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)

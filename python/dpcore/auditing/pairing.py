@@ -1,4 +1,4 @@
-"""Which pair is audited: the one given, or the most telling of several, found on pilots."""
+"""Choice of the audited pair: the one given, or the best of several on pilots."""
 
 from __future__ import annotations
 
@@ -65,20 +65,23 @@ class Asked:
         return "" if self.neighbour is None else format_neighbour(self.neighbour)
 
     def only(self, pair: Pair) -> Asked:
-        """The same with the pair that was chosen; a search chose it by its own relation."""
+        """Return the same request with the chosen pair alone.
+
+        After a search the relation is the search's own.
+        """
         by = self.neighbour
         if by is None and self.search is not None:
             by = self.search.neighbour
         return Asked((pair,), None, by, self.null)
 
     def checked(self, pair: Pair) -> Pair:
-        """The pair, if its inputs differ and are neighbours.
+        """Return the pair if its inputs differ and are neighbours.
 
         Raises:
             TypeError: if the relation is one of inputs of another kind; if an input is, or holds,
                 an iterator.
             ValueError: if the inputs are equal, which `null` allows; farther apart than
-                `neighbour` says; or at a distance of their own, beside `neighbour`.
+                `neighbour` says; or given with their own distance and `neighbour`.
         """
         refuse_iterators("x", pair.x)
         refuse_iterators("x_prime", pair.x_prime)
@@ -118,7 +121,7 @@ def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = Fa
 
 
 def refuse_iterators(name: str, x: Any) -> None:
-    """Refuse an input that the first call would use up, or that holds such a thing.
+    """Refuse an input that is, or holds, an iterator: the first call would use it up.
 
     Raises:
         TypeError: if it is an iterator (a generator, an open file), or a list, a tuple or a
@@ -136,7 +139,7 @@ def refuse_iterators(name: str, x: Any) -> None:
 
 @contextmanager
 def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
-    """Compare the inputs before and after some calls of a mechanism.
+    """Compare the inputs before and after some calls of a mechanism; refuse a change.
 
     Raises:
         ValueError: if a call has changed an input, whatever else went wrong because of it.
@@ -167,7 +170,7 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
 
 
 def dim_of(pair: Pair) -> int:
-    """Entries of the inputs of a native mechanism, which are two vectors of one size.
+    """Count the entries of a native mechanism's inputs, which are two vectors of one size.
 
     Raises:
         TypeError: if an input does not hold real numbers.
@@ -199,7 +202,7 @@ def _list_candidates(mechanism: Any, pair: Any) -> Asked:
 
 
 def _get_default_pair(mechanism: Any) -> Pair:
-    """The mechanism's own pair, or 0 against 1 for the package's noises and their subclasses."""
+    """Return the mechanism's own pair, or 0 and 1 for the package's noises and subclasses."""
     make = getattr(mechanism, "default_pair", None)
     if make is None and not isinstance(mechanism, Native):
         # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
@@ -230,7 +233,9 @@ def choose_pair(
     seed: int,
     course: Course,
 ) -> tuple[Pair, Searched | None]:
-    """The pair expected to certify most: rounds of pilots, of which the best third goes on.
+    """Choose the pair expected to certify most, by rounds of pilots.
+
+    The best third of the pairs reaches the next round.
 
     Args:
         wanted: the pairs to choose from.
@@ -239,7 +244,7 @@ def choose_pair(
         goal: what is to be certified.
         pilot: pilot draws a side that the last round may use.
         seed: of the search.
-        course: hears of what is done.
+        course: records what is done.
 
     Returns:
         One pair, and what a search took. Nothing that was drawn here is counted.
@@ -259,14 +264,14 @@ def choose_pair(
 
 
 def draws_of(wanted: Asked, pilot: int) -> int:
-    """Draws on each side that choosing the pair takes, at most."""
+    """Compute the largest number of draws on each side that the choice of the pair takes."""
     rounds = _plan_rounds(len(wanted.pairs), pilot)
     rounds = rounds if wanted.search is None else wanted.search.schedule()
     return sum(many * size for many, size in rounds)
 
 
 def _plan_rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
-    """How many of several pairs each round tries, and the draws a side for each of them."""
+    """List for each round the number of pairs it tries and the draws a side for each pair."""
     found = []
     while pairs > 1:
         # Every round costs half a pilot in all, and only the last ones may be long.

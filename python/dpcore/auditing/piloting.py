@@ -1,4 +1,4 @@
-"""Pilots of an audit that is planned: events that it would choose, and how often they happen."""
+"""Pilots of a planned audit: the events that it would choose, and their frequencies."""
 
 from __future__ import annotations
 
@@ -68,14 +68,14 @@ class Pilots:
 
     @property
     def claim(self) -> float:
-        """The claim."""
+        """Epsilon of the claim."""
         assert self.request.claim is not None
         assert not isinstance(self.request.claim, Claim)
         return self.request.claim
 
     @property
     def delta(self) -> float:
-        """Its delta."""
+        """Delta of the claim."""
         return self.request.delta
 
     @property
@@ -85,16 +85,19 @@ class Pilots:
 
     @property
     def distance(self) -> float:
-        """Of the pair."""
+        """Distance of the pair."""
         return self.request.pair.distance
 
     @property
     def many(self) -> int:
-        """Audits of this size that cost as much."""
+        """Number of audits of this size that cost as much."""
         return len(self.chosen)
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
-        """Lower limits of the masses, and of the other side upper ones or what `true` makes."""
+        """Return lower limits of the events' masses and rates for the other side.
+
+        These are upper limits, or follow from `true` if it is given.
+        """
         if self.assumed is not None:
             return [self.assumed]
         found = []
@@ -105,18 +108,18 @@ class Pilots:
         return found
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
-        """Trials enough at rates so cautious."""
+        """Compute the trials that suffice at rates with this tail probability."""
         whole, settings = self.claim * self.distance, (self.delta, self.confidence, self.power)
         return trials_for(whole, self.rates(tail), *settings, rough=rough)
 
     @property
     def careful(self) -> int | None:
-        """About how many trials are enough."""
+        """Approximate number of trials that suffices."""
         return self.trials(_TAIL, rough=True)
 
     @property
     def close(self) -> bool:
-        """Whether larger pilots would cost more than they save."""
+        """True if larger pilots would cost more than they save."""
         careful, face = self.careful, self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
@@ -124,17 +127,17 @@ class Pilots:
 
     @property
     def short(self) -> bool:
-        """True if the audit needs more trials than the one whose events these are."""
+        """True if the audit needs more trials than the one that would choose these events."""
         careful = self.careful
         return self.assumed is None and (careful is None or careful >= 2 * self.least)
 
     @property
     def least(self) -> int:
-        """Trials below which an audit chooses its event on fewer draws, and a worse one."""
+        """Number of trials below which an audit chooses a worse event, on fewer draws."""
         return 1 if self.assumed else 1 << (self.request.trials.bit_length() - 1)
 
     def plan(self, factor: float | None, seed: int) -> Plan:
-        """The plan; it speaks of the event in the middle, and rests on all.
+        """Make the plan; it names the event with the median ratio, and its size suffices for all.
 
         Args:
             factor: the factor that made `true`, or None.
@@ -166,7 +169,7 @@ class Pilots:
 
 
 def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
-    """Sizes of the audits that rounds of pilots stand for, and whether it is the last.
+    """Yield the audit sizes of the rounds of pilots, each with True if it is the last.
 
     Args:
         pilot: most draws on each side of a round.
@@ -187,7 +190,7 @@ def fit_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Pilots:
-    """Events fitted as audits of a size fit them, and their counts on fresh draws.
+    """Fit events as audits of a size fit them, and count them on fresh draws.
 
     Args:
         mechanism: as in `dpcore.audit`.
@@ -240,7 +243,7 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
 
 
 def _count_events(request: Request, events: list[Event]) -> list[Counts]:
-    """How often each of the events happened, all on the same fresh draws."""
+    """Count the occurrences of each event, all on the same fresh draws."""
     source, n = request.drawn(), request.trials
     unlike: list[Event] = []
     for event in events:

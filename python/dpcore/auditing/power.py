@@ -1,4 +1,4 @@
-"""How many trials an audit needs to find a violation: from rates, from pilots, or of canaries."""
+"""Number of trials to find a violation: from rates, from pilots, or of canaries."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def plan(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> Plan:
-    """Compute how many trials an audit needs to refute a false claim.
+    """Compute the number of trials that an audit needs to refute a false claim.
 
     The fewest n with ``P(bound(K, K') > claim) >= power`` for K ~ Binomial(n, p), K' ~ Binomial(n,
     q) and the Clopper-Pearson bound of `dpcore.audit`, a sum of binomial probabilities (exact to
@@ -159,7 +159,7 @@ def _refuse_ignored(when: str, **given: Any) -> None:
 def _true_loss(
     claim: float, true_epsilon: float | None, factor: float | None, delta: float
 ) -> float:
-    """The loss to be found, from either of its two arguments."""
+    """Compute the loss to be found from either of its two arguments."""
     if true_epsilon is not None:
         _refuse_ignored("where true_epsilon is given", factor=factor)
         found = real("true_epsilon", true_epsilon, low=0.0)
@@ -180,7 +180,10 @@ def _true_loss(
 
 
 def _of_rates(stated: Plan, mass: float | None) -> Plan:
-    """From an event's mass, which shows the whole loss; of Gaussian noise, what it shows of it."""
+    """Plan from an event's mass, or from the best event if no mass is given.
+
+    The event shows the whole loss; with Gaussian noise, the part of the loss that it can show.
+    """
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
     if mass is None:
@@ -197,7 +200,7 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
 
 
 def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
-    """Refuse what a claim that is a curve does not go with."""
+    """Refuse arguments that a claim that is a curve excludes."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
         _refuse_ignored(requirement, true_epsilon=true_epsilon)
@@ -208,7 +211,7 @@ def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
 def _of_curve(
     claim: Claim, true_epsilon: Any, factor: Any, settings: tuple[float, float, float]
 ) -> Plan:
-    """Gaussian noise that is too small for a curve: at the tangent that shows it soonest."""
+    """Plan for Gaussian noise that is too small for a curve, at the tangent with fewest trials."""
     _check_curve(claim, true_epsilon, settings[0])
     if factor is None:
         requirement = "given (the noise's scale over the right one), or a mechanism"
@@ -239,14 +242,14 @@ def _of_curve(
 def _best_rates(
     claim: float, true: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
-    """Rates of the event that finds the loss soonest, of Laplace or Gaussian noise."""
+    """Compute the rates of the event that needs fewest trials, for Laplace or Gaussian noise."""
     if delta:
         return gaussian_event(claim, true, delta, confidence, power)
     return _MASS, _MASS * math.exp(-true)
 
 
 def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
-    """One run: the guesses that are enough, or all that there can be."""
+    """Plan one run: the number of guesses that suffices, or all guesses that are possible."""
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
     share = None if whole else real("guesses", guesses, low=0.0, high=1.0, open_low=True)
@@ -278,7 +281,7 @@ def _plan_from_pilots(
     progress: bool | None,
     **stated: Any,
 ) -> Plan:
-    """From ever larger pilots of a mechanism, until they tell enough."""
+    """Plan from ever larger pilots of a mechanism, until they show enough."""
     from .piloting import Pilots, fit_pilots, iterate_sizes
 
     claim, delta = stated["claim"], stated["delta"]
@@ -328,7 +331,10 @@ def _plan_from_pilots(
 
 
 def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
-    """The time of an audit, from those of smaller ones: what each has cost, and what draws do."""
+    """Forecast the time of an audit from the times of smaller ones.
+
+    Each further trial costs as much as the trials between the smallest and the largest of these.
+    """
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large
     return most + each * max(0, size - large)

@@ -1,4 +1,4 @@
-"""What a result records of how it was made."""
+"""Record of how a result was made."""
 
 from __future__ import annotations
 
@@ -60,18 +60,18 @@ _READ: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 
 
 def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
-    """How a run that begins now is made.
+    """Record how a run that begins now is made.
 
     Args:
         thing: the mechanism, or the attack on recorded outputs; None for one that is not known.
         source: whether its text is wanted.
-        what: a word for it where it is no mechanism.
+        what: a word for it if it is not a mechanism.
 
     Returns:
         The record, its command empty.
 
     Raises:
-        TypeError: if `source` is no bool.
+        TypeError: if `source` is not a bool.
     """
     layers = list(_iterate_layers(thing))
     origin, text = _get_source(layers) if flag("source", source) else (LEFT_OUT, "")
@@ -88,13 +88,13 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
 
 
 def record_command(report: _Result, command: str) -> _Result:
-    """A result that says by which command it was made."""
+    """Return the result with the command line that made it in its record."""
     made = tuple(replace(one, command=command) for one in report.provenance)
     return replace(report, provenance=made)
 
 
 def _iterate_layers(thing: Any) -> Iterator[Any]:
-    """A mechanism and what it wraps, from the outside inwards."""
+    """Yield a mechanism and the objects that it wraps, from the outside inwards."""
     for _ in range(_DEEPEST):
         yield thing
         name = _INSIDE.get(type(thing))
@@ -106,7 +106,7 @@ def _iterate_layers(thing: Any) -> Iterator[Any]:
 
 
 def _get_source(layers: list[Any]) -> tuple[str, str]:
-    """What the text is of, and the text: of every layer that a user wrote."""
+    """Return a name for the source text, and the text of every layer that a user wrote."""
     found = [
         (_describe_object(one), _get_source_text(one))
         for one in dict.fromkeys(_iterate_definitions(layers))
@@ -126,7 +126,7 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
 
 
 def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
-    """The texts of the files that a command names, each after its name."""
+    """Yield the texts of the files that a command names, each after its name."""
     for one in dict.fromkeys(arguments):
         # What is no text is a compiled program; what is long is data.
         with contextlib.suppress(OSError, ValueError):
@@ -135,7 +135,7 @@ def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
 
 
 def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
-    """The functions and classes of the layers, those of released packages left out."""
+    """Yield the functions and classes of the layers, without those of released packages."""
     for layer in layers:
         for place, one in enumerate(dict.fromkeys(_list_definitions(layer))):
             inside = place > 0 and _is_installed(one)
@@ -144,7 +144,10 @@ def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
 
 
 def _list_definitions(layer: Any) -> list[Any]:
-    """A function or class; of any other object its class, and those of what runs inside it.
+    """List the definitions of a layer.
+
+    This is the function or class itself; for any other object its class, and the classes of what
+    runs inside it.
 
     What runs inside are the modules of one of torch, and encoder and noise of a `dpcore.torch`
     mechanism.
@@ -162,13 +165,18 @@ def _list_definitions(layer: Any) -> list[Any]:
 
 
 def _is_installed(one: Any) -> bool:
-    """Whether a function or class is of an installed package: of many only a few are the user's."""
+    """Return True if a function or class belongs to an installed package.
+
+    Of the many that run inside a layer, only a few are the user's.
+
+    Only a few installed packages are the user's own.
+    """
     file = getattr(imported_module(_get_module(one)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
 def _describe_object(one: Any) -> str:
-    """What a function or a class is, and its name; of any other object that of its class."""
+    """Describe a function or class by its kind and name; describe other objects by their class."""
     if isinstance(one, types.FunctionType):
         # Its own name: one that wraps another bears the other's.
         return f"function {one.__code__.co_qualname}"
@@ -188,7 +196,7 @@ def _get_module(one: Any) -> str:
 
 
 def _get_source_text(one: Any) -> str:
-    """The source text of a function or a class; empty where there is none."""
+    """Return the source text of a function or a class; empty if there is none."""
     try:
         if one not in _READ:
             # By its code where it wraps another: inspect would show the other.
@@ -213,7 +221,7 @@ def _list_versions(layers: list[Any]) -> tuple[tuple[str, str], ...]:
 
 
 def _iterate_packages(layers: list[Any]) -> Iterator[str]:
-    """Packages that the layers are of, or whose names stand in what a user wrote."""
+    """Yield the packages of the layers and those named in the code that a user wrote."""
     for part in dict.fromkeys(part for layer in layers for part in _list_definitions(layer)):
         kinds = (part,) if isinstance(part, types.FunctionType) else part.__mro__
         for one in kinds:
@@ -232,7 +240,7 @@ def _iterate_packages(layers: list[Any]) -> Iterator[str]:
 
 
 def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
-    """Names from around a function, as far as they are bound yet."""
+    """Yield the closure variables of a function that already have a value."""
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):
         with contextlib.suppress(ValueError):
@@ -240,7 +248,7 @@ def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
 
 
 def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> Iterator[str]:
-    """Packages of what a function calls by a name from outside."""
+    """Yield the packages of the outside names that a function uses."""
     for value in (names.get(name) for name in code.co_names + code.co_freevars):
         if isinstance(value, types.ModuleType):
             yield value.__name__.partition(".")[0]
@@ -254,7 +262,7 @@ def _iterate_called_packages(code: types.CodeType, names: Mapping[str, Any]) -> 
 
 @functools.cache
 def _get_version(package: str) -> str:
-    """The version of an imported package; empty where it tells none."""
+    """Return the version of an imported package; empty if it states none."""
     if package == "dpcore":
         return __version__
     version = getattr(imported_module(package), "__version__", None)
@@ -270,7 +278,7 @@ def _get_version(package: str) -> str:
 
 @functools.cache
 def _read_cpu_model() -> str:
-    """The model of the CPU, where the system tells it without being asked by another process."""
+    """Return the model of the CPU, if it can be read without another process."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8", errors="replace") as lines:
             named = (line.partition(":")[2].strip() for line in lines if line[:10] == "model name")

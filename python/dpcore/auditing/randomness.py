@@ -1,7 +1,7 @@
-"""Whose randomness a mechanism has: the seed's, its own, or one that copies of it share.
+"""Source of a mechanism's randomness: the seed, its own, or one that its copies share.
 
-Everything is asked of the mechanism itself: it draws some rows of both sides twice, the second
-time with what is in question put back. If both draws are independent, all 2r rows of a side are
+The mechanism itself is tested: it draws some rows of both sides twice, the second time with the
+generators in question put back. If both draws are independent, all 2r rows of a side are
 exchangeable: given their values, every way to sort them into r pairs is as likely as any other.
 The share of these ways in which all pairs agree is an exact p-value, whatever the law and its
 atoms: 1/(2r - 1)!! where no two of the r rows agree, and 2^-40 already for r = 12.
@@ -61,16 +61,16 @@ Draw = Callable[[int, int], npt.NDArray[Any]]
 
 @dataclass(frozen=True)
 class Heard(CallableDraws):
-    """Draws of a callable that a course hears of, each with its time: those of a probe.
+    """Draws made during the probe, with the time of each call.
 
     Args:
-        course: what is told.
+        course: records the calls.
     """
 
     course: Course = field(default_factory=Course, compare=False)
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """The wanted rows of a block."""
+        """Draw the requested rows of a block and record the time of the call."""
         begun = self.course.clock()
         outputs = super().draw(purpose, side, place)
         self.course.called(place.size, self.course.clock() - begun)
@@ -78,7 +78,7 @@ class Heard(CallableDraws):
 
 
 def classify_randomness(draws: CallableDraws, trials: int) -> str:
-    """Whose randomness it is, see `Audit.randomness`.
+    """Determine the source of a mechanism's randomness (`Audit.randomness`).
 
     Args:
         draws: the mechanism's draws.
@@ -107,10 +107,10 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
 
 
 def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> bool:
-    """What an executor of processes asks of a mechanism that draws randomness of its own.
+    """Check that randomness outside the seed's generators is not repeated by processes.
 
     Every process has a copy of the mechanism and of all generators that it reaches, and would
-    repeat the draws of the others. The system's entropy is no such thing: no state of this process
+    repeat the draws of the others. The system's entropy is different: no state of this process
     brings its draws back.
 
     Args:
@@ -176,7 +176,7 @@ def _refuse_copies(draws: CallableDraws, executor: Executor, verb: str) -> NoRet
 def _with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
-    """How two compare on each side, when the second draws from the states that the first had."""
+    """Compare two draws on each side, the second from the generator states of the first."""
     sides = [
         _Side(generators.kept(one), generators.put_back(other))
         for one, other in zip(_drawn_by(first), _drawn_by(second), strict=True)
@@ -188,7 +188,7 @@ def _with_states(
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
-    """Two copies as two processes would have them; where there are none, the thing itself."""
+    """Make two copies as two processes would have them; return the object itself if impossible."""
     for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
@@ -203,7 +203,7 @@ def _pickle_copy(mechanism: Any) -> Any:
 
 
 def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
-    """Return what draws a block on x, and what draws one on x'."""
+    """Return the functions that draw a block on x and on x'."""
 
     def drawn(side: int) -> Draw:
         # Block 0 told the shape of outputs.
@@ -214,7 +214,7 @@ def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
 
 @dataclass
 class _Side:
-    """What was drawn twice on one side.
+    """Rows that were drawn twice on one side, and how they compare.
 
     Args:
         first: draws a block.
@@ -249,7 +249,7 @@ class _Side:
                 self._compare_recent()
 
     def draw_one_row(self) -> None:
-        """Draw one row twice: randomness of a mechanism's own shows at once, in two calls."""
+        """Draw one row twice, since a mechanism's own randomness shows in two calls."""
         outputs, again = self.first(self.blocks, 1), self.again(self.blocks, 1)
         self.rows, self.blocks = self.rows + 1, self.blocks + 1
         self.recent.append((outputs, again))
@@ -276,7 +276,7 @@ class _Side:
 
     @property
     def log_chance(self) -> float:
-        """The logarithm of the probability that all rows agree with what came again, by chance."""
+        """Logarithm of the probability that all rows agree with their repetition by chance."""
         if not self.others:
             return 0.0
         numbers = _group_rows(join_outputs(self.others))
@@ -306,7 +306,7 @@ def log_chance_of_pairs(sizes: npt.NDArray[np.intp]) -> float:
 
 
 def _log_pairings(pairs: Any) -> Any:
-    """The logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
+    """Compute the logarithm of (2m - 1)!!, the number of ways to sort 2m things into m pairs."""
     from scipy.special import gammaln
 
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
@@ -322,7 +322,7 @@ def _verdict_of(sides: list[_Side]) -> str:
 
 
 def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own: bool) -> None:
-    """Draw rows of two sides twice, until what they compare as is no chance.
+    """Draw rows of two sides twice, until the result of the comparison excludes chance.
 
     Args:
         sides: on x and on x'.
@@ -352,7 +352,7 @@ def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own
 
 
 def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
-    """Return True if two blocks differ by more than any format rounds."""
+    """Return True if two blocks differ by more than the rounding of any format."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None or numbers.shape != others.shape:
         return compare_outputs(outputs, again) == "own"
@@ -362,13 +362,16 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
 
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Return which rows agree with one row within rounding."""
+    """Return a mask of the rows that agree with one row within rounding."""
     both = join_outputs([row, outputs])
     return _rows_agree(both[1:], both[np.zeros(len(outputs), np.intp)])
 
 
 def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
-    """Return for each row the number of a group: rows that agree are in one, and perhaps more."""
+    """Return for each row the number of a group.
+
+    Rows that agree are in one group; so, perhaps, are some that do not.
+    """
     numbers = _as_float_columns(outputs)
     if numbers is None:
         rows = encode_rows(outputs)
@@ -391,7 +394,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
 
 
 def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
-    """How two arrays of outputs compare: "seed", "rounding" or "own".
+    """Compare two arrays of outputs: return "seed", "rounding" or "own".
 
     Args:
         outputs: shape `(size, ...)`.
@@ -409,7 +412,7 @@ def compare_outputs(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> str:
 
 
 def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """Which rows agree within rounding; of what is no float, which are equal."""
+    """Return a mask of rows that agree within rounding; rows without floats must be equal."""
     numbers, others = _as_float_columns(outputs), _as_float_columns(again)
     if numbers is None or others is None:
         one, other = encode_rows(outputs), encode_rows(again)
@@ -431,7 +434,7 @@ def _rows_agree(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> npt.NDArr
 
 
 def _as_float_columns(outputs: npt.NDArray[Any]) -> npt.NDArray[Any] | None:
-    """Outputs as columns of floats, or None where they are no floats."""
+    """Return outputs as columns of floats, or None if they are not floats."""
     kind = outputs.dtype.kind
     if kind == "O" and all(isinstance(one, float) for one in outputs.ravel().tolist()):
         outputs, kind = outputs.astype(np.float64), "f"
@@ -460,7 +463,7 @@ def _get_process_and_thread() -> tuple[str, int, int]:
 
 
 def runs_in(executor: Executor) -> str:
-    """Where an executor does its work, asked by a task: "here", "threads" or "processes"."""
+    """Determine by a task where an executor works: "here", "threads" or "processes"."""
     process, pid, thread = executor.submit(_get_process_and_thread).result()
     mine = _get_process_and_thread()
     if (process, pid) != mine[:2]:

@@ -1,4 +1,4 @@
-"""The checked arguments of an audit: everything that is settled before anything is counted."""
+"""Checked arguments of an audit, with all that is decided before anything is counted."""
 
 from __future__ import annotations
 
@@ -121,9 +121,9 @@ class Request(Arguments):
     """The checked arguments of an audit, and what follows from them before anything is counted.
 
     `pair` is the one to learn shapes from, and the one that is audited once it is `settle_request`.
-    `randomness` is whose it is (see `Audit`); with `globals` the global generators are seeded for
-    every block. `clean` are the vectors that the noise is added to, where the mechanism tells them,
-    `declared_loss` its exact loss on the pair and `told` what it says of the pair.
+    `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for
+    every block. `clean` are the vectors that the noise is added to, if the mechanism states them,
+    `declared_loss` its exact loss on the pair and `told` its notes on the pair.
     """
 
     pair: Pair
@@ -154,7 +154,10 @@ class Request(Arguments):
 
     @property
     def goal(self) -> Goal:
-        """What is to be certified; in powers of two, so that runs of about equal size agree."""
+        """Size and level to be certified.
+
+        The size is a power of two, so that runs of about equal size agree.
+        """
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
         return Goal(trials, self.delta, self.confidence, claim=curve)
@@ -171,7 +174,7 @@ class Request(Arguments):
             counts: the pilot's, the numerator's side first.
 
         Returns:
-            The request itself where the claim is no curve.
+            The request itself if the claim is not a curve.
         """
         if not isinstance(self.claim, Claim):
             return self
@@ -186,7 +189,7 @@ class Request(Arguments):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know of the arguments."""
+        """Notes on the arguments for the reader."""
         fewest = self.attack.fewest_pilot
         if self.pilot is None or self.pilot >= fewest:
             return ()
@@ -197,7 +200,7 @@ class Request(Arguments):
 
     @property
     def looks_at_floats(self) -> bool:
-        """Whether the floating-point finding is looked for."""
+        """True if the audit looks for the floating-point finding."""
         return self.floats or self.attack.looks_at_floats
 
     @property
@@ -207,7 +210,7 @@ class Request(Arguments):
         return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
     def drawn(self, pair: Pair | None = None) -> Source:
-        """Where the draws of a pair come from."""
+        """Make the source of the draws of a pair."""
         pair = self.pair if pair is None else pair
         end = self.start + self.trials
         if is_native(self.mechanism):
@@ -238,7 +241,7 @@ class Request(Arguments):
 
     @property
     def workers(self) -> int:
-        """Threads of a callable; with an executor, what it has."""
+        """Threads of a callable; with an executor, its number of workers."""
         if self.executor is not None:
             most = getattr(self.executor, "_max_workers", None)
             return most if isinstance(most, int) and most > 0 else threads_of(None)
@@ -248,11 +251,11 @@ class Request(Arguments):
 def request_of(
     given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
 ) -> Request:
-    """Check every argument before anything is drawn; the course hears of what is tried.
+    """Check every argument before anything is drawn; the course records what is tried.
 
     Args:
         given: the arguments.
-        course: hears of every call.
+        course: records every call.
         announce: what is done with the request after the first call, before all others.
     """
     course.step("probe", "trying the mechanism")
@@ -310,10 +313,10 @@ def request_of(
 
 
 def _time_larger_call(request: Request) -> None:
-    """Time a call of more outputs where a call's own time would be taken for that of an output.
+    """Time a larger call if the fixed time of a call would be taken for that of an output.
 
-    A tool's calls start processes, an encoder's prepare what torch draws. Where an output of an
-    encoder takes long by itself, many of them are not waited for.
+    A tool's calls start processes, an encoder's prepare what torch draws. If one output of an
+    encoder takes long, no larger call is made.
     """
     encodes = getattr(request.mechanism, "encodes_once", False)
     is_slow = request.course.estimate_seconds(1) > _MAX_OVERHEAD
@@ -332,7 +335,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
 
 
 def _probe_mechanism(request: Request) -> Request:
-    """The request with what a few calls show: dependent rows, and whose randomness it is.
+    """Add what a few calls show: dependent rows, and the source of the randomness.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
     """
@@ -384,7 +387,7 @@ def _check_size(request: Request) -> None:
 
 
 def _refuse_encoder(given: Any, pair: Any) -> None:
-    """Raise an error for an encoder of texts, which is no mechanism yet."""
+    """Raise an error for an encoder of texts, which is not yet a mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
     if not is_texts or isinstance(given, type) or hasattr(given, "as_mechanism"):
@@ -412,9 +415,9 @@ def _adapt_mechanism(mechanism: Any) -> Any:
 def _read_privacy_map(
     mechanism: Any, neighbour: Any, claim: float | Claim | None, delta: float
 ) -> tuple[Any, float | Claim | None, float]:
-    """What a measurement's privacy map says of neighbours, where no claim was given.
+    """Read the claim from a measurement's privacy map, or `delta` from the mechanism.
 
-    A measure that is no epsilon (and delta) makes no claim. A mechanism with a `delta` beside its
+    A measure that is not an epsilon (and delta) makes no claim. A mechanism with a `delta` and a
     `claim` is held to both.
     """
     if claim is not None:
@@ -431,7 +434,7 @@ def _read_privacy_map(
 
 
 def _at_least(own: float, delta: float, whose: str) -> float:
-    """The delta of a claim that has one of its own."""
+    """Return the larger of requested and own delta; refuse a smaller positive request."""
     if 0.0 < delta < own:
         # With a larger delta the claim stays true; with a smaller one it is another.
         raise invalid("delta", f"at least {own!r}, {whose}", delta)
@@ -466,7 +469,7 @@ def _native_route(
 
 
 def settle_request(request: Request) -> Request:
-    """The request with its one pair, and the claim that applies to it."""
+    """Return the request with its one pair, and the claim that applies to it."""
     pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
@@ -506,14 +509,14 @@ def settle_request(request: Request) -> Request:
 
 
 def most_certified(request: Request, trials: int) -> float:
-    """Return the largest bound that so many trials can certify: all of them on one side."""
+    """Return the largest bound that this number of trials can certify: all of them on one side."""
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
     return per_distance(bound, request.delta, request.pair.distance)
 
 
 def _cost_notes(request: Request) -> tuple[str, ...]:
-    """Return what the trials of an audit can certify where every output is slow to make."""
+    """List notes on what the trials can certify if every output is slow to make."""
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS * request.trials
@@ -535,7 +538,7 @@ def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
 
 
 def check_curve(claim: Any, delta: float, bound: str) -> None:
-    """Refuse what does not go with a claim that is a curve."""
+    """Refuse arguments that a claim that is a curve excludes."""
     if not isinstance(claim, Claim):
         return
     if delta:
@@ -546,7 +549,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
 
 
 def _claim_of(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
-    """The claim that the audit tests; a mechanism's own only where it applies to the pair."""
+    """Return the claim that the audit tests; a mechanism's own only if it applies to the pair."""
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
             requirement = f"1 where claim is a curve ({claim})"

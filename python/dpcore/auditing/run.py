@@ -34,7 +34,7 @@ __all__ = ["Audit", "AuditOptions", "audit"]
 
 
 class AuditOptions(TypedDict, total=False):
-    """The keywords of `dpcore.audit` but its claim, and `epsilon`, another name of that.
+    """Keywords of `dpcore.audit` except its claim and `epsilon`, the claim's other name.
 
     A second list, for type checkers: a test holds it equal to the first.
     """
@@ -99,12 +99,13 @@ def audit(
             of changing length), drawn from the numpy Generator `rng` alone; an OpenDP
             measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a
             torch module; an object whose method `as_mechanism()` returns one, such as a
-            `dpcore.torch.PrivateEncoder`. One that encodes its input first may tell attacks the
+            `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
             vector that its noise is added to, see `dpcore.mechanisms.clean`.
-        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one that
-            tells most is audited; a `dpcore.pairs.search(...)`; None takes the mechanism's
-            `default_pair()`, or [0] against [1] for the package's own noises. Of an L1 claim
-            about many entries, attacks see most on `dpcore.pairs.patterns(dim, "one")`.
+        pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
+            expected to certify most is audited; a `dpcore.pairs.search(...)`; None takes the
+            mechanism's `default_pair()`, or [0] against [1] for the package's own noises. Of
+            an L1 claim about many entries, attacks see most on
+            `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
             `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
             its `distance` must be 1; a mechanism's own claim is held to its own norm and
@@ -162,7 +163,7 @@ def audit(
         TypeError: if an argument is of the wrong kind.
         ValueError: if a value is out of range; if there is no pair, its inputs are equal, or
             further apart than `neighbour` says or the mechanism's claim speaks of (where no claim
-            was given); if outputs have the wrong shape, come again in another block where chance
+            was given); if outputs have the wrong shape, are repeated in another block where chance
             is excluded, or are the same in all rows of one call and others in those of another;
             if threads or processes would share or repeat the mechanism's own randomness; if the
             attack does not apply to such outputs.
@@ -231,7 +232,7 @@ def audit(
 
 
 def _make_forecast(request: Request) -> Forecast:
-    """What is to come, as the first call shows it."""
+    """Forecast the cost of the audit from its first calls."""
     from ..sampling.forecast import Forecast
 
     search, draws = request.wanted.search, request.drawn()

@@ -80,7 +80,7 @@ class Sequence:
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """What was counted."""
+        """Counts of every slice."""
         return tuple(piece for piece, _ in self._counted)
 
     @property
@@ -90,7 +90,7 @@ class Sequence:
 
     @property
     def doubts(self) -> tuple[str, ...]:
-        """What contradicts that the rows are independent."""
+        """Contradictions to the independence of the rows."""
         return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
     def run(self, trials: tuple[int, int]) -> bool:
@@ -154,7 +154,7 @@ class Sequence:
 
     @property
     def _sought(self) -> Claim | None:
-        """The curve until its tangent is chosen; later events test that tangent."""
+        """The curve until its tangent is chosen, then None: later events test that tangent."""
         return self.curve if self.tangent is None else None
 
     def _choose(self, chosen: Choice | None, trials: int) -> Choice:
@@ -208,7 +208,7 @@ class Sequence:
         first: int,
         label: int,
     ) -> None:
-        """See, call by call, whether rows are independent; an event's hits by themselves."""
+        """Update, call by call, the evidence on independence of rows and of an event's hits."""
         seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
@@ -227,14 +227,14 @@ def _event_and_direction(choice: Choice) -> tuple[Any, str]:
 
 
 def sum_counts(slices: tuple[Slice, ...]) -> Counts:
-    """The counts of all slices, whatever their events: for the record only."""
+    """Sum the counts of all slices, over different events: for the record only."""
     hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
     size = sum(piece.counts.n for piece in slices)
     return Counts(hits[0], size, hits[1], size)
 
 
 def get_last_event(slices: tuple[Slice, ...]) -> Fitted:
-    """The latest event, as what the pilot decided."""
+    """Return the latest event, in the form of a pilot's decision."""
     piece = slices[-1]
     return Fitted(piece.event, piece.direction, None, 0, np.empty(0))
 

@@ -15,7 +15,7 @@ from .sequential import BLOCK, Sequence, get_last_event, sum_counts
 
 
 def first_pilot(trials: int) -> int:
-    """Pilot draws on each side where the caller did not say."""
+    """Return the default number of pilot draws on each side, for an audit with early stop."""
     return min(trials, BLOCK)
 
 

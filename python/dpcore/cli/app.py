@@ -49,7 +49,7 @@ def _accept_top_options(
         typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
-    """Options of dpcore itself."""
+    """Accept the options of dpcore itself."""
 
 
 @app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
@@ -99,7 +99,7 @@ def _audit_table(
 @app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
 @add_options(options.AskedPlan)
 def _run_plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
-    """How many trials, or canaries, find a violation."""
+    """Plan the number of trials, or canaries, that finds a violation."""
     raise typer.Exit(run_guarded(lambda: run_plan(asked), traceback))
 
 

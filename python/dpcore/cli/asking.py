@@ -1,4 +1,4 @@
-"""From the fields of a class to the options of a command."""
+"""Options of a command, made from the fields of a class."""
 
 from __future__ import annotations
 

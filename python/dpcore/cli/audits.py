@@ -63,7 +63,7 @@ _OF_SYSTEMS = tuple(
 
 
 def run_audit(asked: Asked, command: str = "") -> int:
-    """Audit what was asked for, print the result, and return the exit status."""
+    """Audit as the options request, print the result, and return the exit status."""
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
     if asked.target is not None and asked.command is not None:
@@ -97,7 +97,7 @@ def _find_mechanism(asked: Asked) -> contextlib.AbstractContextManager[tuple[Any
 
 @contextlib.contextmanager
 def load_mechanism(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
-    """The mechanism that a target names and the pair to audit it on, its own code at work."""
+    """Yield the mechanism that a target names and its pair, within the context of its own code."""
     if user.is_own(target):
         path, name = user.split_target(target)
         with user.at_work(path):
@@ -132,7 +132,7 @@ def _first_trial(text: str) -> int:
 
 
 def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
-    """The published system with its options, and the pair to audit it on."""
+    """Return the published system with its options, and the pair to audit it on."""
     if name not in SYSTEMS:
         close = get_close_matches(name.lower(), SYSTEMS, n=1)
         meant = f"did you mean {close[0]}? " if close else ""
@@ -166,7 +166,7 @@ def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
 
 
 def _make_tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
-    """The command as a mechanism, and the pair to audit it on: what was typed, as texts."""
+    """Make a mechanism of the command, and its pair: the typed inputs, as texts."""
     _refuse_options_of_systems(asked, "a command")
     if asked.repeat:
         raise Usage("--repeat does not apply to a command: it is for a function of your own")
@@ -200,7 +200,7 @@ def _refuse_options_of_systems(asked: Asked, what: str) -> None:
 
 
 def _load_own_mechanism(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
-    """A user's mechanism, and the pair to audit it on."""
+    """Load a user's mechanism and the pair to audit it on."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = given_pair(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat)

@@ -1,4 +1,4 @@
-"""Where a report goes: to stdout as text or JSON, into a picture, onto a page."""
+"""Output of a report: to stdout as text or JSON, into a picture, onto a page."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["check_folder", "check_plot", "deliver_outputs", "deliver_report"]
 
 
 def check_plot(path: Path) -> None:
-    """Complain before the audit: a picture that cannot be saved should not cost an hour."""
+    """Raise an error before the audit if a picture cannot be saved."""
     from matplotlib.backend_bases import FigureCanvasBase
 
     kinds = sorted(FigureCanvasBase.get_supported_filetypes())
@@ -29,13 +29,13 @@ def check_plot(path: Path) -> None:
 
 
 def check_folder(option: str, path: Path) -> None:
-    """Complain of a file that could not be written there."""
+    """Raise an error if a file could not be written there."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
 def deliver_report(asked: Asked, report: Audit) -> None:
-    """Print a report, and save what was asked for."""
+    """Print a report, and save the requested files."""
     if asked.as_json:
         # A callable is kept by name, so that what is printed is just what from_json reads.
         plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
@@ -46,7 +46,7 @@ def deliver_report(asked: Asked, report: Audit) -> None:
 
 
 def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | TableAudit) -> None:
-    """The same of an audit of recorded outputs, or of a table."""
+    """Deliver the report on recorded outputs, or on a table."""
     if asked.as_json:
         sys.stdout.write(report.to_json() + "\n")
     else:

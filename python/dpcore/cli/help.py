@@ -1,4 +1,4 @@
-"""The long texts of `--help`; in them, `[bold]` and the like are rich markup."""
+"""Long texts of `--help`; in them, `[bold]` and similar words are rich markup."""
 
 TOP = """How much privacy does a mechanism really lose?
 

@@ -1,4 +1,4 @@
-"""The options of the commands, each declared once: name, type, default, help, and where it stands.
+"""Options of the commands, each declared once: name, type, default, help, and panel.
 
 A command's options are the fields of a class. What a field is called is what the function that
 does the work calls its argument; `OPTIONS` says how the command line spells it.
@@ -55,7 +55,7 @@ _CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
 
 
 def _read_claim(text: str) -> float | Curve:
-    """Return the claim that a text states: an epsilon, or a curve by kind and parameter."""
+    """Read the claim that a text states: an epsilon, or a curve by kind and parameter."""
     kind, equals, number = text.partition("=")
     try:
         value = float(number if equals else kind)
@@ -136,7 +136,7 @@ Names = Annotated[bool, _option_in_panel(None, "List the experiments.", "--list"
 
 @dataclass(frozen=True)
 class Described:
-    """A mechanism and its two inputs; None where an option was not given."""
+    """Mechanism and its two inputs; None if an option was not given."""
 
     target: Annotated[
         str | None,
@@ -204,7 +204,7 @@ class Described:
 
 @dataclass(frozen=True)
 class Asked(Described):
-    """What `dpcore audit` is asked for; None where an option was not given."""
+    """Options of `dpcore audit`; None if an option was not given."""
 
     command: Annotated[
         str | None,
@@ -316,7 +316,7 @@ class Asked(Described):
 
 @dataclass(frozen=True)
 class AskedOutputs:
-    """What `dpcore audit-outputs` is asked for; None, or nothing, where one was not given."""
+    """Options of `dpcore audit-outputs`; None or empty if an option was not given."""
 
     files: Annotated[
         list[str],
@@ -423,7 +423,7 @@ class AskedOutputs:
 
 @dataclass(frozen=True)
 class AskedTable:
-    """Arguments of `dpcore audit-table`; None where an option was not given."""
+    """Arguments of `dpcore audit-table`; None if an option was not given."""
 
     table: Annotated[
         str,
@@ -467,7 +467,7 @@ class AskedTable:
 
 @dataclass(frozen=True)
 class AskedPlan(Described):
-    """What `dpcore plan` is asked for; None where an option was not given."""
+    """Options of `dpcore plan`; None if an option was not given."""
 
     claim: Claim = None
     true_epsilon: Annotated[
@@ -511,7 +511,7 @@ class AskedPlan(Described):
 
 @dataclass(frozen=True)
 class AskedExperiment:
-    """What `dpcore reproduce` is asked for; None where an option was not given."""
+    """Options of `dpcore reproduce`; None if an option was not given."""
 
     name: Annotated[
         str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
@@ -548,7 +548,7 @@ class AskedExperiment:
 
 
 def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
-    """What was asked for, as far as a function has an argument of that name.
+    """Return the options that a function has arguments for, by name.
 
     Args:
         asked: an instance of one of the classes above.
@@ -562,7 +562,7 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
 
 
 def _spell_options() -> dict[str, str]:
-    """How every argument is spelled as an option."""
+    """Map every argument to its spelling as an option."""
     found = {}
     for kind in (Asked, AskedOutputs, AskedTable, AskedPlan, AskedExperiment):
         for name, hint in get_type_hints(kind, include_extras=True).items():

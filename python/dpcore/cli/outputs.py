@@ -63,7 +63,7 @@ def _audit_files(asked: AskedOutputs) -> OutputsAudit:
 
 @contextlib.contextmanager
 def _report_bad_usage() -> Iterator[None]:
-    """Bad usage for bad arguments, and for files that cannot be read."""
+    """Report bad arguments, and files that cannot be read, as bad usage."""
     try:
         with report_bad_usage():
             yield
@@ -80,7 +80,7 @@ def _parse_column(name: str) -> str | int:
 
 
 def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
-    """A number, a share such as 0.2, or two numbers with a comma between."""
+    """Parse a number, a share such as 0.2, or two numbers with a comma between."""
     if text is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The options of `dpcore audit` about its two inputs: which they are, and who are neighbours."""
+"""Options of `dpcore audit` for its two inputs and the relation of neighbours."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DATASETS = {"replace": Replace, "add-remove": AddRemove}
 
 
 def parse_relation(text: str | None) -> Neighbour | None:
-    """The relation that `--neighbour` names.
+    """Parse the relation that `--neighbour` names.
 
     Args:
         text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
@@ -46,7 +46,7 @@ def parse_relation(text: str | None) -> Neighbour | None:
 
 
 def read_pairs(asked: Asked) -> Pair | tuple[Pair, ...] | None:
-    """The pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
+    """Read the pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
 
     Raises:
         Usage: if options are missing or exclude each other, or are no such inputs.

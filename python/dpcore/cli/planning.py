@@ -1,4 +1,4 @@
-"""The work of `dpcore plan`: from options to a plan, and how it is shown."""
+"""Work of `dpcore plan`: from options to a plan, and its display."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 def run_plan(asked: AskedPlan) -> int:
-    """Plan what was asked for, print it, and return the exit status."""
+    """Plan as the options request, print the plan, and return the exit status."""
     if asked.plot is not None:
         check_plot(Path(asked.plot))
     made = _make_plan(asked)
@@ -58,7 +58,7 @@ def _make_plan(asked: AskedPlan) -> Plan:
 
 
 def _parse_number(text: str | None) -> Any:
-    """Guesses: a whole number of them, a share, or what the plan will refuse."""
+    """Parse guesses: a whole number, a share, or text that the plan will refuse."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
             return None if text is None else kind(text)
@@ -66,7 +66,7 @@ def _parse_number(text: str | None) -> Any:
 
 
 def _save_picture(made: Plan, path: str) -> None:
-    """The picture on a figure of its own: pyplot would keep one open."""
+    """Save the picture on its own figure, since pyplot would keep one open."""
     from matplotlib.figure import Figure
 
     picture = Figure(figsize=(5.5, 3.4), layout="constrained")

@@ -1,4 +1,4 @@
-"""What the command line shows besides audits: lists, experiments, and the environment."""
+"""Commands other than audits: lists, experiments, and the environment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a command ends: its exit status, and what goes to stderr.
+"""End of a command: its exit status, and its text on stderr.
 
 A status stands in a CI job, so none of them may come about by accident: 1 says "refuted" and
 nothing else, although it is also what Python itself exits with on any exception.
@@ -36,11 +36,11 @@ CALLED = "it is called as mechanism(x, size, rng) and returns an array with size
 
 
 class Usage(Exception):
-    """The command line asks for something that does not exist or does not fit."""
+    """Error of a command line that requests something missing or unsuitable."""
 
 
 class Failure(Exception):
-    """A user's code failed: the message says how, the cause is the exception itself.
+    """Error of a user's code: the message describes it, the cause is the exception itself.
 
     Args:
         text: one line.
@@ -54,7 +54,7 @@ class Failure(Exception):
 
 @contextlib.contextmanager
 def report_bad_usage(called: str = CALLED) -> Iterator[None]:
-    """Turn what an argument check raises into bad usage, in the words of the command line.
+    """Turn the error of an argument check into bad usage, in the words of the command line.
 
     Args:
         called: how the user's mechanism is called, for complaints about its outputs.
@@ -78,7 +78,7 @@ def report_bad_usage(called: str = CALLED) -> Iterator[None]:
 
 @contextlib.contextmanager
 def tag_failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
-    """Tag whatever a user's code raises, so that it is never taken for dpcore's own.
+    """Tag the exceptions that a user's code raises, so that they are not taken for dpcore's own.
 
     Args:
         doing: what is being done, for the message.
@@ -105,7 +105,7 @@ def _format_place(error: BaseException, file: str) -> str:
 
 
 def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
-    """Run a command and turn everything that it can raise into an exit status.
+    """Run a command and turn every exception into an exit status.
 
     Args:
         work: the command; returns its status.
@@ -145,13 +145,13 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
 
 
 def write_line(text: str) -> None:
-    """Write a line to stderr, if there is one to write to."""
+    """Write a line to stderr if there is one."""
     with contextlib.suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)
 
 
 def last_line(error: BaseException) -> str:
-    """The last line of a traceback: the class and the message."""
+    """Return the last line of a traceback: the class and the message."""
     return " ".join(traceback.format_exception_only(error)[-1].split())
 
 
@@ -162,7 +162,7 @@ def _print_traceback(error: BaseException | None, wanted: bool) -> None:
 
 
 def _drop_stdout() -> None:
-    """Forget what could not be written, or Python's last flush would make the status 120."""
+    """Discard unwritten output, since Python's last flush would make the status 120."""
     try:
         sys.stdout.flush()
     except OSError:

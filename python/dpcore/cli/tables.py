@@ -56,7 +56,7 @@ def _audit_file(asked: AskedTable) -> TableAudit:
 
 
 def _read_matrix(option: str, path: str) -> Any:
-    """The matrix in a file; of a .npy file only what is used is read."""
+    """Read the matrix in a file; of a .npy file only the used part is read."""
     try:
         if path.endswith(".npz"):
             from scipy.sparse import load_npz

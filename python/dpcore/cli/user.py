@@ -39,12 +39,12 @@ _numbers = itertools.count()
 
 
 def is_own(target: str) -> bool:
-    """True if a target names a file rather than a system."""
+    """Return True if a target names a file and not a system."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
 
 def split_target(target: str) -> tuple[Path, str]:
-    """The file and the name in it.
+    """Split a target into the file and the name in it.
 
     Raises:
         Usage: if there is no such Python file, or no name.
@@ -64,7 +64,7 @@ def split_target(target: str) -> tuple[Path, str]:
 
 @contextlib.contextmanager
 def at_work(path: Path) -> Iterator[None]:
-    """While a user's code runs: its folder is on sys.path, and what it prints goes to stderr."""
+    """Run a user's code with its folder on sys.path and its printed text on stderr."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -141,7 +141,7 @@ def _suggest_name(inside: Any, part: str) -> str:
 
 
 class Guarded:
-    """A user's mechanism whose exceptions are told apart from dpcore's own.
+    """A user's mechanism with exceptions that are distinguished from dpcore's own.
 
     Everything else, such as `claim`, `default_pair` and `thread_safe`, is the mechanism's.
 
@@ -163,7 +163,7 @@ class Guarded:
         self.__wrapped__ = mechanism
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> Any:
-        """Outputs as an array: a tensor that cannot become one is the mechanism's failure too.
+        """Return outputs as an array; a failed conversion of a tensor is the mechanism's failure.
 
         Lists stay as they are: only an audit knows how to keep what numpy would change.
         """
@@ -182,7 +182,7 @@ class Guarded:
 
 
 def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | None:
-    """The mechanism's default pair.
+    """Return the mechanism's default pair.
 
     Args:
         mechanism: what `load_from_file` returned.

@@ -34,5 +34,8 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the package's own names.
+
+    Names that it imports can be imported from here too, but are not shown.
+    """
     return [*__all__]

@@ -33,7 +33,7 @@ _FINEST: Final = 7
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Ball(Record):
-    """Vectors at most `radius` apart in the class's norm."""
+    """Vectors at distance at most `radius` in the class's norm."""
 
     radius: float = 1.0
 
@@ -46,7 +46,7 @@ class _Ball(Record):
 
     @property
     def limit(self) -> str:
-        """What the relation asks of a pair, in words."""
+        """Condition of the relation on a pair, in words."""
         return f"at {self.norm.capitalize()} distance at most {self.radius!r}"
 
     @property
@@ -55,22 +55,22 @@ class _Ball(Record):
         return self.radius
 
     def apart(self, pair: Pair) -> float:
-        """The distance of the two inputs in the norm of the class, in the units of the inputs.
+        """Compute the distance of the two inputs in the class's norm, in the units of the inputs.
 
         Raises:
-            TypeError: if they are no arrays of real numbers.
+            TypeError: if they are not arrays of real numbers.
             ValueError: if their shapes differ.
         """
         return distance(pair, self.norm)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """True if both inputs lie in the domain, differ, and are at most `radius` apart."""
+        """Return True if both inputs lie in the domain and differ by at most `radius`."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
         return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """The usual patterns, then changes of mixed signs on level and gapped vectors.
+        """Yield the usual patterns, then changes of mixed signs on level and gapped vectors.
 
         Args:
             domain: where inputs lie; needs `low`, `high` and `clip`.
@@ -125,7 +125,10 @@ class _Ball(Record):
         return self._pair(base, change, space)
 
     def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
-        """Base and base + change, the change scaled to the radius and both inside the domain."""
+        """Make the pair of base and base + change, inside the domain.
+
+        The change is scaled to the radius.
+        """
         apart = distance(Pair(np.zeros(change.size), change), self.norm)
         change = change * (self.radius / apart) if apart > 0.0 else change
         room = space.low + np.maximum(-change, 0.0), space.high - np.maximum(change, 0.0)
@@ -139,7 +142,7 @@ class _Ball(Record):
 
 @hinted
 class L1(_Ball, word="L1"):
-    """Neighbours at most `radius` apart in the sum of absolute differences.
+    """Neighbours at distance at most `radius` in the sum of absolute differences.
 
     Args:
         radius: in the units of the inputs, finite and above 0.
@@ -165,7 +168,7 @@ class L1(_Ball, word="L1"):
 
 @hinted
 class L2(_Ball, word="L2"):
-    """Neighbours at most `radius` apart in the Euclidean distance.
+    """Neighbours at Euclidean distance at most `radius`.
 
     Args:
         radius: in the units of the inputs, finite and above 0.
@@ -219,7 +222,7 @@ def _require_bounded(domain: Domain) -> Bounded:
 
 
 def _list_directions(dim: int) -> list[Floats]:
-    """Directions of change: one entry, all, halves, one against the rest, alternating."""
+    """List directions of change: one entry, all, halves, one against the rest, alternating."""
     place = np.arange(dim)
     first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
     ones = np.ones(dim)
@@ -231,7 +234,7 @@ def _list_directions(dim: int) -> list[Floats]:
 
 
 def _list_bases(space: Bounded) -> list[Floats]:
-    """Vectors to change: level ones, one entry below or above the others, two halves."""
+    """List vectors to change: constant ones, one entry below or above the others, two halves."""
     low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
                  for end in (space.low, space.high))  # fmt: skip
     width, middle = high - low, low + (high - low) / 2.0
@@ -249,14 +252,14 @@ def _list_bases(space: Bounded) -> list[Floats]:
 def _iterate_combinations(
     bases: list[Floats], signs: list[Floats]
 ) -> Iterator[tuple[Floats, Floats]]:
-    """All combinations, those that are early in both lists first."""
+    """Yield all combinations, those that are early in both lists first."""
     ranks = itertools.product(range(len(bases)), range(len(signs)))
     for row, column in sorted(ranks, key=sum):
         yield bases[row], signs[column]
 
 
 def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
-    """Which entries a move is about."""
+    """Choose the entries that a move changes."""
     place = int(rng.integers(base.size))
     alone: npt.NDArray[np.bool_] = np.arange(base.size) == place
     level: npt.NDArray[np.bool_] = base == base[place]

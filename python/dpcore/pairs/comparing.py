@@ -1,4 +1,4 @@
-"""In what two inputs differ: numbers entry by entry, data sets record by record, texts by words."""
+"""Differences of two inputs: numbers by entry, data sets by record, texts by word."""
 
 from __future__ import annotations
 
@@ -40,18 +40,18 @@ _EXACT: Final = 2**53
 
 
 def inputs_equal(first: Any, second: Any) -> bool:
-    """True if two inputs are equal: arrays entry by entry, anything else by ``==``.
+    """Return True if two inputs are equal: arrays entry by entry, anything else by ``==``.
 
-    NaN equals NaN here: what is asked is whether a mechanism could tell the two apart. Objects
-    that cannot be compared are different.
+    NaN equals NaN here, because no mechanism can distinguish the two. Objects that cannot be
+    compared are different.
 
     Args:
         first: any object.
         second: any object.
 
     Returns:
-        True only for inputs that no function of their values tells apart, the sign of a zero and
-        the type of a number aside.
+        True only for inputs that no function of their values distinguishes, except by the sign of
+        a zero or the type of a number.
 
     Example:
         >>> missing = np.array([1.0, np.nan])
@@ -93,7 +93,7 @@ def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
 
 
 def fingerprint_input(value: Any) -> Hashable:
-    """Return what stands for the content of an input, to see later that nobody changed it.
+    """Return a key of an input's content, by which a later change is detected.
 
     Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
     beyond a million items, nothing is.
@@ -123,7 +123,7 @@ _MOST_BYTES: Final = 2**28
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
-    """The same, with the numbers of items and bytes that are still read."""
+    """Compute the fingerprint, with the numbers of items and bytes that may still be read."""
     if isinstance(value, float):
         return "nan" if value != value else value
     if isinstance(value, (*_PLAIN, complex)):
@@ -167,7 +167,7 @@ def _digest_array(value: Any, left: list[int]) -> Hashable:
 
 
 def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
-    """An input as an array of real numbers, a bare number as a vector of one; None if it is none.
+    """Convert an input to an array of real numbers, a number to one entry; else return None.
 
     Args:
         value: an array, a number, or anything that converts to an array, such as a tensor.
@@ -191,7 +191,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
 
 
 def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """|second - first| of every entry, 0 where both are NaN or the same infinity.
+    """Compute |second - first| of every entry, 0 if both are NaN or the same infinity.
 
     Args:
         first: real numbers.
@@ -248,7 +248,7 @@ def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tup
 
 
 def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
-    """Both inputs as data sets, and what one of their records is called.
+    """Read both inputs as data sets; return them with the name of one record.
 
     Args:
         pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), texts
@@ -288,7 +288,7 @@ def _read_rows(value: Any) -> list[Any] | None:
 
 
 def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
-    """In how many places two data sets of one size differ.
+    """Count the places in which two data sets of one size differ.
 
     Example:
         >>> count_replaced(["a", "b", "c"], ["a", "c", "b"])
@@ -298,7 +298,7 @@ def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
 
 
 def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
-    """How many records must be added or removed to make one data set the other, in order.
+    """Count the records to add or remove to turn one data set into the other, in order.
 
     Args:
         first: a data set.

@@ -46,12 +46,12 @@ class Records(Record, word="Records"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> tuple[Any, ...]:
-        """A dataset of independent uniform records, as a tuple."""
+        """Draw a dataset of independent uniform records, as a tuple."""
         instance("rng", rng, np.random.Generator)
         return tuple(self.values[place] for place in rng.integers(len(self.values), size=self.dim))
 
     def contains(self, x: Any) -> bool:
-        """True if x is a sequence of `dim` such records."""
+        """Return True if x is a sequence of `dim` such records."""
         if not isinstance(x, (Sequence, np.ndarray)) or isinstance(x, str) or len(x) != self.dim:
             return False
         return all(any(inputs_equal(record, value) for value in self.values) for record in x)
@@ -59,7 +59,7 @@ class Records(Record, word="Records"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Change(Record):
-    """What both relations share: the values a record may take."""
+    """Base class of both relations, with the values that a record may take."""
 
     values: tuple[Any, ...] | None = None
 
@@ -72,19 +72,19 @@ class _Change(Record):
     limit: ClassVar[str]
 
     def apart(self, pair: Pair) -> float:
-        """How many records the two datasets differ in."""
+        """Count the records in which the two datasets differ."""
         raise NotImplementedError
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """True if the two datasets are neighbours of the domain."""
+        """Return True if the two datasets are neighbours of the domain."""
         raise NotImplementedError
 
     def _near(self, x: Any, place: int, record: Any) -> Any:
-        """The neighbour of x that has this record at this place."""
+        """Return the neighbour of x that has this record at this place."""
         raise NotImplementedError
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Datasets of one repeated record, then random ones, with one record changed.
+        """Yield datasets of one repeated record, then random ones, with one record changed.
 
         Args:
             domain: where datasets lie.
@@ -130,7 +130,7 @@ class _Change(Record):
         return int(rng.integers(len(x)))
 
     def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
-        """A record: one of the values, or one that the domain draws."""
+        """Draw a record: one of the values, or one that the domain draws."""
         if self.values is not None:
             return self.values[int(rng.integers(len(self.values)))]
         x = domain.draw(rng)
@@ -163,7 +163,7 @@ class Replace(_Change, word="Replace"):
     limit = "two data sets of which at most 1 record is replaced"
 
     def apart(self, pair: Pair) -> float:
-        """In how many places the two datasets differ.
+        """Count the places in which the two datasets differ.
 
         Raises:
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
@@ -176,7 +176,7 @@ class Replace(_Change, word="Replace"):
         return count_replaced(first, second)
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """True if both datasets lie in the domain and differ in exactly one record."""
+        """Return True if both datasets lie in the domain and differ in exactly one record."""
         if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
             return False
         unequal = [not inputs_equal(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
@@ -188,7 +188,7 @@ class Replace(_Change, word="Replace"):
 
 @hinted
 class AddRemove(_Change, word="AddRemove"):
-    """Neighbours of which one has one record more, at any place; the others in the same order.
+    """Neighbours of which one has one additional record at any place, the others in order.
 
     Args:
         values: the records that a search adds; None takes records of datasets that the domain
@@ -210,7 +210,7 @@ class AddRemove(_Change, word="AddRemove"):
     limit = "two data sets of which one has at most 1 record more, the others in the same order"
 
     def apart(self, pair: Pair) -> float:
-        """How many records must be added or removed to make one dataset the other; inf beyond 200.
+        """Count the records to add or remove to turn one dataset into the other; inf beyond 200.
 
         Raises:
             TypeError: if the inputs do not consist of records (see `dpcore.pairs.distances`).
@@ -218,7 +218,7 @@ class AddRemove(_Change, word="AddRemove"):
         return added_or_removed(*_records_of_pair(pair))
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """True if one dataset is the other, which lies in the domain, and one record more.
+        """Return True if one dataset, in the domain, becomes the other by adding one record.
 
         The added record belongs to the domain if it may stand in the place of another one.
         """
@@ -257,14 +257,14 @@ def _records_equal(first: Any, second: Any) -> bool:
 
 
 def _first_difference(first: Any, second: Any) -> int:
-    """The first place at which two datasets differ, or the end of the shorter one."""
+    """Find the first place at which two datasets differ, or the end of the shorter one."""
     pairs = enumerate(zip(first, second, strict=False))
     least = min(len(first), len(second))
     return next((place for place, (a, b) in pairs if not inputs_equal(a, b)), least)
 
 
 def _join_records(x: Any, stop: int, start: int, records: Sequence[Any]) -> Any:
-    """What x holds up to `stop`, the records, what it holds from `start` on: as x's kind."""
+    """Join x up to `stop`, the records, and x from `start` on, in the type of x."""
     if not isinstance(x, np.ndarray):
         joined = [*x[:stop], *records, *x[start:]]
         return joined if isinstance(x, list) else tuple(joined)
@@ -286,12 +286,12 @@ def _remove_record(x: Any, place: int) -> Any:
 
 
 def _repeat_record(x: Any, record: Any) -> Any:
-    """A dataset as long as x that holds one record over and over."""
+    """Make a dataset as long as x that repeats one record."""
     return _join_records(x, 0, len(x), [record] * len(x))
 
 
 def input_key(value: Any) -> Hashable:
-    """What tells inputs apart: type, shape and bytes of an array, the text of anything else."""
+    """Return a key of an input: type, shape and bytes of an array, the text of anything else."""
     if isinstance(value, np.ndarray) and not value.dtype.hasobject:
         return value.dtype.str, value.shape, value.tobytes()
     return repr(value)

@@ -1,4 +1,4 @@
-"""What a search needs to know: where inputs may lie, and which of them are neighbours."""
+"""Protocols of a search: the domain of inputs, and the relation of neighbours."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ class Domain(Protocol):
         """Entries, or records, of one input."""
 
     def draw(self, rng: np.random.Generator) -> Any:
-        """Some input of the set."""
+        """Draw an input of the set."""
 
     def contains(self, x: Any) -> bool:
-        """True if the input belongs to the set."""
+        """Return True if the input belongs to the set."""
 
 
 @runtime_checkable
@@ -45,20 +45,20 @@ class Bounded(Domain, Protocol):
         """The largest entry of an input, a number or one for each entry."""
 
     def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The input of the set that is nearest to a vector."""
+        """Return the input of the set that is nearest to a vector."""
 
 
 class Neighbour(Protocol):
-    """A relation "these two inputs differ by what the privacy claim protects"."""
+    """Relation "these two inputs differ by what the privacy claim protects"."""
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
-        """True if the inputs are two different neighbours of the domain."""
+        """Return True if the inputs are two different neighbours of the domain."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
-        """Pairs worth trying first, those most often worth it in front; not all need hold."""
+        """Yield pairs to try first, the most promising ones in front; not all need hold."""
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
-        """A pair that differs a little from a given one; it need not hold."""
+        """Make a pair that differs a little from a given one; it need not hold."""
 
 
 SLACK: Final = 1e-9
@@ -99,7 +99,7 @@ def neighbour_of(value: Any) -> Neighbour:
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
-    """The vectors whose entries lie between two numbers.
+    """The vectors with all entries between two numbers.
 
     Args:
         low: smallest entry, finite.
@@ -140,14 +140,14 @@ class Box(Record, word="Box"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """A vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
+        """Draw a vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
         instance("rng", rng, np.random.Generator)
         if self.integers:
             return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
         return rng.uniform(self.low, self.high, self.dim)
 
     def contains(self, x: Any) -> bool:
-        """True if x is a vector of `dim` such entries."""
+        """Return True if x is a vector of `dim` such entries."""
         try:
             array = vector("x", x, self.dim)
         except (TypeError, ValueError):
@@ -156,7 +156,7 @@ class Box(Record, word="Box"):
         return inside and not (self.integers and (array != np.rint(array)).any())
 
     def clip(self, x: Any) -> npt.NDArray[Any]:
-        """The nearest vector of the box, shape `(dim,)`; int64 for integers.
+        """Return the nearest vector of the box, shape `(dim,)`; int64 for integers.
 
         Args:
             x: a vector of `dim` finite numbers.

@@ -1,4 +1,4 @@
-"""Whether two inputs are neighbours, wherever they lie: what an audit asks of its pair."""
+"""Checks that an audit's two inputs are neighbours, in any domain."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class _Everything:
 
 
 def format_neighbour(neighbour: Any) -> str:
-    """A relation as text: what makes it again, or the name of its class where that is unknown.
+    """Format a relation as its constructor call, or as its class name if that is unknown.
 
     Example:
         >>> from dpcore.pairs import L1
@@ -44,8 +44,8 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
 
     Args:
         pair: the two inputs.
-        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation, of which
-            `holds` is asked on a domain that contains everything.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation; its
+            `holds` is called with a domain that contains everything.
 
     Raises:
         TypeError: if `neighbour` is no relation, or one of inputs of another kind.

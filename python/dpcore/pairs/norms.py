@@ -30,7 +30,7 @@ def dimension(dim: int) -> int:
 
 @hinted
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
-    """The norm of x' - x, summed without loss and without overflow on the way.
+    """Compute the norm of x' - x, summed without loss and without intermediate overflow.
 
     Args:
         pair: two arrays of numbers of equal shape, or two numbers.
@@ -70,7 +70,7 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
 
 @hinted
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
-    """How far apart two inputs are, by every measure that fits them.
+    """Compute the distance of two inputs by every measure that applies to them.
 
     Args:
         pair: two inputs of any kind.

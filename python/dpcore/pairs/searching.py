@@ -28,7 +28,7 @@ _TRIES = 20
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
-    """A plan: where to look for pairs, in how many rounds, with how many draws in all.
+    """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
 
     It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order
     of things calls `start`, `propose` and `schedule` itself.
@@ -64,7 +64,7 @@ class Search(Record, word="Search"):
             raise invalid("budget", requirement, self.budget)
 
     def schedule(self) -> tuple[tuple[int, int], ...]:
-        """How many pairs each round tries, and the pilot draws a side for each of them.
+        """List for each round the number of pairs and the pilot draws a side for each pair.
 
         The number of pairs halves from round to round, and every round costs the same.
 
@@ -78,7 +78,7 @@ class Search(Record, word="Search"):
         return tuple((width, self.budget // (self.rounds * width)) for width in widths)
 
     def start(self, rng: np.random.Generator) -> list[Pair]:
-        """The pairs of the first round.
+        """List the pairs of the first round.
 
         Args:
             rng: chooses among the combinations and draws the random ones.
@@ -105,13 +105,13 @@ class Search(Record, word="Search"):
         most: int = _FEWEST // 2,
         known: Iterable[Pair] = (),
     ) -> list[Pair]:
-        """New pairs around the best ones so far.
+        """Propose new pairs around the best ones so far.
 
         Args:
             best: pairs and their merits, the best first; earlier ones are moved more often.
             rng: chooses pairs and moves.
             most: how many proposals are wanted.
-            known: pairs that have been tried, beside those in `best`.
+            known: pairs that have been tried, besides those in `best`.
 
         Returns:
             At most `most` neighbours of the domain, none of them known.
@@ -139,7 +139,7 @@ class Search(Record, word="Search"):
             yield pair
 
     def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
-        """The first pairs that are neighbours and no repetition, in either order."""
+        """Return the first pairs that are neighbours and not a repetition, in either order."""
         seen = {_pair_key(pair) for pair in tried}
         found: list[Pair] = []
         for pair in pairs:
@@ -153,7 +153,7 @@ class Search(Record, word="Search"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Searched(Record, word="Searched"):
-    """What a search took; the pair that it found is elsewhere.
+    """Cost of a search; it does not contain the pair that was found.
 
     Args:
         evaluations: pilots that were compared, of new pairs and again of good ones.
@@ -188,7 +188,7 @@ def search(
     candidates: int = 64,
     seconds: float | None = None,
 ) -> Search:
-    """A plan to look for the pair of neighbours on which a mechanism leaks most.
+    """Plan a search for the pair of neighbours on which a mechanism leaks most.
 
     It starts from the usual patterns, changes of mixed signs, gaps between entries and random
     pairs; each round keeps the better half, moves entries of the best, and doubles the pilots
@@ -265,7 +265,7 @@ def explore(
     rng: np.random.Generator,
     clock: Callable[[], float] = time.monotonic,
 ) -> tuple[Pair, Searched]:
-    """Run a search as `drive` does, and say what it took.
+    """Run a search as `drive` does, and return its cost too.
 
     Args:
         plan: the search.
@@ -317,7 +317,7 @@ def explore(
 
 
 class _Watch:
-    """The time that a search has: no pilot begins that would probably end too late."""
+    """Time limit of a search: no pilot begins that would probably end too late."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
         self._seconds, self._clock = seconds, clock
@@ -325,13 +325,13 @@ class _Watch:
         self._each = 0.0
 
     def ends_before(self, size: int) -> bool:
-        """Whether the time ends before a pilot of that size does; not before the first one."""
+        """Return True if the time ends before a pilot of that size; never before the first one."""
         if self._seconds is None or self._last == self._begun:
             return False
         return self._last - self._begun + size * self._each > self._seconds
 
     def took(self, size: int) -> None:
-        """A pilot of that size is done."""
+        """Record that a pilot of that size is done."""
         if self._seconds is not None:
             now = self._clock()
             self._each, self._last = (now - self._last) / size, now

@@ -23,7 +23,7 @@ WHICH: Final[tuple[Which, ...]] = get_args(Which)
 
 @hinted
 def zeros_ones(dim: int) -> Pair:
-    """The pair of the reconstruction attack: all zeros against all ones.
+    """Make the pair of the reconstruction attack: all zeros against all ones.
 
     Args:
         dim: number of entries, at least 1.
@@ -48,7 +48,7 @@ def zeros_ones(dim: int) -> Pair:
 
 @hinted
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
-    """The pairs of query answers that the literature tries, each in one order only.
+    """List the pairs of query answers that the literature tries, each in one order only.
 
     From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and
     for `which="all"`, at Linf distance 1, also the first entry up and the others down, the first

@@ -1,4 +1,4 @@
-"""Scores of canaries from one run: guesses by thresholds, in numbers that were fixed before."""
+"""Scores of canaries from one run: guesses by thresholds, in numbers fixed in advance."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def guess_canaries(
 
 
 def _read_scores(name: str, side: Array) -> Array:
-    """One real number for each canary; a NaN has no rank, so no guess can be made of it."""
+    """Read one real number for each canary; refuse NaN, which has no rank to guess by."""
     flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
     if flat.dtype.kind not in "buif":
         raise mistyped(name, "one real number for each canary", flat.dtype)
@@ -70,7 +70,7 @@ def _read_scores(name: str, side: Array) -> Array:
 
 
 def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
-    """How many canaries are guessed in, and out."""
+    """Return the numbers of canaries guessed in and guessed out."""
     if isinstance(wanted, tuple):
         if len(wanted) != 2:
             raise invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
@@ -89,7 +89,7 @@ def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
 
 
 def doubts_of_coins(sides: Sides) -> tuple[str, ...]:
-    """What speaks against a fair coin for every canary: far too many or few were included.
+    """List evidence against a fair coin for every canary: far too many or few were included.
 
     The chance of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
 

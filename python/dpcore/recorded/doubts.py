@@ -1,17 +1,17 @@
-"""What contradicts the independence of recorded rows: repetitions, order, sides that go together.
+"""Contradictions to the independence of recorded rows: repetitions, order, paired sides.
 
 All checks together alarm on independent rows, in random or in sorted order, with probability below
 1e-6:
 
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
-  copies that vary too little are told at 1e-9 (equal probabilities vary least).
-- *Repetition.* Values of many digits that come again on one side, more often than chance meetings
+  copies that vary too little are reported at 1e-9 (equal probabilities vary least).
+- *Repetition.* Values of many digits that are repeated on one side, more often than chance meetings
   on the grid of their digits, and never on the other side. Let twins be the rows of one side that
   have an equal row there. On a law with loss at most epsilon the other side meets those values
   e^-epsilon times as often, so that it misses 60 expected meetings with probability exp(-60/e) =
   3e-10 at epsilon 1. Where the sides differ by more, laws on a grid and laws with unequal
-  probabilities are still told apart from resampled rows; a generator with few states is not, and
+  probabilities are still distinguished from resampled rows; a generator with few states is not, and
   no bound holds for it either.
 - *Neighbours.* Ranks of neighbouring rows that go together by seven standard deviations of a random
   order (3e-12 a column) while about half of the steps fall: a sorted file falls never or always.
@@ -92,7 +92,7 @@ _MOST_PAIRS: Final = 2**17
 
 
 def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
-    """Repetitions that independent rows do not have.
+    """List repetitions that independent rows do not have.
 
     Args:
         sides: outputs on x and on x', shapes `(size, ...)`, `(size', ...)`.
@@ -120,14 +120,14 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
 
 
 def _as_columns(side: Array) -> Array:
-    """The rows as columns of numbers or of texts."""
+    """Return the rows as columns of numbers or of texts."""
     flat = side.reshape(len(side), -1)
     flat = flat.view(np.int64) if side.dtype.kind in "mM" else flat
     return np.hstack([flat.real, flat.imag]) if side.dtype.kind == "c" else flat
 
 
 def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
-    """A hash of every row: two unequal rows share one with probability 2^-64."""
+    """Compute a hash of every row: two unequal rows share one with probability 2^-64."""
     both = np.concatenate(tables)
     numbers: Array
     if both.dtype.kind in "US":
@@ -150,7 +150,7 @@ def _describe_repetitions(
     keys: npt.NDArray[np.uint64],
     others: npt.NDArray[np.uint64],
 ) -> str:
-    """What is odd about the repetitions of one side, or an empty string."""
+    """Describe improbable repetitions on one side; return "" if there are none."""
     found, first, times = np.unique(keys, return_index=True, return_counts=True)
     if found.size < _FEW_DISTINCT or found.size == keys.size:
         return ""
@@ -180,13 +180,15 @@ def _describe_repetitions(
 
 
 def _most_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """The most frequent values, as many as a density may have beside it."""
+    """Return the most frequent values, as many as a density may have in addition."""
     found, times = np.unique(keys, return_counts=True)
     return found[np.argsort(times, kind="stable")[-_MOST_ATOMS:]]
 
 
 def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
-    """The chances of so little, and of so much, variance if all values are equally probable.
+    """Compute the p-values of so small, and of so large, a variance of the copies.
+
+    All values are assumed equally probable.
 
     Numbers of copies are Poisson numbers above 0, given their mean; the variance over values is
     taken for a multiple of a chi-square with the same two moments.
@@ -212,7 +214,7 @@ def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
 
 
 def _digit_bits(rows: Array) -> float:
-    """The log2 of how many rows the digits between the quartiles could write."""
+    """Compute log2 of the number of rows that the digits between the quartiles could write."""
     if rows.dtype.kind in "US":
         # As many as the characters of each place can be combined.
         narrow = np.ascontiguousarray(rows.astype(f"U{_CHARACTERS}"))
@@ -233,7 +235,10 @@ def _digit_bits(rows: Array) -> float:
 
 
 def _list_leaves(rows: Array) -> Iterator[Array]:
-    """Yield what objects of one form hold at each place, as floats or texts; else their texts."""
+    """Yield the values of objects of one form at each place, as floats or texts.
+
+    Objects of several forms are read as their texts.
+    """
     listed = [list(itertools.islice(_walk_containers(row), _MOST_LEAVES)) for row in rows]
     if len(set(map(len, listed))) > 1:
         yield np.array(["|".join(map(str, one))[:_CHARACTERS] for one in listed])
@@ -266,7 +271,7 @@ def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
 
 
 def _column_bits(column: Array) -> float:
-    """The log2 of the number of steps between the quartiles of the distinct values."""
+    """Compute log2 of the number of steps between the quartiles of the distinct values."""
     values = np.unique(column[np.isfinite(column)])
     if values.size < 3:
         return math.log2(max(1, values.size))
@@ -280,14 +285,17 @@ def _column_bits(column: Array) -> float:
 
 
 def _last_place(values: Floats, at: float) -> float:
-    """The last place at some magnitude, of the coarsest binary format that holds all values."""
+    """Return the last place at some magnitude.
+
+    The format is the coarsest binary one that holds all values.
+    """
     mantissas = (values[values != 0.0].view(np.uint64) & np.uint64(2**52 - 1)) | np.uint64(2**52)
     spare = int((mantissas & (~mantissas + np.uint64(1))).min())
     return float(np.spacing(at)) * spare
 
 
 def _find_grid_step(values: Floats) -> float:
-    """The step of which all gaps are multiples, by Euclid's algorithm; 0 if there is none.
+    """Find the step of which all gaps are multiples, by Euclid's algorithm; 0 if none.
 
     A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
     """
@@ -313,7 +321,7 @@ def _find_grid_step(values: Floats) -> float:
 
 
 def doubts_of_order(sides: Sides) -> tuple[str, ...]:
-    """Neighbouring rows that go together, as in a random walk, or where a run wrote several rows.
+    """List dependences of neighbouring rows, as in a random walk or in runs of several rows.
 
     Args:
         sides: outputs on x and on x', in the order in which they were recorded.
@@ -327,7 +335,7 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
 
 
 def _describe_neighbours(name: str, side: Array) -> str:
-    """What is odd about neighbouring rows of one side, or an empty string."""
+    """Describe a dependence of neighbouring rows on one side; return "" if there is none."""
     if len(side) < _FEWEST_PAIRS:
         return ""
     columns = dict(itertools.islice(list_columns(side), _COLUMNS))
@@ -375,7 +383,7 @@ def _row_distances(rows: Floats) -> dict[str, Floats]:
 
 
 def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
-    """Rows i of both sides that go together, as with common seeds.
+    """List dependences between rows of one number on both sides, as with common seeds.
 
     Each row is compared with the row of the same number less the mean of that row's neighbours:
     so files that were sorted, or drift, do not seem paired.
@@ -406,7 +414,7 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
 
 
 def _clustering_deviation(one: Array, other: Array) -> float:
-    """Standard deviations from what a random order of the rows gives; 0 where it says nothing."""
+    """Compute standard deviations from a random order of the rows; 0 if it shows nothing."""
     ranks, still = _centred_ranks(one)
     others, still_other = _centred_ranks(other)
     # Chance meetings of rare values are far from normal.
@@ -421,12 +429,12 @@ def _clustering_deviation(one: Array, other: Array) -> float:
 
 
 def _order_deviation(ranks: Floats) -> float:
-    """Standard deviations of the correlation of neighbouring rows from that in a random order."""
+    """Compute the correlation of neighbouring rows in standard deviations of a random order."""
     return float(ranks @ np.roll(ranks, 1)) / float(ranks @ ranks) * math.sqrt(ranks.size)
 
 
 def _centred_ranks(values: Array) -> tuple[Floats, float]:
-    """Centred middle ranks, and the share of the most frequent value."""
+    """Compute centred middle ranks, and the share of the most frequent value."""
     _, where, times = np.unique(values, return_inverse=True, return_counts=True)
     middles = np.cumsum(times) - (times - 1.0) / 2.0
     ranks: Floats = middles[where] - (values.size + 1.0) / 2.0

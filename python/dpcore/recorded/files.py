@@ -1,4 +1,4 @@
-"""Outputs from files: text, npy, npz and parquet, read with nothing dropped in silence."""
+"""Outputs from files: text, npy, npz and parquet, never dropping a value without an error."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def read_outputs(
 def read_titled(
     path: str | os.PathLike[str], column: Any = None, reader: Reader | None = None
 ) -> tuple[Array, tuple[str, ...]]:
-    """Return what `read_outputs` does, and what messages call the columns."""
+    """Read what `read_outputs` reads, and the names of the columns in messages."""
     reader = Reader() if reader is None else reader
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "the path of a file", path)
@@ -92,7 +92,7 @@ def read_titled(
 def read_table(
     path: Path, column: Any = None, label: Column | None = None, reader: Reader | None = None
 ) -> Table:
-    """Read a file; only the columns that are asked for are parsed."""
+    """Read a file; only the requested columns are parsed."""
     reader = Reader() if reader is None else reader
     kind = reader.find_kind(path)
     with open_file(path, reader) as file:
@@ -118,7 +118,7 @@ def _load_numpy(file: HashedFile) -> Any:
 
 
 def _open_whole(file: HashedFile) -> io.BytesIO:
-    """Return the bytes of a file, for what is not read from its start to its end."""
+    """Return the bytes of a file, for readers that do not read it from start to end."""
     if file.size is not None:
         require_memory(file.name, file.size)
     return io.BytesIO(file.open_bytes().read())

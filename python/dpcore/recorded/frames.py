@@ -1,4 +1,4 @@
-"""Tables of outputs, from files or from frames: which columns are outputs, which tells the side."""
+"""Tables of outputs, from files or from frames: the columns of outputs and the column of labels."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Table(NamedTuple):
 
 
 def describe_table(table: Table, places: Sequence[int]) -> TableRead:
-    """Return the record of what was read: the table and the columns at some places."""
+    """Make the record of what was read: the table and the columns at some places."""
     names = tuple(map(str, range(len(table.columns)))) if table.names is None else table.names
     return TableRead(
         table.name,
@@ -71,7 +71,7 @@ def describe_table(table: Table, places: Sequence[int]) -> TableRead:
 
 
 def select_column(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
-    """The outputs in a table.
+    """Select the outputs in a table.
 
     Args:
         table: the columns.
@@ -116,7 +116,7 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
 def choose_places(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> list[int]:
-    """Return the numbers of the columns that are asked for, see `select_column`."""
+    """Return the numbers of the requested columns, see `select_column`."""
     if column is None or (isinstance(column, str) and column == ALL):
         return list(range(len(table.columns)) if default is None else default)
     return [place_of(table, one) for one in list_wanted(column)]
@@ -125,7 +125,7 @@ def choose_places(
 def list_titles(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> tuple[str, ...]:
-    """Return what messages call the columns of `select_column`; nothing for several arrays."""
+    """List the names in messages of the columns of `select_column`; none for several arrays."""
     places = choose_places(table, column, default)
     if table.columns[places[0]].ndim > 1:
         return ()
@@ -140,13 +140,13 @@ def split_by_label(
     label_x: Any = None,
     groups: int | None = None,
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """The outputs in a table with a column that tells both sides apart, and which are on x.
+    """Select the outputs in a table and the rows on x, by a column of labels.
 
     Args:
         table: the columns.
         label: the column with 1, true, in or x for outputs on x, and 0, false, out or x_prime
             for outputs on x'; with `label_x` any two values.
-        column: the columns of the output; None only where there is one beside the label.
+        column: the columns of the output; None only if there is one besides the label.
         label_x: the value that stands for x, or None.
         groups: number of a column that is no output either, or None.
 
@@ -171,7 +171,7 @@ def split_by_label(
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
-    """For every row, whether its label says x.
+    """Return a mask of the rows with a label for x.
 
     Args:
         labels: bools, numbers or texts, shape `(size,)`.
@@ -236,7 +236,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
 
 
 def list_wanted(column: Any) -> list[Column]:
-    """Return a choice of columns as a list; an error for anything else."""
+    """Return a choice of columns as a list; raise an error for other values."""
     wanted = [column] if isinstance(column, (str, int, np.integer)) else column
     if not isinstance(wanted, (list, tuple)) or any(
         isinstance(one, bool) or not isinstance(one, (str, int, np.integer)) for one in wanted
@@ -248,7 +248,7 @@ def list_wanted(column: Any) -> list[Column]:
 
 
 def place_of(table: Table, column: Column, argument: str = "column") -> int:
-    """The number of a column; an error that lists the names if there is no such column."""
+    """Return the number of a column; raise an error that lists the names if there is none."""
     if not isinstance(column, str):
         return integer(argument, column, 0, len(table.columns) - 1)
     if table.names is None:
@@ -269,7 +269,9 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 def read_columns(
     value: Any, name: str = "outputs", column: Any = ALL, label: Column | None = None
 ) -> Table | None:
-    """The columns of a pandas, polars or pyarrow table or of a structured array; of others None.
+    """Read the columns of a table or structured array; return None for other values.
+
+    Tables are those of pandas, polars or pyarrow.
 
     Args:
         value: anything.
@@ -297,7 +299,7 @@ def read_columns(
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
-    """Return the names of columns of a table or a structured array; of anything else None."""
+    """List the names of columns of a table or structured array; return None for other values."""
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
@@ -310,7 +312,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
 
 
 def _column_at(frame: Any, place: int) -> Any:
-    """A column by its place: names may be there twice."""
+    """Return a column by its place, since a name may occur twice."""
     if hasattr(frame, "iloc"):
         return frame.iloc[:, place]
     if hasattr(frame, "num_rows"):
@@ -319,7 +321,7 @@ def _column_at(frame: Any, place: int) -> Any:
 
 
 def convert_column(values: Any) -> Array:
-    """A column of a frame as an array.
+    """Convert a column of a frame to an array.
 
     Args:
         values: a pandas or polars Series, or a column of a pyarrow table.

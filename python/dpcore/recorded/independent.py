@@ -1,4 +1,4 @@
-"""Recorded outputs of independent runs: shuffled, cut, and counted where nobody has looked."""
+"""Recorded outputs of independent runs: shuffled, cut, and counted on unseen rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _ROW_OF_GROUP: Final = 19
 
 
 class Counted(NamedTuple):
-    """What was counted, and what chose it.
+    """Counts of an event, and the attack and rows that chose it.
 
     Args:
         counts: of the event, on the rows that chose nothing.
@@ -79,7 +79,7 @@ def count_event(
     Args:
         sides: outputs on x and on x', shapes `(size, ...)` and `(size', ...)`.
         attack: `(outputs, outputs_prime, pair) -> event`.
-        pair: what the attack is told of the inputs.
+        pair: the inputs as the attack gets them.
         share: share of the rows that is counted; None is a half.
         seed: of the shuffle.
         settings: delta and confidence of the bound.
@@ -147,7 +147,7 @@ def _choose_tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] 
 
 
 def _cut_points(size: int, share: float) -> tuple[int, int]:
-    """Where the rows that choose begin, and those that are counted."""
+    """Return where the rows that choose among scores begin, and where the counted rows begin."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
 
@@ -197,7 +197,7 @@ class _Rows:
     Args:
         sides: rows on x and on x'.
         cuts: where those that choose among scores begin, and end, on each side.
-        pair: what the attack is told of the inputs.
+        pair: the inputs as the attack gets them.
         goal: what is to be certified.
     """
 
@@ -212,16 +212,16 @@ class _Rows:
         return self.cuts[0][1]
 
     def outputs(self) -> Sides:
-        """All of them."""
+        """Return all rows on x and on x'."""
         return self.sides[0][: self.cuts[0][1]], self.sides[1][: self.cuts[1][1]]
 
     def counts(self, event: Event, size: int) -> Counts:
-        """How often an event happened among all of them."""
+        """Count the occurrences of an event among all rows."""
         hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in self.outputs())
         return Counts(hits, self.cuts[0][1], hits_prime, self.cuts[1][1])
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
-        """The best threshold on the best of the scores that an attack makes."""
+        """Choose the best threshold on the best of the scores that an attack makes."""
         (one, stop), (one_prime, stop_prime) = self.cuts
         sides = self.sides
         training = sides[0][:one], sides[1][:one_prime]

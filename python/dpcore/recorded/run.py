@@ -57,7 +57,7 @@ _CURVE_DELTA: Final = 1e-5
 
 
 class OutputsOptions(TypedDict, total=False):
-    """The keywords of `dpcore.audit_outputs` but its claim, and `epsilon`, another name of that.
+    """Keywords of `dpcore.audit_outputs` except its claim and `epsilon`, the claim's other name.
 
     A second list, for type checkers: a test holds it equal to the first.
     """
@@ -128,7 +128,7 @@ def audit_outputs(
     holds the scores of those that were and `outputs_prime` of the others. The canaries with the
     highest scores are guessed to be in, as many with the lowest to be out, and the rest is not
     guessed. How many are guessed must be fixed before the scores are seen; equal scores at a cut
-    are told apart by seeded coins.
+    are separated by seeded coins.
 
     Independent means between the sides too, unless `paired=True`: then row i of `outputs` and row
     i of `outputs_prime` may come from one seed. Such rows are shuffled and cut together, so that
@@ -158,7 +158,7 @@ def audit_outputs(
         guesses: for one run, how many canaries are guessed: a number or a share (a float up to
             1.0) of which half is guessed in and half out, or a tuple (in, out). None is all.
         column: column or columns of files and frames: names, or numbers from 0; needed where
-            several have names, for the input, a time or a row number beside each answer looks
+            several have names, for the input, a time or a row number with each answer looks
             like a leak. "*" takes all.
         label: which side each row of `outputs` belongs to, `outputs_prime` being None: an array
             with a label for each row, or the name or number of a column of the file or frame. 1,
@@ -314,12 +314,12 @@ def _of_runs(
 
 
 def _default_attack() -> Callable[..., Any]:
-    """The attack of an audit that names none."""
+    """Make the attack of an audit that names none."""
     return Auto()
 
 
 def _rows_of(rows: Any) -> str:
-    """The kind of rows; a complaint that explains the choice, for it decides what is sound."""
+    """Return the kind of rows; raise an error that explains the kinds, which decide soundness."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
@@ -354,7 +354,7 @@ def _bound_of_curve(claim: Claim, bound: str | None) -> str:
 
 
 def _check_paired(rows: str, bound: str, paired: bool) -> None:
-    """Refuse what does not hold for rows i of both sides from one seed."""
+    """Refuse arguments that do not apply if rows i of both sides share a seed."""
     if paired and rows != "independent":
         raise invalid("paired", f"False where rows = {rows!r}", paired)
     if paired and not declared(BOUNDS[rows][bound]).paired:
@@ -364,7 +364,7 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
 
 
 def _no_others(rows: str, **given: Any) -> None:
-    """Refuse arguments that mean nothing for such rows."""
+    """Refuse arguments that have no meaning for such rows."""
     of_runs = ("attack", "pair", "count_share", "groups", "groups_prime")
     foreign = ("guesses",) if rows == "independent" else of_runs
     for name in foreign:
@@ -391,7 +391,7 @@ def _sides_of(
     groups: tuple[Any, Any],
     reader: Reader,
 ) -> tuple[Sides, tuple[str, str], tuple[str, ...], Sides | None]:
-    """The outputs on both sides, names of them and of their columns, and groups as integers."""
+    """Read the outputs on both sides, their names, names of columns, and groups as integers."""
     _check_groups(label, *groups)
     if label is not None:
         if outputs_prime is not None:
@@ -445,7 +445,10 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
 
 
 def _align_rows(first: Array, second: Array) -> Sides:
-    """Both sides as rows of objects where one of them is: lists may be equally long by chance."""
+    """Convert both sides to rows of objects if one of them is.
+
+    Lists may have one length by chance.
+    """
     if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
         first, second = (
             one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
@@ -454,7 +457,7 @@ def _align_rows(first: Array, second: Array) -> Sides:
 
 
 def _as_output_rows(name: str, value: Any) -> Array:
-    """The outputs of one side as an array with a row for each."""
+    """Convert the outputs of one side to an array with one row for each output."""
     requirement = "an array with one row an output, or the path of a file"
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
         raise invalid(name, "an array without masked entries", value)

@@ -1,4 +1,4 @@
-"""The two sides of recorded outputs: as they were given, or told apart by labels; their groups."""
+"""The two sides of recorded outputs: as they were given, or separated by labels; their groups."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ _LABEL: Final = "a column's name or number, or labels, one for each row of outpu
 
 
 def is_path(value: Any) -> bool:
-    """True for what names a file."""
+    """Return True for a value that names a file."""
     return isinstance(value, (str, os.PathLike))
 
 
 def has_columns(value: Any) -> bool:
-    """True for files and frames, of which columns can be chosen."""
+    """Return True for files and frames, of which columns can be chosen."""
     return is_path(value) or list_names(value) is not None
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
-    """What reports call outputs: the name of their file, or of the argument."""
+    """Return the name of outputs in reports: the name of their file, or of the argument."""
     if not is_path(value):
         return otherwise
     return "standard input" if str(value) == STDIN else Path(value).name
@@ -59,7 +59,7 @@ def get_display_name(value: Any, otherwise: str) -> str:
 def read_titled(
     value: Any, column: Any, name: str = "outputs", reader: Reader | None = None
 ) -> tuple[Any, tuple[str, ...]]:
-    """Return the outputs of one side, and what messages call their columns.
+    """Read the outputs of one side, and the names of their columns in messages.
 
     Args:
         value: a path, a pandas, polars or pyarrow table or column, a torch tensor, or others.
@@ -100,7 +100,7 @@ def read_grouped(
     names: tuple[str, str] = ("outputs", "groups"),
     reader: Reader | None = None,
 ) -> tuple[Any, tuple[str, ...], Groups | None]:
-    """Return what `read_titled` does, and the group of each row; None without groups.
+    """Read what `read_titled` reads, and the group of each row; None without groups.
 
     Args:
         value: see `read_titled`.
@@ -134,7 +134,7 @@ def by_label(
     groups: Any = None,
     reader: Reader | None = None,
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
-    """The outputs on x and those on x', told apart by labels.
+    """Split the outputs by labels into those on x and those on x'.
 
     Args:
         outputs: of both sides: a path, a frame, an array, ...
@@ -234,7 +234,7 @@ def _check_no_output(table: Table, place: int, column: Any, name: str) -> None:
 
 
 def _record_table(reader: Reader | None, value: Any, table: Table, places: list[int]) -> None:
-    """Keep what was found in a file or a frame; an array has no columns to name."""
+    """Record what was found in a file or a frame; an array has no columns to name."""
     if reader is not None and has_columns(value):
         reader.tables.append(describe_table(table, places))
 
@@ -300,7 +300,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
 
 
 def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
-    """A label for each row, shape `(size,)`."""
+    """Read a label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
     _check_index("label", label, outputs)
@@ -318,7 +318,7 @@ def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = No
 
 
 def _detach_to_array(value: Any) -> Any:
-    """A Series or a torch tensor as an array, without gradient or device."""
+    """Convert a Series or a torch tensor to an array, without gradient or device."""
     if hasattr(value, "detach") and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16; float32 holds its values exactly.
@@ -330,7 +330,7 @@ def _detach_to_array(value: Any) -> Any:
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
-    """Refuse sides of which one marks what is missing by None and the other by NaN.
+    """Refuse sides of which one marks missing values by None and the other by NaN.
 
     A file that pandas wrote, or an empty cell, gives None where a frame or an array has NaN:
     every missing output would look like a leak.
@@ -349,7 +349,7 @@ def refuse_unlike_marks(sides: Sides) -> None:
 
 
 def _list_marks(side: Array) -> set[str]:
-    """Return which marks of a missing value are among the outputs."""
+    """List the marks of a missing value that occur among the outputs."""
     if side.dtype.kind == "f":
         return {"NaN"} if np.isnan(side).any() else set()
     if side.dtype != object:
@@ -359,7 +359,7 @@ def _list_marks(side: Array) -> set[str]:
 
 
 def refuse_labels(sides: Sides) -> None:
-    """Refuse scores beside their labels, the order of arguments in scikit-learn.
+    """Refuse scores followed by their labels, the order of arguments in scikit-learn.
 
     Taken for outputs on x', labels certify next to nothing: .07 where the scores give 1.62.
 

@@ -176,7 +176,7 @@ def read_csv(file: HashedFile, kind: str, column: Any, label: Any, reader: Reade
 
 
 def _find_separator(head: str, kind: str) -> str:
-    """Return what stands most often in the first line, quoted texts left out."""
+    """Return the most frequent separator in the first line, quoted texts left out."""
     bare = re.sub(r'"[^"]*("|$)', "", head)
     return max("\t,;" if kind == "tsv" else _SEPARATORS, key=bare.count)
 
@@ -310,7 +310,7 @@ class _Rows:
 
 
 def _find_wanted(table: Table, column: Any, label: Any) -> list[int]:
-    """Return the columns to parse; none where a choice is needed, which `select_column` says."""
+    """Return the columns to parse; none if a choice is needed, which `select_column` explains."""
     if column is None and table.names is not None and label is None and len(table.names) > 1:
         return []
     if label is None:
@@ -328,7 +328,10 @@ def _list_given(column: Any, label: Column | None) -> list[Any]:
 
 
 def _is_header(cells: list[str]) -> bool:
-    """True if there is a name and no number: a mistyped number must not make its row a header."""
+    """Return True if there is a name and no number.
+
+    A mistyped number must not make its row a header.
+    """
     filled = [cell for cell in cells if cell.strip()]
     return bool(filled) and not any(isinstance(_parse_cell(cell, True), float) for cell in filled)
 
@@ -337,7 +340,7 @@ def _is_header(cells: list[str]) -> bool:
 
 
 def read_lines(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    """Read a text with one output a line: a number, a text, or nothing where it is missing."""
+    """Read a text with one output a line: a number, a text, or nothing if it is missing."""
     for name, given in (("column", column), ("label", label)):
         if given not in (None, ALL) and (name == "label" or given != 0):
             hint = "has one output a line (format='csv' reads a table)"
@@ -387,7 +390,7 @@ def read_json(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
 
 
 def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
-    """Read an answer a line, or an object a line with the names of the columns."""
+    """Read one answer a line, or one object a line with the names of the columns."""
     given = [one for one in _list_given(column, label) if one is not None]
     wanted = set(given) if given and ALL not in given else None
     wanted = None if wanted and not all(isinstance(one, str) for one in wanted) else wanted

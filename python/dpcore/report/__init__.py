@@ -1,1 +1,1 @@
-"""How a result is shown and stored: text, pictures, pages, code, JSON."""
+"""Display and storage of results: text, pictures, pages, code, JSON."""

@@ -29,7 +29,7 @@ _POINTS = 400
 
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
-    """What is certified, estimated, exact and claimed, on one axis."""
+    """Draw the certified, estimated, exact and claimed epsilon on one axis."""
     axes = axes_of(ax, relative_size(1.0, 0.55))
     apart = audit.pair.distance if audit.delta else 1.0
     claim = None if audit.claimed_epsilon is None else audit.claimed_epsilon * apart
@@ -67,7 +67,7 @@ def _shorten_name(name: str) -> str:
 
 
 def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
-    """Words to the right of a point, on the ground's colour in case the claim's line runs there."""
+    """Write words to the right of a point, on the background colour to cover the claim's line."""
     axes.annotate(
         words,
         (value, row),
@@ -79,7 +79,7 @@ def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
 
 
 def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
-    """One figure as a point; an infinite one as an arrow that leaves the picture."""
+    """Draw one figure as a point; draw an infinite one as an arrow to the right edge."""
     if math.isfinite(value):
         axes.plot([value], [row], marker, color=hue)
         _write_label(axes, value, row, format_epsilon(value))
@@ -90,7 +90,7 @@ def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, ma
 
 
 def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
-    """The upper confidence band on the trade-off function, against what the claim allows."""
+    """Draw the upper confidence band on the trade-off function and the curve of the claim."""
     axes = axes_of(ax, relative_size(0.8, 1.0))
     band = audit.tradeoff
     errors = np.linspace(0.0, 1.0, _POINTS)
@@ -118,7 +118,10 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
 
 
 def _at_the_bend(axes: Axes, audit: Audit) -> None:
-    """The claim's name where its curve bends: below it, or where the band or an axis is near."""
+    """Write the claim's name where its curve bends.
+
+    It stands below the bend, or elsewhere if the band or an axis is near.
+    """
     bend = _find_bend(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
@@ -141,7 +144,7 @@ def _find_bend(audit: Audit) -> float:
 
 
 def _claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
-    """The least trade-off function that the claim (epsilon, delta) leaves.
+    """Compute the smallest trade-off function that the claim (epsilon, delta) allows.
 
     Source:
         Dong, Roth and Su (2022), proposition 2.5.
@@ -156,7 +159,7 @@ def _claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
 
 
 def profile_figure(audit: Audit, ax: Any = None) -> Figure:
-    """The certified lower bound on delta at every epsilon."""
+    """Draw the certified lower bound on delta at every epsilon."""
     axes = axes_of(ax, relative_size(1.0, 0.8))
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance

@@ -1,4 +1,4 @@
-"""How far apart the inputs of an audit are, and which inputs its claim speaks of: in words."""
+"""Text on the distances of an audit's inputs and on the neighbours of its claim."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
 
 def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
-    """The rows of a report about the pair: its distances, and whose neighbours they are."""
+    """List the report's rows about the pair: its distances and the relation of neighbours."""
     encoded = "" if audit.clean is None else _format_distances(distances(audit.clean))
     found = [
         ("distances", _format_distances(distances(audit.pair))),
@@ -23,7 +23,7 @@ def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
 
 
 def describe_neighbours(audit: Audit) -> str:
-    """Which inputs the claim of an audit calls neighbours, in one sentence; empty without a claim.
+    """Describe in one sentence which inputs are neighbours; return "" without a claim.
 
     Args:
         audit: the audit.
@@ -44,7 +44,7 @@ def describe_neighbours(audit: Audit) -> str:
 
 
 def _describe_own_neighbours(audit: Audit) -> str:
-    """What a mechanism says of neighbours, where its own claim was tested."""
+    """Describe the neighbours that the mechanism states, if its own claim was tested."""
     norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _SHOWN or most is None:
         return ""

@@ -46,12 +46,12 @@ _ROOMS = ("calibration", "sensitivity", "training", "mechanisms.texts")
 
 
 def encode_float(value: float) -> float | str:
-    """A float, or the word for one that JSON lacks."""
+    """Return the float, or the word for a value that JSON lacks."""
     return value if math.isfinite(value) else "nan" if value != value else f"{value:g}"
 
 
 def encode_value(value: Any) -> Any:
-    """Plain data for one field of an audit."""
+    """Convert one field of an audit to plain data."""
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, (float, np.floating)):
@@ -78,7 +78,7 @@ def encode_value(value: Any) -> Any:
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
-    """The fields of a record; its text alone where one of them cannot be kept."""
+    """Return the fields of a record; only its text if one of them cannot be stored."""
     values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
     whole = type(value) in _LOOSE or not any(_is_name(item) for item in values.values())
     return {"record": word, **values} if whole else {"repr": str(value)}
@@ -95,7 +95,10 @@ def _native_type(name: Any) -> type:
 
 
 def _find_class(word: Any) -> type:
-    """The class of a word; no file can name a module, for only our own are imported."""
+    """Return the class of a word.
+
+    No file can name a module: only modules of this package are imported.
+    """
     found = class_of(word)
     for room in _ROOMS:
         if found is None:
@@ -118,7 +121,7 @@ def _encode_name(value: Any) -> str:
 
 
 def decode_value(value: Any) -> Any:
-    """What `encode_value` made plain; of objects that JSON cannot hold, their name."""
+    """Decode the result of `encode_value`; return the name of an object that JSON cannot hold."""
     if isinstance(value, list):
         return [decode_value(item) for item in value]
     if not isinstance(value, Mapping):
@@ -149,7 +152,7 @@ _DERIVED = (
 
 
 def audit_to_dict(audit: Audit) -> dict[str, Any]:
-    """The plain data of an audit, and the figures that follow from it."""
+    """Return the plain data of an audit and the figures that follow from it."""
     record: dict[str, Any] = {"format": FORMAT}
     record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
     record["seed"] = str(audit.seed)
@@ -164,7 +167,7 @@ def audit_to_dict(audit: Audit) -> dict[str, Any]:
 
 
 def parse_object(text: Any) -> dict[str, Any]:
-    """A JSON object from its text."""
+    """Parse a JSON object from its text."""
     if not isinstance(text, (str, bytes)):
         raise mistyped("text", "a string of JSON", text)
     try:
@@ -177,17 +180,17 @@ def parse_object(text: Any) -> dict[str, Any]:
 
 
 def write_json(audit: _Result, indent: int | None) -> str:
-    """Strict JSON of what `to_dict` gives."""
+    """Write the result of `to_dict` as strict JSON."""
     return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
 
 
 def read_json(cls: type[_Some], text: Any) -> _Some:
-    """What `from_dict` makes of a JSON object."""
+    """Read a result from the text of a JSON object, by `from_dict`."""
     return cls.from_dict(parse_object(text))
 
 
 def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
-    """An audit from its plain data."""
+    """Make an audit from its plain data."""
     return from_plain(cls, record, FORMAT, _check_fields)
 
 
@@ -197,7 +200,7 @@ def from_plain(
     form: str,
     check: Callable[[_Read], None],
 ) -> _Read:
-    """A result from its plain data, every field as its class says that it is read.
+    """Make a result from its plain data, each field read as its class declares.
 
     Args:
         cls: the class.

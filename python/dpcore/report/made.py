@@ -1,4 +1,4 @@
-"""How a result was made, as rows of text."""
+"""Provenance of a result as rows of text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..results.provenance import Provenance
 
 
 def list_run_rows(provenance: Provenance) -> list[tuple[str, str]]:
-    """The rows (label, text) of one run, its source text left to whoever shows them."""
+    """List the rows (label, text) of one run, without its source text."""
     cores = f"{provenance.cores:,} core{'s' if provenance.cores != 1 else ''}"
     machine = (provenance.cpu, cores, provenance.system, provenance.architecture)
     rows = [

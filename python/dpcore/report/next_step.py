@@ -1,4 +1,4 @@
-"""What to do about a claim that was not refuted: more trials, another pair, another attack."""
+"""Advice after a claim was not refuted: more trials, another pair, another attack."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _WRONG_SIDE: Final = 10
 
 
 def next_step(audit: Audit) -> str:
-    """Return one line on what may refute a claim that stands, the most promising step first.
+    """Return one line on steps that may refute a claim not yet refuted, the most promising first.
 
     Args:
         audit: the audit.
@@ -74,7 +74,7 @@ def next_step(audit: Audit) -> str:
 
 
 def _without_number(audit: Audit, other: list[str]) -> str:
-    """Return what to do where the frequencies of the event show no more than the claim."""
+    """Describe the next step if the frequencies of the event show no more than the claim."""
     if _is_turned(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
         return f"{pilot}. Or {' or '.join(other)}."
@@ -88,7 +88,7 @@ def _without_number(audit: Audit, other: list[str]) -> str:
 
 
 def _more_trials(audit: Audit, trials: int | None) -> str:
-    """Return how many trials would refute the claim."""
+    """Describe the number of trials that would refute the claim."""
     if trials is None:
         return _TOO_MANY.format(rows="trials")
     if audit.route == "timed":
@@ -127,7 +127,7 @@ def _format_number(number: int) -> str:
 
 
 def _differs_in_many_entries(audit: Audit) -> bool:
-    """Return True if the pair spreads over many entries what an L1 claim allows in one."""
+    """Return True if an L1 claim's pair differs in many entries, not in one."""
     l1 = getattr(audit.mechanism, "norm", None) == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_ENTRIES
 
@@ -139,7 +139,7 @@ def _keeps_claim(audit: Audit) -> bool:
 
 
 def more_rows(audit: OutputsAudit) -> str:
-    """Return the same for recorded outputs: more rows, another attack, or other canaries.
+    """Return the next steps for recorded outputs: more rows, another attack, other canaries.
 
     Args:
         audit: the audit.
@@ -170,7 +170,7 @@ def more_rows(audit: OutputsAudit) -> str:
 
 
 def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
-    """Return how many trials noise that is a tenth too small takes, where a claim stands.
+    """Describe the trials that find noise a tenth too small, if the claim is not refuted.
 
     For an event as likely as the one that was counted, which shows all of the loss; for Gaussian
     noise, the event that finds it soonest.
@@ -212,7 +212,7 @@ def _sees_little(audit: Audit | OutputsAudit) -> bool:
 
 
 def _event_frequency(seen: Counts, true: float) -> float:
-    """Return how often the event happened, .5 where it shows nothing, and at most what it may."""
+    """Return the frequency of the event, .5 if it shows nothing, limited to a useful maximum."""
     if tells_nothing(seen) or seen.k == 0:
         return 0.5
     # An event of a larger mass whose quotient is e^true shows more on its complement.

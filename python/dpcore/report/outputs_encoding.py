@@ -22,7 +22,7 @@ _DERIVED: Final = (
 
 
 def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
-    """The plain data of an audit, and the figures that follow from it."""
+    """Return the plain data of an audit and the figures that follow from it."""
     record: dict[str, Any] = {"format": FORMAT}
     record.update({f.name: encoding.encode_value(getattr(audit, f.name)) for f in fields(audit)})
     evidence = audit.evidence
@@ -35,7 +35,7 @@ def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
 
 
 def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
-    """An audit from its plain data."""
+    """Make an audit from its plain data."""
     evidence = record.get("evidence") if isinstance(record, Mapping) else None
     if isinstance(evidence, Mapping):
         kind = Guesses if record.get("rows") == "one_run" else Counts

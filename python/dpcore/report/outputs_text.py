@@ -19,7 +19,7 @@ from .text import (
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """The report as (label, text) rows.
+    """List the rows (label, text) of the report.
 
     Args:
         audit: the audit.
@@ -48,17 +48,17 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
 
 
 def format_outputs_report(audit: OutputsAudit) -> str:
-    """The report as lines of text."""
+    """Format the report as lines of text."""
     return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in audit.lines())])
 
 
 def outputs_report_to_html(audit: OutputsAudit) -> str:
-    """The report as HTML for a notebook."""
+    """Format the report as HTML for a notebook."""
     return make_card(audit.name, audit.lines(), audit.refuted)
 
 
 def describe_outputs_event(audit: OutputsAudit) -> str:
-    """What was counted, in words."""
+    """Describe in words the event or the guesses that were counted."""
     if isinstance(audit.evidence, Guesses):
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
@@ -86,7 +86,10 @@ def _format_counts(audit: OutputsAudit) -> str:
 
 
 def _list_reach_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """What guesses or groups show at best: else a large claim seems to have withstood a test."""
+    """List the largest bound that the guesses or groups can certify.
+
+    Without it a large claim seems to have withstood a test.
+    """
     if audit.ceiling is None:
         return []
     most = f"epsilon >= {format_epsilon(audit.ceiling)}"
@@ -108,7 +111,7 @@ def _list_reach_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
 
 
 def _list_auc_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """Return the area under the curve of the scores, which needs no number of guesses."""
+    """List the area under the curve of the scores, which needs no number of guesses."""
     if audit.auc is None:
         return []
     return [("AUC", f"{audit.auc:.4f} of included canaries against others (certifies nothing)")]

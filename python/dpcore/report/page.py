@@ -1,7 +1,7 @@
 """An audit as one self-contained HTML page: verdict, evidence, proof, pictures, data.
 
-The page asks the network for nothing (and forbids itself to), needs no script, and is well-formed
-XML too. One audit always gives the same page, the lines with times apart.
+The page loads nothing from the network (and forbids itself to), needs no script, and is also
+well-formed XML. One audit always gives the same page, except the lines with times.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Paged(Protocol):
 
     @property
     def name(self) -> str:
-        """What the result is about."""
+        """Name of what the result is about."""
 
     @property
     def verdict(self) -> str:
@@ -52,14 +52,14 @@ class Paged(Protocol):
 
     @property
     def refuted(self) -> bool | None:
-        """Whether a claim is refuted; None without a verdict."""
+        """True if a claim is refuted; None without a verdict."""
 
     @property
     def provenance(self) -> tuple[Provenance, ...]:
-        """How it was made."""
+        """Records of how the result was made."""
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return all fields as plain data."""
 
 
 _PICTURES = (
@@ -135,7 +135,7 @@ table + details { margin-top: 0.75rem }
 
 
 def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
-    """The page of an audit.
+    """Make the page of an audit.
 
     Args:
         audit: the audit.
@@ -164,7 +164,7 @@ def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
 
 
 def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
-    """The page of an audit of recorded outputs, see `make_page`."""
+    """Make the page of an audit of recorded outputs, see `make_page`."""
     sections = [
         ("Pictures", _make_pictures(audit)),
         ("Report", make_table(audit.lines())),
@@ -267,7 +267,7 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
 
 
 def _escape_text(words: object) -> str:
-    """Words for an element or an attribute; what XML cannot hold becomes U+FFFD."""
+    """Escape text for an element or an attribute; replace what XML cannot hold by U+FFFD."""
     return html.escape(_UNKNOWN.sub("\ufffd", str(words)))
 
 
@@ -298,7 +298,7 @@ def make_header(
     figures: list[tuple[str, str]],
     kind: str = "Audit of a claim of differential privacy",
 ) -> str:
-    """Make the header of a page: its kind, name, verdict, what that means, and key figures."""
+    """Make the header of a page: its kind, name, verdict and its meaning, and key figures."""
     # Not green: a claim that stands is not a claim that was proved.
     colour = {None: GREY, True: RED, False: BLUE}[audit.refuted]
     verdict = _escape_text(audit.verdict)
@@ -348,7 +348,7 @@ def _make_count_table(audit: _Result) -> str:
 
 
 def _make_proof(audit: _Result) -> str:
-    """The steps from pilot draws to the bound, or why no bound holds."""
+    """Write the steps from pilot draws to the bound, or the reason why no bound holds."""
     proof = list_proof_steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
     shown = "\n".join(f"<li>{_escape_text(said)}</li>" for said in audit.checks or proof)
     if audit.checks:
@@ -376,7 +376,7 @@ def _make_pictures(audit: _Result) -> str:
 
 
 def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float) -> str:
-    """Draw the picture of a method for a screen and a telephone; empty where there is none.
+    """Draw the picture of a method for a screen and a telephone; return "" without a picture.
 
     Args:
         audit: the result.
@@ -397,7 +397,7 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
 
 
 def _describe_picture(audit: _Result) -> str:
-    """What a picture shows, for those who cannot see it."""
+    """Describe the content of a picture for readers who cannot see it."""
     parts = [
         f"certified {'none' if audit.checks else report.format_epsilon(audit.epsilon_lower)}",
         f"estimate {report.format_epsilon(audit.epsilon_hat)}",
@@ -411,7 +411,7 @@ def _describe_picture(audit: _Result) -> str:
 
 
 def _picture_to_svg(audit: Paged, name: str, size: tuple[float, float], prefix: str) -> str:
-    """One picture as an SVG element, or nothing where the audit has no such picture."""
+    """Draw one picture as an SVG element; return "" if the audit has no such picture."""
     draw: Any = getattr(audit, name, None)
     if draw is None:
         return ""
@@ -476,7 +476,7 @@ def make_data(audit: Paged) -> str:
 
 
 def list_versions(before: str = "") -> str:
-    """Write the line with the versions that made the page."""
+    """List the versions that made the page, on one line."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {_escape_text(made_with)}.</p>'
 

@@ -1,4 +1,4 @@
-"""How a plan is shown: text, and a picture of power against size."""
+"""Display of a plan: text, and a picture of power against size."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POINTS = 41
 
 
 def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
-    """The plan as (label, text) rows, without time."""
+    """List the rows (label, text) of the plan, without time."""
     delta = f", delta = {plan.delta:g}" if plan.delta else ""
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
@@ -48,7 +48,7 @@ def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
 
 
 def format_plan(plan: Plan) -> str:
-    """The plan as lines of text; with a mechanism, the last one with the time."""
+    """Format the plan as lines of text; with a mechanism, the last line gives the time."""
     lines = list_plan_rows(plan)
     if plan.seconds is not None:
         lines.append(
@@ -72,7 +72,7 @@ def _is_event_known(plan: Plan) -> bool:
 
 
 def _auto_trials(plan: Plan) -> int:
-    """Return the trials that `auto` usually takes, which finds its event itself."""
+    """Return the trials that `auto` usually takes, since it must find its event itself."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
 
@@ -122,7 +122,7 @@ def _format_call(plan: Plan) -> str:
 
 
 def _format_duration(seconds: float) -> str:
-    """A time in words, to two digits."""
+    """Format a time in words, to two digits."""
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("min", 60.0)):
         if seconds >= 2.0 * length:
             return f"{seconds / length:.2g} {unit}"
@@ -130,7 +130,7 @@ def _format_duration(seconds: float) -> str:
 
 
 def draw_power(plan: Plan, ax: Any = None) -> Figure:
-    """Power against size: the curve, the size planned, the power wanted."""
+    """Draw power against size: the curve, the planned size, the requested power."""
     from matplotlib.ticker import LogLocator, NullLocator
 
     axes = axes_of(ax, relative_size(0.9, 0.7))

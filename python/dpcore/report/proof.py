@@ -1,4 +1,4 @@
-"""How the bound of an audit is proved: steps that can be checked by hand."""
+"""Proof of an audit's bound: steps that can be checked by hand."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .text import format_epsilon
 
 
 def list_proof_steps(audit: Audit) -> list[str]:
-    """The four steps from pilot draws to the bound, with the numbers of this audit."""
+    """List the four steps from pilot draws to the bound, with the numbers of this audit."""
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
     pilot = (
         f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
@@ -28,7 +28,7 @@ def list_proof_steps(audit: Audit) -> list[str]:
 
 
 def steps_of_outputs(audit: OutputsAudit) -> list[str]:
-    """The same for recorded outputs: from rows, or guesses about canaries, to the bound."""
+    """List the steps from recorded rows, or from guesses about canaries, to the bound."""
     if isinstance(audit.evidence, Guesses):
         found, title = audit.evidence, declared(BOUNDS[audit.rows][audit.bound]).title
         return [
@@ -54,7 +54,7 @@ def _format_confidence(audit: Audit | OutputsAudit) -> str:
 def _of_counts(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str, where: str
 ) -> list[str]:
-    """From counts to the bound, and the claim."""
+    """List the steps from counts to the bound and to the verdict on the claim."""
     counts = numerator_first(counts, audit.direction)
     return [
         f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
@@ -67,7 +67,7 @@ def _of_counts(
 def _list_quotient_steps(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
 ) -> list[str]:
-    """The two limits and their quotient, where these are what the audit's bound rests on."""
+    """List the two limits and their quotient if the audit's bound follows from them."""
     level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
     q_high = limits(counts.k_prime, counts.n_prime, alpha)[1]

@@ -27,7 +27,7 @@ _SHOWN_ORDERS = 16
 
 
 def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
-    """The call of `dpcore.audit` that repeats an audit, on one line.
+    """Format the call of `dpcore.audit` that repeats an audit, on one line.
 
     Args:
         audit: the audit.
@@ -54,7 +54,7 @@ def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") 
 
 
 def make_script(audit: Audit) -> str:
-    """A script that repeats an audit, as far as its record tells how.
+    """Write a script that repeats an audit, as far as its record allows.
 
     Args:
         audit: the audit.
@@ -102,7 +102,7 @@ _UNREPEATED = {
 
 
 def list_call_keywords(audit: Audit) -> list[list[str]]:
-    """The keyword arguments of every call that repeats an audit, one call a range of trials."""
+    """List the keyword arguments of the calls that repeat an audit, one call per trial range."""
     common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
@@ -126,7 +126,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
 
 
 def _claim_to_code(claim: Any) -> str:
-    """Return the claim as Python, or the name `claim` where it is a long table."""
+    """Return the claim as Python, or the name `claim` if it is a long table."""
     if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:
@@ -139,7 +139,7 @@ def _is_one_run(audit: Audit) -> bool:
 
 
 def attack_expression(audit: Audit) -> str | None:
-    """The attack as Python, or None where its name does not tell it."""
+    """Return the attack as Python code, or None if its name does not determine it."""
     name, _, options = audit.attack.partition("(")
     if not hasattr(attacks, name) or "<" in options:
         return None
@@ -147,7 +147,7 @@ def attack_expression(audit: Audit) -> str | None:
 
 
 def neighbour_expression(audit: Audit) -> str | None:
-    """The relation of neighbours as Python, or None where its text does not tell it."""
+    """Return the neighbour relation as Python code, or None if its text does not determine it."""
     name, _, options = audit.neighbour.partition("(")
     try:
         call = ast.parse(audit.neighbour, mode="eval").body
@@ -160,7 +160,9 @@ def neighbour_expression(audit: Audit) -> str | None:
 
 
 def mechanism_expression(mechanism: Any) -> str | None:
-    """A mechanism as Python: a native one by its fields, any other by the name it is imported by.
+    """Return a mechanism as Python code, or None.
+
+    A native mechanism is written by its fields, any other by the name under which it is imported.
 
     Example:
         >>> import numpy as np
@@ -182,7 +184,7 @@ def mechanism_expression(mechanism: Any) -> str | None:
 
 
 def pair_expression(audit: Audit) -> str | None:
-    """The pair as Python, or None where it is long or no plain data."""
+    """Return the pair as Python code, or None if it is long or not plain data."""
     inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
     if None in inputs:
         return None
@@ -203,7 +205,7 @@ def _value_to_code(value: Any) -> str | None:
 
 
 def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
-    """A vector of float64, which is what a `Pair` makes of a list."""
+    """Return a vector of float64 as code of a list, which `Pair` converts back; else None."""
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
     entries: list[float] = array.tolist()

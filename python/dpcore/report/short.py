@@ -1,4 +1,4 @@
-"""How any record is shown in a notebook: a card of HTML that carries its own style.
+"""Display of any record in a notebook: a card of HTML that contains its own style.
 
 The card follows the reader's colour scheme (`prefers-color-scheme`), and where they say more,
 JupyterLab, VS Code and documentation themes. It brings ground and ink together, so that it can be
@@ -71,7 +71,7 @@ _DEPTH: Final = 3
 
 
 def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None) -> str:
-    """The rows of a report as HTML for a notebook.
+    """Format the rows of a report as HTML for a notebook.
 
     Args:
         name: what the report is about.
@@ -91,7 +91,7 @@ def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None =
 
 
 def record_to_html(record: Any) -> str:
-    """Any record as HTML for a notebook.
+    """Format any record as HTML for a notebook.
 
     Its report if it has one (`lines()`, or a `str` of its own), and its fields.
 
@@ -120,7 +120,7 @@ def _escape_html(text: object) -> str:
 def _make_table(
     name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
 ) -> str:
-    """Rows of (label, HTML, whether it is the verdict)."""
+    """Make a table of rows (label, HTML, True for the verdict)."""
     cells = []
     for label, line, verdict in lines:
         style = f' class="{_WORDS[refuted]}"' if verdict else ""
@@ -150,13 +150,13 @@ def _put_name_above(name: str, inner: str) -> str:
 
 
 def _split_row(line: str) -> tuple[str, str] | None:
-    """Label and words of a line of a report; None of any other, such as one of a table."""
+    """Split a line of a report into label and words; return None for other lines."""
     found = _ROW.fullmatch(line)
     return None if found is None or "  " in found[1].rstrip() else (found[1].strip(), found[2])
 
 
 def _make_blocks(lines: list[str], record: Any) -> str:
-    """A report: its rows as rows, which wrap, and all else as it is."""
+    """Format a report: its rows as table rows, which wrap, other lines unchanged."""
     blocks: list[tuple[list[tuple[str, str]], list[str]]] = [([], [])]
     for line in lines:
         rows, plain = blocks[-1]
@@ -180,7 +180,7 @@ def _make_blocks(lines: list[str], record: Any) -> str:
 
 
 def _get_report(record: Any) -> str:
-    """The report of a record, empty where it is no more than its fields."""
+    """Return the report of a record; empty if it contains only the record's fields."""
     own = type(record).__str__
     return "" if own in _PLAIN and is_dataclass(record) else str(record)
 
@@ -192,7 +192,7 @@ def _list_fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
 
 
 def _show_value(value: Any, depth: int) -> str:
-    """A field: a record or several to be opened, anything else in a line."""
+    """Format a field: records as an element that opens, any other value on one line."""
     if isinstance(value, Shown) and depth > 1 and len(full(value)) > 100:
         return _fold_html(one_line(repr(value), 80), _make_body(value, depth - 1))
     many = type(value) is tuple and len(value) > 1 and all(isinstance(v, Shown) for v in value)

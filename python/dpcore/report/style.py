@@ -1,6 +1,6 @@
-"""Where a picture is drawn and how it looks.
+"""Canvas and style of pictures.
 
-A user's `plot()` goes through pyplot and follows the style in force: its size, letters, ground and
+A user's `plot()` goes through pyplot and follows the current style: its size, letters, ground and
 cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
 not know, in one style: `use_own_style`.
 """
@@ -53,7 +53,7 @@ _CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 
 @contextmanager
 def use_own_style(letters: str = "path") -> Iterator[Figure]:
-    """The package's own style, and an empty figure that pyplot does not know.
+    """Set the package's own style and yield an empty figure that pyplot does not know.
 
     A user's own style, such as white on black, would not fit a page; and one result has one
     picture, whatever the machine's settings.
@@ -74,7 +74,7 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
 
 
 def relative_size(width: float, height: float) -> tuple[float, float]:
-    """A size in inches, as shares of the one that the style in force gives a figure."""
+    """Compute a size in inches from shares of the current style's figure size."""
     from matplotlib import rcParams
 
     wide, high = rcParams["figure.figsize"]
@@ -82,18 +82,18 @@ def relative_size(width: float, height: float) -> tuple[float, float]:
 
 
 def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
-    """Where a picture of several panels is drawn.
+    """Return the figure, or part of one, in which a picture of several panels is drawn.
 
     Args:
-        ax: None for a new figure of pyplot; an empty figure; or axes, whose place among the
-            subplots of their figure the picture takes.
+        ax: None for a new figure of pyplot; an empty figure; or axes that are subplots of
+            their figure, in place of which the picture is drawn.
         size: of a new or empty figure in inches.
 
     Returns:
         A figure, or a part of one that behaves like it.
 
     Raises:
-        TypeError: if `ax` is none of them.
+        TypeError: if `ax` is another object.
         ValueError: if the axes have no place among subplots.
     """
     from matplotlib.axes import Axes
@@ -125,7 +125,7 @@ def get_canvas(ax: Any, size: tuple[float, float]) -> Figure:
 
 
 def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
-    """The axes of a picture of one panel: those given, or new ones, see `get_canvas`."""
+    """Return the axes of a picture of one panel: those given, or new ones (`get_canvas`)."""
     from matplotlib.axes import Axes
 
     if not isinstance(ax, Axes):
@@ -135,12 +135,15 @@ def axes_of(ax: Any, size: tuple[float, float]) -> Axes:
 
 
 def _show_once(figure: Figure) -> None:
-    """Show a figure that is the value of a notebook's cell not again at the end of the cell."""
+    """Prevent a second display of a figure that is the value of a notebook's cell."""
     figure._ipython_display_ = partial(_close_figure, figure)  # type: ignore[attr-defined]
 
 
 def _close_figure(figure: Figure) -> None:
-    """Before IPython shows a figure: the inline backend would show what is still open again."""
+    """Close a figure before IPython shows it.
+
+    The inline backend would show an open figure a second time.
+    """
     import matplotlib
 
     if "inline" in matplotlib.get_backend():
@@ -151,7 +154,7 @@ def _close_figure(figure: Figure) -> None:
 
 
 def cycle_colour(place: int) -> Any:
-    """A colour of the cycle of the style in force."""
+    """Return a colour of the current style's cycle."""
     from matplotlib import rcParams
 
     cycle = rcParams["axes.prop_cycle"].by_key().get("color", _CYCLE)
@@ -159,24 +162,24 @@ def cycle_colour(place: int) -> Any:
 
 
 def text_colour() -> Any:
-    """The colour of letters in the style in force: what is no data is drawn with it, too."""
+    """Return the colour of text in the current style; it also draws lines that are not data."""
     from matplotlib import rcParams
 
     return rcParams["text.color"]
 
 
 def background_box(axes: Axes) -> dict[str, Any]:
-    """A box in the colour of the ground, for words that a line may run through."""
+    """Return a box in the background colour, for words that a line may cross."""
     return {"facecolor": axes.get_facecolor(), "edgecolor": "none", "pad": 1.0, "alpha": 0.8}
 
 
 def thin_axes(axes: Axes) -> None:
-    """Axes on two sides only."""
+    """Keep the axes on two sides only."""
     axes.spines[["top", "right"]].set_visible(False)
 
 
 def apply_style(picture: Figure) -> Figure:
-    """The whole figure, the package's own colours replaced by those of the style in force.
+    """Replace the package's own colours in the whole figure by those of the current style.
 
     Pictures of many parts are drawn in the package's colours; here blue becomes the first of the
     style's cycle, ink its letters, `WHITE` its ground.
@@ -203,13 +206,13 @@ def apply_style(picture: Figure) -> Figure:
 
 
 def get_whole_figure(picture: Any) -> Figure:
-    """The figure that a part belongs to, or the figure itself."""
+    """Return the figure that a part belongs to, or the figure itself."""
     root: Any = picture.figure
     return picture if root is None or root is picture else get_whole_figure(root)
 
 
 def _recolour_artist(artist: Any, meant: Any) -> None:
-    """One artist in other colours."""
+    """Replace the colours of one artist."""
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

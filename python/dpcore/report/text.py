@@ -1,4 +1,4 @@
-"""How an audit is shown: text and HTML."""
+"""Display of an audit: text and HTML."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .short import make_card
 
 
 def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str:
-    """Return rows of text as a table, columns two spaces apart.
+    """Format rows of text as a table, with two spaces between columns.
 
     Args:
         rows: the cells, every row equally long.
@@ -49,14 +49,14 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
 
 
 def format_epsilon(value: float | None) -> str:
-    """An epsilon in a report: four decimals, or the word infinite."""
+    """Format an epsilon for a report: four decimals, or the word infinite."""
     if value is None:
         return "none"
     return f"{value:.4f}" if math.isfinite(value) else "infinite"
 
 
 def list_report_rows(audit: Audit) -> list[tuple[str, str]]:
-    """The report as (label, text) rows, without time and speed."""
+    """List the rows (label, text) of the report, without time and speed."""
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     bound = f"{format_certified(audit)}{unit} ({describe_bound(audit)})"
     if audit.checks:
@@ -123,24 +123,24 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
 
 
 def list_inside_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """Return a row for each output inside the event that the pilot drew most often."""
+    """List the outputs inside the event that the pilot drew most often, one row each."""
     return [("inside", str(one)) for one in audit.inside]
 
 
 def list_read_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """Return the row of how much of the outputs was read; none where a single number is all."""
+    """List how much of the outputs was read; no row if the output is a single number."""
     return [("read", str(audit.read))] if audit.read is not None and audit.read.found > 1 else []
 
 
 def _describe_declared_loss(audit: Audit) -> str:
-    """The loss of the pair under the noise that the mechanism declares."""
+    """Describe the loss of the pair under the noise that the mechanism declares."""
     at = f" at delta {audit.delta:g}" if audit.delta else ""
     loss = format_epsilon(audit.declared_loss)
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
 def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
-    """What the search for the pair took."""
+    """List the row that describes the cost of the search for the pair."""
     found = audit.searched
     if found is None:
         return []
@@ -152,7 +152,7 @@ def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
 
 
 def by_itself(audit: Audit) -> str:
-    """Return the confidence at which bound and floating-point finding hold together, if both."""
+    """Describe the joint confidence of bound and floating-point finding; else return ""."""
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
@@ -181,7 +181,7 @@ REPEATED = {
 
 
 def describe_bound(audit: Audit) -> str:
-    """Confidence, bound and stopping rule in a few words."""
+    """Describe confidence, bound and stopping rule in a few words."""
     stops = {
         "refuted": f", test martingale over {_format_number_of(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
@@ -197,7 +197,7 @@ def _format_number_of(number: int, what: str) -> str:
 
 
 def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
-    """What pooled coordinates rest on: the assumption, and the counts of each group."""
+    """List the assumption of pooled coordinates and the counts of each group."""
     if not audit.pooled:
         return []
     told = [
@@ -208,7 +208,7 @@ def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
 
 
 def _describe_floats(audit: Audit) -> str:
-    """The floating-point finding in one line."""
+    """Describe the floating-point finding in one line."""
     found = audit.floating_point
     assert found is not None
     # Where it counts it has half of the error probability, as the certified bound says.
@@ -221,7 +221,7 @@ def _describe_floats(audit: Audit) -> str:
 
 
 def format_claim(audit: Audit | OutputsAudit) -> str:
-    """The claim in words."""
+    """Format the claim in words."""
     if audit.claimed_epsilon is None:
         return "none given"
     delta = f", delta = {audit.delta:g}" if audit.delta else ""
@@ -248,7 +248,7 @@ def _format_side(name: str) -> str:
 
 
 def format_counts(c: Counts) -> str:
-    """How often an event happened on each side, in words."""
+    """Format the number of times that an event happened on each side."""
     return f"{c.k:,} of {c.n:,} on x, {c.k_prime:,} of {c.n_prime:,} on x'"
 
 
@@ -271,7 +271,7 @@ def _describe_seed(audit: Audit) -> str:
 
 
 def _describe_time(audit: Audit) -> str:
-    """Where time went, how many outputs were made in all, and how fast they were counted."""
+    """Describe the time of each step, the number of outputs, and the speed of counting."""
     speed = f"{audit.draws_per_second:.3g} draws/s on {_format_number_of(audit.threads, 'thread')}"
     speed += _describe_idle_threads(audit)
     if not audit.spent:
@@ -283,7 +283,7 @@ def _describe_time(audit: Audit) -> str:
 
 
 def _describe_idle_threads(audit: Audit) -> str:
-    """That threads had nothing to do, and what would give them work."""
+    """Describe threads that had no work, and the setting that would give them work."""
     blocks = sum(-(-stop // audit.block) - start // audit.block for start, stop in audit.ranges)
     if audit.route != "callable" or audit.threads <= blocks:
         return ""
@@ -291,7 +291,7 @@ def _describe_idle_threads(audit: Audit) -> str:
 
 
 def format_report(audit: Audit) -> str:
-    """The report as lines of text, the last one with time and speed."""
+    """Format the report as lines of text, the last one with time and speed."""
     lines = [
         f"  {label:<12} {line}"
         for label, line in [*list_report_rows(audit), ("time", _describe_time(audit))]
@@ -300,7 +300,7 @@ def format_report(audit: Audit) -> str:
 
 
 def report_to_html(audit: Audit) -> str:
-    """The report as HTML for a notebook."""
+    """Format the report as HTML for a notebook."""
     return make_card(
         audit.name, [*list_report_rows(audit), ("time", _describe_time(audit))], audit.refuted
     )

@@ -1,4 +1,4 @@
-"""What an audit found: fields and figures, without text, pictures or JSON."""
+"""Results of an audit: fields and figures, without text, pictures or JSON."""
 
 from .audits import Audit
 from .findings import Finding, Scored, Slice

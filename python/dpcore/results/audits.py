@@ -1,4 +1,4 @@
-"""The result of an audit: what was counted, and everything that follows from it."""
+"""Result of an audit: the counts, and all figures that follow from them."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def epsilon_lower(self) -> float:
-        """Certified lower bound on epsilon, at `confidence`; 0 where `checks` is not empty.
+        """Certified lower bound on epsilon, at `confidence`; 0 if `checks` is not empty.
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
         return per_distance(certificate.certified_bound(self), self.delta, self.pair.distance)
 
     def epsilon_lower_at(self, delta: float) -> float:
-        """The certified lower bound on epsilon at another delta, from the same counts.
+        """Compute the certified lower bound on epsilon at another delta, from the same counts.
 
         With Clopper-Pearson limits the bounds for all delta hold at once: they follow from one
         pair of limits. Any other bound holds for each delta by itself. With `floats` the
@@ -115,7 +115,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def power(self) -> str:
-        """One sentence on what this event would have refuted; empty where there is nothing to say.
+        """Sentence on what this event would have refuted; empty without such a statement.
 
         It speaks of the event that was counted, never of events that were not tried.
         """
@@ -134,7 +134,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     def exact(self) -> float | None:
         """The closed form of the loss that the majority vote sees, or None without one.
 
-        An oracle in real numbers, printed beside the audit, never in place of it.
+        An oracle in real numbers, printed with the audit, never in place of it.
         """
         if not is_native(self.mechanism) or not event_of(self.event).midway(self.pair):
             return None
@@ -156,13 +156,13 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @property
     def own_claim(self) -> float | None:
-        """What the mechanism itself claims, where it says so."""
+        """Epsilon that the mechanism itself claims, if it states one."""
         own = getattr(self.mechanism, "claim", None)
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
     def name(self) -> str:
-        """What the mechanism is called in reports."""
+        """Name of the mechanism in reports."""
         if isinstance(self.mechanism, str):
             return self.mechanism
         return repr(self.mechanism) if is_native(self.mechanism) else name_of(self.mechanism)
@@ -184,7 +184,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return draws / self.seconds if self.seconds > 0 else math.nan
 
     def outputs(self, side: str, start: int, size: int) -> npt.NDArray[Any]:
-        """Draw again exactly what was counted (up to rounding, where `randomness` says so).
+        """Draw the counted outputs again, exactly (up to rounding if `randomness` says so).
 
         Args:
             side: "x" or "x_prime".
@@ -211,7 +211,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return drawn_again(self, side, start, size)
 
     def __add__(self, other: object) -> Audit:
-        """The audit of both ranges of trials.
+        """Return the audit of both ranges of trials.
 
         Mechanism, pair, event, direction, seed, block, claim, delta and confidence must be equal,
         the ranges disjoint, and those of a callable must end on a block.
@@ -228,7 +228,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return add_audits(self, other)
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
-        """The audit of both ranges of trials; say so if it was decided after looking.
+        """Return the audit of both ranges of trials; state if it was decided after looking.
 
         Args:
             other: an audit that differs in its trials only.
@@ -256,13 +256,13 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return merge_audits(self, other, looked)
 
     def __repr__(self) -> str:
-        """One line: what was audited and what came out."""
+        """Return one line: the name of the mechanism and the result."""
         bound = "" if self.checks else f", epsilon_lower={self.epsilon_lower:.6g}"
         found = one_line(self.verdict, 60) + bound
         return f"<Audit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """The report; its last line holds time and speed."""
+        """Return the report; its last line holds time and speed."""
         from ..report.text import format_report
 
         return format_report(self)
@@ -273,19 +273,19 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return report_to_html(self)
 
     def plot_tradeoff(self, ax: Any = None) -> Figure:
-        """A matplotlib figure of `tradeoff`: type II against type I error; see `plot`."""
+        """Plot `tradeoff`, the type II against the type I error, with matplotlib; see `plot`."""
         from ..report.curves import tradeoff_figure
 
         return tradeoff_figure(self, ax)
 
     def plot_profile(self, ax: Any = None) -> Figure:
-        """A matplotlib figure of the certified profile: delta against epsilon; see `plot`."""
+        """Plot the certified profile, delta against epsilon, with matplotlib; see `plot`."""
         from ..report.curves import profile_figure
 
         return profile_figure(self, ax)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that holds the whole report by itself, as text and in the file `path` if given.
+        """Return one page with the whole report; also write it to the file `path` if given.
 
         Raises:
             OSError: if the file cannot be written.
@@ -295,7 +295,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return make_page(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Certified bound, estimate, closed form and claim on one axis, in the style in force.
+        """Plot certified bound, estimate, closed form and claim on one axis, in the current style.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
@@ -311,20 +311,20 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return draw_bounds(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data: what `from_dict` needs, and the figures that follow."""
+        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
         from ..report.encoding import audit_to_dict
 
         return audit_to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
+        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
         from ..report.encoding import write_json
 
         return write_json(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Audit:
-        """The audit that `to_dict` wrote; derived figures are computed again, not read.
+        """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
 
         Raises:
             TypeError: if the record is not a mapping.
@@ -336,7 +336,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
     @classmethod
     def from_json(cls, text: str) -> Audit:
-        """The audit that `to_json` wrote.
+        """Make the audit that `to_json` wrote.
 
         A native mechanism comes back whole; of any other only the name was kept.
 

@@ -1,4 +1,4 @@
-"""From what an audit holds to its figures: which bound, on which counts, at which confidence."""
+"""Figures of an audit's record: the bound that applies, its counts and its confidence."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _MOST_DIGITS, _MOST_DIGITS_NEVER = 15, 17
 
 
 def certified_bound(audit: Evidence) -> float:
-    """The bound that the verdict rests on, whole (never divided by a distance).
+    """Compute the bound that decides the verdict, whole (never divided by a distance).
 
     Where a check of the rows failed it is 0, which holds whatever the mechanism does.
     """
@@ -46,7 +46,7 @@ def certified_bound(audit: Evidence) -> float:
 
 
 def certified_at(audit: Evidence, delta: float) -> float:
-    """The same at any delta."""
+    """Compute the bound that decides the verdict at any delta, whole."""
     if audit.checks:
         return 0.0
     own = bound_at(audit, delta, single_bound_level(audit))
@@ -58,12 +58,15 @@ def certified_at(audit: Evidence, delta: float) -> float:
 
 
 def single_bound_level(audit: Evidence) -> float:
-    """The confidence of a single bound: alpha is split where the floating-point one counts."""
+    """Return the confidence of a single bound.
+
+    With a counted floating-point bound, each of the two bounds gets half of alpha.
+    """
     return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
 
 
 def bound_at(audit: Evidence, delta: float, confidence: float) -> float:
-    """The audit's own bound at any delta; 0 where no bound holds."""
+    """Compute the audit's own bound at any delta; return 0 if no bound holds."""
     if audit.checks:
         return 0.0
     if audit.slices:
@@ -75,7 +78,7 @@ def bound_at(audit: Evidence, delta: float, confidence: float) -> float:
 
 
 def log_wealth(audit: Evidence, epsilon: float, delta: float) -> float:
-    """Log wealth of the test martingale against (epsilon, delta) over an audit's slices."""
+    """Compute the log wealth of the test martingale against (epsilon, delta) over the slices."""
     martingale = Martingale(epsilon, delta)
     label, before = 0, None
     for piece in audit.slices:
@@ -88,7 +91,7 @@ def log_wealth(audit: Evidence, epsilon: float, delta: float) -> float:
 
 
 def _sequential_bound(audit: Evidence, delta: float, confidence: float) -> float:
-    """The end of a fixed grid up to which the martingale refutes every epsilon.
+    """Return the end of a fixed grid up to which the martingale refutes every epsilon.
 
     A loss of at most e is also one of at most the next grid point g, so for the result to exceed
     the true loss the martingale of that one g must have crossed: probability 1 - confidence.
@@ -107,7 +110,7 @@ def _sequential_bound(audit: Evidence, delta: float, confidence: float) -> float
 
 
 def _iterate_grid(claim: float) -> Iterator[float]:
-    """Epsilons fixed by the claim alone: tenths of it, then 2 per cent apart up to 64."""
+    """Yield epsilons fixed by the claim alone: tenths of it, then steps of 2 per cent up to 64."""
     if claim > 0.0:
         yield from (claim * step / _BELOW for step in range(1, _BELOW + 1))
     else:
@@ -119,7 +122,7 @@ def _iterate_grid(claim: float) -> Iterator[float]:
 
 
 def require_fixed_size(audit: Evidence) -> Evidence:
-    """The audit itself, if its rows are independent and their number was fixed in advance."""
+    """Return the audit if its rows are independent and their number was fixed in advance."""
     if audit.checks:
         raise invalid("checks", "empty for what rests on independent rows", audit.checks[0])
     if audit.stop != "fixed":
@@ -128,7 +131,7 @@ def require_fixed_size(audit: Evidence) -> Evidence:
 
 
 def confidence_band(audit: Evidence) -> Band:
-    """The upper confidence band on the trade-off function."""
+    """Compute the upper confidence band on the trade-off function."""
     curve = audit.curve
     if curve is None or event_of(audit.event).own_score is None:
         raise invalid("attack", "one whose event is a threshold on a score", audit.attack)
@@ -143,7 +146,7 @@ def confidence_band(audit: Evidence) -> Band:
 
 
 def power_sentence(audit: Evidence) -> str:
-    """Return what a verdict that does not refute still excludes about the event that was counted.
+    """Describe what a verdict that does not refute still excludes about the counted event.
 
     Args:
         audit: the audit.
@@ -187,7 +190,7 @@ def power_sentence(audit: Evidence) -> str:
 
 
 def is_refuted(audit: Evidence) -> bool | None:
-    """True if the bound exceeds the claim, False if not, None without a claim or a bound."""
+    """Return True if the bound exceeds the claim, False if not, None without claim or bound."""
     if audit.claimed_epsilon is None or audit.checks:
         return None
     # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
@@ -224,7 +227,7 @@ def curve_points(audit: Evidence) -> list[tuple[float, float]]:
 
 
 def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
-    """Return upper limits on type I and type II error, each of which fails with probability alpha.
+    """Compute upper limits on type I and type II error, each failing with probability alpha.
 
     Args:
         counts: of the event, the numerator's side first.
@@ -288,7 +291,7 @@ def _tangent_refuted(audit: Evidence, epsilon: float, delta: float) -> bool:
 
 
 def empirical_loss(audit: Evidence) -> float:
-    """The point estimate, whole: from the counts alone, or from those of pooled coordinates."""
+    """Compute the whole point estimate, from the counts or from those of pooled coordinates."""
     if audit.pooled:
         groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
         found = (many * log_ratio(c.k, c.k_prime, c.n, c.n_prime) for c, many in groups)
@@ -297,7 +300,7 @@ def empirical_loss(audit: Evidence) -> float:
 
 
 def tells_nothing(counts: Counts) -> str:
-    """Why an event that always happened, or never, tells nothing; else an empty string."""
+    """Explain why an event that happened always or never shows nothing; else return ""."""
     if counts.k == 0 and counts.k_prime == 0:
         return "this event happened in no draw on either side"
     if counts.k == counts.n and counts.k_prime == counts.n_prime:
@@ -320,7 +323,7 @@ def trials_needed(audit: Evidence) -> int | None:
 
 
 def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
-    """Return the same for counts with the numerator's side first."""
+    """Compute the trials needed from counts with the numerator's side first."""
     if not exceeds_claim(seen, claim, delta):
         return None
 

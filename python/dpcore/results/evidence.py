@@ -1,4 +1,4 @@
-"""What an audit holds: its fields, each declared with how it is read, checked and merged."""
+"""Fields of an audit, each declared with how it is read, checked and merged."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ __all__ = ["Evidence"]
 class Evidence(Record):
     """A finished audit. Every figure is a property of the four integers in `counts`.
 
-    Three words are kept apart: `claim` is what somebody says, `epsilon_lower` what is certified
-    at `confidence`, `epsilon_hat` a point estimate that certifies nothing.
+    Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at
+    `confidence`, `epsilon_hat` a point estimate that certifies nothing.
 
     Attributes:
         mechanism: what was audited (its name, where it was read from JSON and is not native).
@@ -84,14 +84,14 @@ class Evidence(Record):
         curve: counts of the event's score at thresholds of the pilot, or None.
         slices: the pieces of an audit with early stop; else empty.
         checks: what contradicts that rows are independent draws: then no bound holds.
-        notes: what a reader should know beside the figures; nothing here changes a verdict.
+        notes: what a reader should know in addition to the figures; nothing here changes a verdict.
         neighbour: the relation of neighbours that the pair was checked against, or empty.
         randomness: "seed" (repeats the outputs), "rounding" (not bit for bit), "own", "not known".
         runs_on: device and version of torch, for a torch mechanism; else empty. Part of what
             repeats it.
         shape: shape of one output.
-        clean: the vectors that the noise is added to, where the mechanism tells them: what attacks
-            knew of the pair.
+        clean: the vectors that the noise is added to, if the mechanism states them: attacks knew
+            these of the pair.
         declared_loss: exact loss of the pair at `delta`, computed from the noise that the mechanism
             declares and not certified; None where it declares none.
         read: how much of the pilot's outputs was read before the event was chosen; None where the

@@ -1,7 +1,7 @@
-"""What is told of a field of a result where it is declared: how it is read and how it is merged.
+"""Metadata of result fields: how each is read and merged.
 
-A field without a word told is read as it stands, may be lacking in a file if it has a default, and
-must be equal in audits that are added: forgetting a rule refuses, it never loses anything.
+A field without metadata is read without a check. Files may omit it if it has a default. It must be
+equal in audits that are added: a field without a rule raises an error, and no value is lost.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ Merging = Callable[[Any, Any], Any]
 
 
 def as_it_stands(name: str, value: Any) -> Any:
-    """What needs no check: no figure rests on it."""
+    """Accept any value; no figure depends on it."""
     return value
 
 
 def require_equal(early: Any, late: Any) -> Any:
-    """What both audits have in common; `merge` refuses others."""
+    """Return the value that both audits have in common; `merge` refuses other audits."""
     return early
 
 
 def merge_together(early: Any, late: Any) -> Any:
-    """What follows from several fields of both audits: `merge` works it out."""
+    """Mark a field that follows from several fields of both audits; `merge` computes it."""
     raise NotImplementedError
 
 
@@ -42,7 +42,7 @@ either: Final[Merging] = operator.or_
 
 
 def either_one(early: Any, late: Any) -> Any:
-    """What one of the two has, the earlier if both have."""
+    """Return the value that is not None, the earlier one if both have a value."""
     return late if early is None else early
 
 
@@ -53,7 +53,7 @@ def make_field_metadata(
     always: bool = False,
     objects: bool = False,
 ) -> dict[str, Any]:
-    """The metadata of a field.
+    """Make the metadata of a field.
 
     Args:
         read: checks what a file holds and returns the field's value.
@@ -70,7 +70,7 @@ def make_field_metadata(
 
 
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
-    """The value of a field from what a file holds, `decode` making its objects."""
+    """Read the value of a field from the value in a file; `decode` makes its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
     value = decode(held) if field.metadata.get("objects", True) else held
     try:
@@ -83,24 +83,24 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
 
 
 def may_lack(field: Field[Any]) -> bool:
-    """Whether a file without the field is read: its default stands then."""
+    """Return True if files may omit the field; its default is used."""
     optional = field.default is not MISSING or field.default_factory is not MISSING
     return optional and not field.metadata.get("always", False)
 
 
 def merging_of(field: Field[Any]) -> Merging:
-    """How two values of a field become one."""
+    """Return the function that merges two values of a field."""
     found: Merging = field.metadata.get("merge", require_equal)
     return found
 
 
 def lists_to_tuples(value: Any) -> Any:
-    """Lists as tuples, inside too: a record holds no list."""
+    """Convert lists to tuples, nested ones too: a record holds no list."""
     return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
 
 
 def read_checked(check: Callable[[Any], Any]) -> Reading:
-    """A value that stands once `check` has seen it."""
+    """Return a reader that accepts the values that `check` accepts."""
 
     def read(name: str, value: Any) -> Any:
         check(value)
@@ -110,22 +110,22 @@ def read_checked(check: Callable[[Any], Any]) -> Reading:
 
 
 def read_instance(kind: type) -> Reading:
-    """An object of a class."""
+    """Return a reader that accepts objects of one class."""
     return lambda name, value: instance(name, value, kind)
 
 
 def read_optional(read: Reading) -> Reading:
-    """None, or what `read` takes."""
+    """Return a reader that accepts None or any value that `read` accepts."""
     return lambda name, value: None if value is None else read(name, value)
 
 
 def one_of(*options: str) -> Reading:
-    """One of these words."""
+    """Return a reader that accepts one of these words."""
     return lambda name, value: choice(name, value, options)
 
 
 def read_several(kind: type) -> Reading:
-    """A tuple of objects of a class."""
+    """Return a reader that accepts a tuple of objects of one class."""
 
     def read(name: str, value: Any) -> Any:
         for item in instance(name, lists_to_tuples(value), tuple):
@@ -136,7 +136,10 @@ def read_several(kind: type) -> Reading:
 
 
 def lists_of(kind: type, many: int | None = None) -> Reading:
-    """A tuple of so many objects of a class, which a file holds as a list."""
+    """Return a reader that makes a tuple of a list of objects of one class.
+
+    `many` is the required length; None allows any.
+    """
 
     def read(name: str, value: Any) -> Any:
         for item in instance(name, value, list):
@@ -149,38 +152,38 @@ def lists_of(kind: type, many: int | None = None) -> Reading:
 
 
 def read_whole_number(low: int) -> Reading:
-    """An integer from `low` on."""
+    """Return a reader that accepts integers from `low` on."""
     return lambda name, value: integer(name, value, low)
 
 
 def read_epsilon(name: str, value: Any) -> Any:
-    """An epsilon: a finite number, at least 0."""
+    """Read an epsilon: a finite number, at least 0."""
     real(name, value, low=0.0)
     return value
 
 
 def read_claim(name: str, value: Any) -> Any:
-    """An epsilon, or a claim that is a curve."""
+    """Read an epsilon, or a claim that is a curve."""
     return value if isinstance(value, Claim) else read_epsilon(name, value)
 
 
 def read_float(name: str, value: Any) -> float:
-    """A float."""
+    """Read a float."""
     return float(value)
 
 
 def read_seed(name: str, value: Any) -> int:
-    """A seed, which files hold as a string: not every reader of JSON knows such integers."""
+    """Read a seed; files hold it as a string because some JSON readers lack such integers."""
     return integer(name, int(value), 0, 2**63 - 1)
 
 
 def read_shape(name: str, value: Any) -> tuple[int, ...]:
-    """Lengths of an array's axes."""
+    """Read the lengths of an array's axes."""
     return tuple(integer(name, length, 0) for length in value)
 
 
 def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
-    """Ranges of trials, in order and disjoint, as they are when they are written."""
+    """Read ranges of trials, which must be in order and disjoint, as they are written."""
     reach = 0
     for start, stop in value:
         integer("stop", stop, integer("start", start, reach) + 1)

@@ -1,4 +1,4 @@
-"""What an audit may carry beside its counts: a floating-point finding, a curve, early slices."""
+"""Additional findings of an audit: floating-point finding, curve, early slices."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _TELLING: Final = ("own", "rounding", "seed", "not known")
 
 
 def less_repeated(early: str, late: str) -> str:
-    """Whose randomness it is that two audits rest on, see `RANDOMNESS`."""
+    """Return the source of randomness that repeats less, of two audits; see `RANDOMNESS`."""
     return min((early, late), key=_TELLING.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spent(Record, word="Spent"):
-    """What one step of an audit took.
+    """Time and outputs of one step of an audit.
 
     Args:
-        step: "probe" (a few calls tell the shape and whose randomness it is), "search" (for the
+        step: "probe" (a few calls show the shape and the source of randomness), "search" (for the
             pair), "fit" (event and direction, on pilot draws), "count" or "report" (checks of
             the counted rows, and the record).
         seconds: time.
@@ -50,7 +50,7 @@ class Spent(Record, word="Spent"):
 
 
 def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
-    """What two audits took, step by step."""
+    """Sum the time and outputs of two audits, step by step."""
     found: dict[str, Spent] = {}
     for one in (*early, *late):
         so_far = found.get(one.step, Spent(one.step, 0.0, 0))
@@ -61,11 +61,11 @@ def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Finding(Record, word="Finding"):
-    """Something found beside the event of an audit, with counts and a bound of its own.
+    """Finding besides the event of an audit, with its own counts and bound.
 
     It speaks of the code as it runs (of rounding, say), not of the law that the code means to
     have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
-    of continuous noise has one: the last bits of its floats tell the inputs apart. It matters
+    of continuous noise has one: the last bits of its floats distinguish the inputs. It matters
     where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
 
     Args:
@@ -105,7 +105,7 @@ class Finding(Record, word="Finding"):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scored(Record, word="Scored"):
-    """How many outputs scored at or above thresholds that the pilot had fixed.
+    """Numbers of outputs that scored at or above thresholds that the pilot had fixed.
 
     Args:
         thresholds: increasing, in the units of the event's score, shape `(m,)`.
@@ -132,7 +132,7 @@ class Scored(Record, word="Scored"):
             object.__setattr__(self, name, counts)
 
     def __add__(self, other: object) -> Scored:
-        """The curve on both sets of draws."""
+        """Return the curve on both sets of draws."""
         if not isinstance(other, Scored):
             return NotImplemented
         if not np.array_equal(self.thresholds, other.thresholds):
@@ -183,14 +183,14 @@ class Slice(Record, word="Slice"):
 
 
 def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
-    """The finding of two audits: of two events, the one of the earlier trials."""
+    """Merge the findings of two audits; of two events, keep the one of the earlier trials."""
     if early is None or late is None or early.event != late.event:
         return early or late
     return replace(early, counts=early.counts + late.counts)
 
 
 def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
-    """The curve of two audits: with two sets of thresholds, the one of the earlier trials."""
+    """Merge the curves of two audits; of two sets of thresholds, keep the earlier trials' curve."""
     if early is None or late is None:
         return early or late
     # Of pilots of two sizes the thresholds differ even where the event is the same.

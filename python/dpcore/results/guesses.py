@@ -1,4 +1,4 @@
-"""What an audit of recorded outputs counts: an event on both sides, or guesses about canaries."""
+"""Counts of an audit of recorded outputs: an event on both sides, or guesses about canaries."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ UNKNOWN: Final = Pair("x", "x_prime")
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Guesses(Shown):
-    """How often it was guessed right which canaries had been included in a run.
+    """Numbers of right and wrong guesses of which canaries had been included in a run.
 
     Args:
         guessed_in: canaries guessed to be included.
@@ -86,7 +86,7 @@ class Guesses(Shown):
         return self.correct_in + self.correct_out
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
-        """The lower limit on epsilon, by the bound of that name."""
+        """Compute the lower limit on epsilon, by the bound of that name."""
         return _of_one_run(name, self.guesses, self.correct, self.canaries, delta, confidence)
 
     def refutes(self, claim: Claim, confidence: float) -> bool:
@@ -96,7 +96,7 @@ class Guesses(Shown):
         )
 
     def parameter(self, claim: Claim, confidence: float, correct: int | None = None) -> float:
-        """Return the largest mu or rho that so many right guesses refute.
+        """Return the largest mu or rho that this number of right guesses refutes.
 
         Args:
             claim: a claim of that kind.
@@ -107,7 +107,7 @@ class Guesses(Shown):
         return _certified_parameter(claim, self.guesses, right, self.canaries, confidence)
 
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
-        """The most that so many guesses certify, by that bound: all of them right."""
+        """Compute the largest limit that this number of guesses can certify: all of them right."""
         return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
 
 
@@ -129,7 +129,7 @@ def _certified_parameter(
 
 @lru_cache(maxsize=256)
 def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
-    """Return the fewest guesses that can refute a curve, all of them right.
+    """Compute the fewest guesses that can refute a curve, all of them right.
 
     Args:
         claim: the curve.

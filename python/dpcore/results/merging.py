@@ -1,4 +1,4 @@
-"""Two audits of disjoint trials as one."""
+"""Merge of two audits of disjoint trials into one."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from .fields import merge_together, merging_of, require_equal
 
 
 def add_audits(first: Audit, second: object) -> Audit:
-    """The audit of both ranges of trials, their sizes being fixed in advance."""
+    """Merge two audits of different trials, the sizes being fixed in advance."""
     if not isinstance(second, Audit):
         return NotImplemented  # type: ignore[no-any-return]
     return _merge_fields(first, second, "fixed")
 
 
 def merge_audits(first: Audit, second: Audit, looked: bool) -> Audit:
-    """The audit of both ranges of trials.
+    """Merge two audits of different trials.
 
     Args:
         first: an audit.
@@ -55,7 +55,7 @@ def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
 
 
 def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str, Any]:
-    """The fields that follow from several of both audits."""
+    """Compute the fields that follow from several fields of both audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
     ranges = _unite_ranges(first.ranges, second.ranges)
@@ -83,7 +83,10 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
 
 
 def _describe_difference(first: Audit, second: Audit) -> tuple[str, ...]:
-    """What two counts of one event say against one law; the compiled core's rows need no look."""
+    """Describe evidence that the counts of one event in two audits follow different laws.
+
+    Rows of the compiled core need no check.
+    """
     if first.route != "callable":
         return ()
     one, other = first.counts, second.counts
@@ -103,7 +106,7 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
 def _unite_ranges(
     first: tuple[tuple[int, int], ...], second: tuple[tuple[int, int], ...]
 ) -> tuple[tuple[int, int], ...]:
-    """Disjoint ranges in order, neighbours joined."""
+    """Join adjacent ranges; return disjoint ranges in order."""
     joined: list[tuple[int, int]] = []
     for start, stop in sorted(first + second):
         if joined and start < joined[-1][1]:

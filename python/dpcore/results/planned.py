@@ -1,4 +1,4 @@
-"""How many trials, or canaries, an audit needs: what was planned, and what follows from it."""
+"""Plan of an audit's size: the trials or canaries it needs, and what follows from them."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ trials of the plan, and with AUTO_FACTOR times as many (three times where marked
 
 
 def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
-    """The rates of which about half show more and half show less."""
+    """Return the rates with the (lower) median ratio of the two probabilities."""
     ranked = sorted(rates, key=lambda one: one[0] / max(one[1], 1e-300))
     return ranked[(len(ranked) - 1) // 2]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Plan(Record):
-    """How large an audit must be to find a violation; see `dpcore.plan`, which makes it.
+    """Size that an audit needs to find a violation; made by `dpcore.plan`.
 
     Attributes:
         claim: the epsilon that is claimed.
@@ -86,7 +86,7 @@ class Plan(Record):
     curve: Claim | None = None
 
     def power_at(self, size: int | float | str) -> float:
-        """The probability that an audit of another size refutes the claim.
+        """Compute the probability that an audit of another size refutes the claim.
 
         Args:
             size: trials on each side; for one run, guesses (canaries in proportion).
@@ -125,12 +125,12 @@ class Plan(Record):
 
     @property
     def mass_prime(self) -> float | None:
-        """Its probability on the other side; None for one run."""
+        """Probability of the event on the other side; None for one run."""
         return middle_of(self.rates)[1] if self.rates else None
 
     @property
     def size(self) -> int:
-        """What there is to choose: trials on each side or, for one run, guesses."""
+        """Size to choose: trials on each side or, for one run, guesses."""
         size = self.guesses if self.trials is None else self.trials
         assert size is not None
         return size
@@ -150,7 +150,7 @@ class Plan(Record):
 
     @property
     def certifiable(self) -> float:
-        """The most that the planned audit could certify at all.
+        """The largest epsilon that the planned audit could certify.
 
         Of trials: with the event as often as expected on one side and never on the other,
         ``ln((p_low - delta)/(1 - (alpha/2)^(1/n)))``, alpha = 1 - confidence; per unit of
@@ -165,20 +165,20 @@ class Plan(Record):
         return per_distance(found, self.delta, self.distance)
 
     def __repr__(self) -> str:
-        """One line: the size, and what it finds."""
+        """Return one line: the size and the violation that it finds."""
         size = f"{self.size:,} {'trials a side' if self.guesses is None else 'guesses'}"
         claimed = f"epsilon <= {self.claim:g}" if self.curve is None else str(self.curve)
         found = f"{claimed} at a true {self.true_epsilon:.4g}"
         return f"<Plan: {size} refute {found} with probability {self.reached:.4g}>"
 
     def __str__(self) -> str:
-        """The plan as a report; with a mechanism its last line holds the time."""
+        """Return the plan as a report; with a mechanism its last line holds the time."""
         from ..report.planning import format_plan
 
         return format_plan(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Power against trials (for one run, against guesses), with the size that was planned.
+        """Plot power against trials (for one run, against guesses), with the size that was planned.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
@@ -194,7 +194,7 @@ class Plan(Record):
         return draw_power(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Every field and figure as plain data, the seed as a string."""
+        """Return every field and figure as plain data, the seed as a string."""
         found = {one.name: getattr(self, one.name) for one in fields(self)}
         found["curve"] = None if self.curve is None else str(self.curve)
         found["seed"] = None if self.seed is None else str(self.seed)
@@ -202,7 +202,7 @@ class Plan(Record):
         return {**found, "reached": self.reached, "certifiable": self.certifiable}
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """The same as strict JSON."""
+        """Return the data of `to_dict` as strict JSON."""
         import json
 
         return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

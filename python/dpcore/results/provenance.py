@@ -1,4 +1,4 @@
-"""How a result was made: of which source text, when, with which versions, where, by which command.
+"""Record of how a result was made: source text, time, versions, machine, command.
 
 None of it is compared and no figure rests on it. It names no host, no user and no folder; the
 command line alone, which its user typed, may hold a path.
@@ -27,7 +27,7 @@ _TEXTS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "c
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Provenance(Record, word="Provenance"):
-    """How one run was made.
+    """Record of how one run was made.
 
     Attributes:
         date: when it began, UTC, such as "2026-11-22T14:41:41Z".
@@ -37,7 +37,7 @@ class Provenance(Record, word="Provenance"):
             gives the edited text.
         versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
             comes from.
-        cpu: model of the CPU, empty where the system does not tell it.
+        cpu: model of the CPU, empty if the system does not state it.
         cores: cores of the machine.
         system: the operating system.
         architecture: what the machine is, such as "x86_64".
@@ -73,7 +73,7 @@ class Provenance(Record, word="Provenance"):
         return hashlib.sha256(text).hexdigest() if text else ""
 
     def __repr__(self) -> str:
-        """One line, without the text."""
+        """Return one line, without the source text."""
         return f"<Provenance of {self.date}: {self.origin}>"
 
 

@@ -1,4 +1,4 @@
-"""The result of an audit of recorded outputs: what was counted, and what follows from it."""
+"""Result of an audit of recorded outputs: the counts, and the figures that follow."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ class OutputsAudit(Record):
 
     @property
     def name(self) -> str:
-        """What reports call the outputs."""
+        """Name of the outputs in reports."""
         first, second = self.names
         return first if first == second else f"{first} against {second}"
 
@@ -242,7 +242,7 @@ class OutputsAudit(Record):
 
     @property
     def ceiling(self) -> float | None:
-        """The most that so many guesses, or groups, can certify; None without either.
+        """Largest epsilon that the number of guesses, or groups, can certify; None without either.
 
         All guesses are right, or the event happens in all counted groups of one side and in none
         of the other.
@@ -261,7 +261,7 @@ class OutputsAudit(Record):
 
     @property
     def parameter_ceiling(self) -> float | None:
-        """The largest mu or rho that so many guesses refute: all of them right. Else None."""
+        """Largest mu or rho that the number of guesses refutes, all of them right; else None."""
         claim = self.claim
         if not isinstance(self.evidence, Guesses) or not isinstance(claim, Claim):
             return None
@@ -320,7 +320,7 @@ class OutputsAudit(Record):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know: the doubts, and scores that look the wrong way round."""
+        """Notes for the reader: the doubts, and scores that seem to be reversed."""
         found = self.evidence
         if isinstance(found, Counts):
             return (*self.doubts, *self.remarks)
@@ -332,19 +332,19 @@ class OutputsAudit(Record):
         return (*said, _TURNED)
 
     def __repr__(self) -> str:
-        """One line: what was audited and what came out."""
+        """Return one line: the name of the outputs and the result."""
         bound = "" if self.doubts else f", epsilon_lower={self.epsilon_lower:.6g}"
         found = one_line(self.verdict, 60) + bound
         return f"<OutputsAudit of {one_line(self.name, 60)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """The report."""
+        """Return the report."""
         from ..report.outputs_text import format_outputs_report
 
         return format_outputs_report(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The report as (label, text) rows."""
+        """List the rows (label, text) of the report."""
         from ..report.outputs_text import list_outputs_rows
 
         return list_outputs_rows(self)
@@ -355,7 +355,7 @@ class OutputsAudit(Record):
         return outputs_report_to_html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
-        """A page that holds the whole report by itself, as text and in the file `path` if given.
+        """Return one page with the whole report; also write it to the file `path` if given.
 
         Args:
             path: where to write it, or None.
@@ -371,7 +371,7 @@ class OutputsAudit(Record):
         return page_of_outputs(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Certified bound, estimate and claim on one axis, in the style in force.
+        """Plot certified bound, estimate and claim on one axis, in the current style.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
@@ -387,20 +387,20 @@ class OutputsAudit(Record):
         return draw_bounds(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data: what `from_dict` needs, and the figures that follow."""
+        """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
         from ..report.outputs_encoding import outputs_audit_to_dict
 
         return outputs_audit_to_dict(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Strict JSON: the seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
+        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
         from ..report.encoding import write_json
 
         return write_json(self, indent)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
-        """The audit that `to_dict` wrote; derived figures are computed again, not read.
+        """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
 
         Args:
             record: plain data, also as versions before `paired` wrote it.
@@ -418,7 +418,7 @@ class OutputsAudit(Record):
 
     @classmethod
     def from_json(cls, text: str) -> OutputsAudit:
-        """The audit that `to_json` wrote.
+        """Make the audit that `to_json` wrote.
 
         Args:
             text: a JSON object.

@@ -1,1 +1,1 @@
-"""Who draws, what is counted on the draws, and whether rows and coordinates are independent."""
+"""Draws, counts on them, and checks that rows and coordinates are independent."""

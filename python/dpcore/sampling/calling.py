@@ -42,7 +42,7 @@ _SHORTEST: Final = 64
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
-    """Draw which side is the first in each of some turns.
+    """Draw the side that comes first in each of some turns.
 
     Of two turns, one begins with x and the next with x', or the other way round, by a fair coin:
     the sides then share a linear drift, and what alternates, exactly.
@@ -95,12 +95,12 @@ class CallableDraws:
     native = False
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """The wanted rows of a block."""
+        """Draw the requested rows of a block."""
         outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
         return outputs
 
     def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
-        """The same, where the mechanism made them if it makes tensors."""
+        """Draw the requested rows of a block; leave tensors on the device where they were made."""
         how = tensor_of if makes_tensors(self.mechanism) else call_mechanism
         outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
         return outputs
@@ -108,7 +108,7 @@ class CallableDraws:
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield each side and the wanted rows of its block; the seed draws which is the first.
+        """Yield each side and the requested rows of its block; the seed draws the first side.
 
         A function of one answer is called on x and on x' by turns of `_TURN` answers.
 
@@ -135,7 +135,10 @@ class CallableDraws:
     def _answered_by_turns(
         self, purpose: int, place: Place
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Both sides of a block of a function of one answer, equal to those of two calls."""
+        """Yield both sides of a block of a function with one answer a call.
+
+        The outputs are equal to those of two separate calls.
+        """
         *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
         orders = _draw_orders(turns, -(-place.size // _TURN))
@@ -148,7 +151,7 @@ class CallableDraws:
     def _drawn_in_pieces(
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
-        """Both sides of a block, each in several calls that draw from one generator."""
+        """Yield both sides of a block, each drawn in several calls from one generator."""
         *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
         inputs = self.pair.x, self.pair.x_prime
         parts: tuple[list[Any], list[Any]] = [], []
@@ -174,7 +177,7 @@ class CallableDraws:
         return self._arranged(outputs)[place.first : place.end]
 
     def _arranged(self, outputs: Any) -> Any:
-        """The outputs in the shape of all, or as objects where only some rows have another.
+        """Return the outputs in the audit's shape, or as objects if only some rows have another.
 
         Raises:
             ValueError: if all rows of one call have another shape or other fields: that is one

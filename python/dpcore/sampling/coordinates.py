@@ -1,6 +1,6 @@
-"""Whether the coordinates of outputs are independent of each other, and like ones of one law.
+"""Checks that the coordinates of outputs are independent and have one law.
 
-Draws can only disprove it: what passes is declared by whoever relies on it.
+Draws can only disprove independence: after the checks it remains an assumption of the user.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def _make_finite(outputs: Array) -> Floats:
 
 
 def _middle_ranks(values: Floats) -> Floats:
-    """Return middle ranks of every column, centred, of length 1; 0 where it hardly ever moves."""
+    """Compute middle ranks of every column, centred, of length 1; 0 if it hardly varies."""
     size = len(values)
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):

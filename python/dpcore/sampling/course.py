@@ -1,4 +1,4 @@
-"""What an audit is doing: the time and the draws of each of its steps, and one bar for them all."""
+"""Course of an audit: time and draws of each step, and one progress bar for all steps."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ class Course(Progress):
             self.begin(label, total)
 
     def drew(self, outputs: int) -> None:
-        """Take note of outputs that were made."""
+        """Record outputs that were made."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
         self.advance(outputs)
 
     def called(self, outputs: int, seconds: float) -> None:
-        """Take note of a call that was timed."""
+        """Record a call that was timed."""
         self.drew(outputs)
         self.calls += 1
         self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
@@ -82,12 +82,12 @@ class Course(Progress):
         return each + max(0.0, self._timed[few] - few * each) / max(block, many)
 
     def seconds(self, name: str) -> float:
-        """Time spent on a step so far."""
+        """Return the time spent on a step so far."""
         self._settle()
         return float(self._spent[name][0]) if name in self._spent else 0.0
 
     def spent(self) -> tuple[tuple[str, float, int], ...]:
-        """Name, seconds and outputs of every step so far."""
+        """Return the name, seconds and outputs of every step so far."""
         self._settle()
         return tuple((name, *held) for name, held in self._spent.items())
 

@@ -1,4 +1,4 @@
-"""Sampling: the one door to the compiled samplers."""
+"""Sampling: the public function for the compiled samplers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a slow audit is going to take, said before it begins, and what to do about it."""
+"""Forecast of a slow audit's time, shown before it begins, with advice to shorten it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _FEWEST: Final = 100
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What is to come, as a few calls show it. It is printed, never recorded.
+    """Forecast of an audit's time from a few calls; it is printed, never recorded.
 
     Args:
         seconds: for one output, at best.
@@ -32,10 +32,10 @@ class Forecast:
         search: draws a side to choose the pair.
         first: draws a side of the first pilot of a search, which is always finished.
         limit: seconds that a search may take, or None.
-        pilot: draws a side that choose the event, for so many trials.
+        pilot: draws a side that choose the event, for this number of trials.
         trials: draws a side that are counted.
         early: True if the count may end before.
-        most: the largest bound that so many trials can certify; None if nobody knows.
+        most: the largest bound that the trials can certify; None if it is not known.
         claim: that is tested, or None.
         threads: workers.
         block: trials in a block.
@@ -59,7 +59,7 @@ class Forecast:
     shared: bool
 
     def __str__(self) -> str:
-        """Lines for a terminal; empty where an output takes less than 1 ms.
+        """Return lines for a terminal; empty if an output takes less than 1 ms.
 
         Also where it takes less than 10 ms and the audit less than 30 s.
         """

@@ -73,7 +73,7 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
 
 
 def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> None:
-    """Raise an error if a column never falls on either side, and the sides lie one after the other.
+    """Raise an error if a column never falls on either side and one side follows the other.
 
     Args:
         sides: outputs on x and on x', each in the order in which they were recorded.
@@ -123,7 +123,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
 
 
 def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
-    """Yield what every object has at a place or a key, as far as these are numbers or texts."""
+    """Yield the values of all objects at a place or a key, if they are numbers or texts."""
     if all(isinstance(one, (str, bytes)) for one in items):
         yield from _list_written(items, "")
         return

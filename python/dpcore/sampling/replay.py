@@ -1,4 +1,4 @@
-"""Outputs that come again: what tells a block of them again, and when that is no chance.
+"""Detection of repeated outputs: the digest of a block, and when a repetition excludes chance.
 
 Two blocks of r independent rows are equal with probability s^r, where s, the chance that two rows
 are equal, is the exponential of minus the collision entropy: a word that is kept with probability
@@ -60,7 +60,7 @@ class Collisions(NamedTuple):
         return _entropy_bound(self.pairs, self.equal)
 
     def plus(self, other: Collisions) -> Collisions:
-        """The pairs of both."""
+        """Add the pairs of two counts."""
         return Collisions(self.pairs + other.pairs, self.equal + other.equal)
 
 
@@ -70,13 +70,16 @@ def _entropy_bound(pairs: int, equal: int) -> float:
 
 
 def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
-    """Whether B^2 s^r / 2 < 2^-40 for rows of an entropy of at least -ln s; of one pair, s^r."""
+    """Return True if B^2 s^r / 2 < 2^-40 for rows of an entropy of at least -ln s.
+
+    For one block the condition is s^r < 2^-40.
+    """
     pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
     return rows * entropy - pairs > _EXCLUDED
 
 
 class Mark(NamedTuple):
-    """What tells a call's outputs again.
+    """Digests by which the outputs of a call are recognized if they are repeated.
 
     Args:
         rows: in the call.
@@ -90,7 +93,7 @@ class Mark(NamedTuple):
 
 
 def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
-    """The mark of one call's outputs.
+    """Make the mark of one call's outputs.
 
     Args:
         outputs: shape `(size, ...)`, any type.
@@ -113,7 +116,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
 
 
 def _iterate_row_numbers(size: int, needed: float) -> Iterator[int]:
-    """Numbers of first rows to mark: up to the first that is enough, or the whole."""
+    """Yield the numbers of first rows to mark, up to the first that suffices, or all rows."""
     for rung in (*_RUNGS, size):
         if needed <= 0.0 or size == 0:
             return
@@ -123,14 +126,14 @@ def _iterate_row_numbers(size: int, needed: float) -> Iterator[int]:
 
 
 def collisions_of(rows: npt.NDArray[np.uint8]) -> Collisions:
-    """Equal ones among disjoint pairs of neighbouring encoded rows."""
+    """Count the equal pairs among disjoint pairs of neighbouring encoded rows."""
     pairs = len(rows) // 2
     same = (rows[: 2 * pairs : 2] == rows[1 : 2 * pairs : 2]).all(axis=1)
     return Collisions(pairs, int(np.count_nonzero(same)))
 
 
 def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """Outputs as rows of bytes that are equal where the outputs are, and (almost) only there.
+    """Encode outputs as rows of bytes that are equal if and (almost) only if the outputs are.
 
     Args:
         outputs: shape `(size, ...)`, any type.
@@ -158,7 +161,9 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
-    """A number of 64 bits for every row of words: a fifth of the time of a hash of all bytes.
+    """Compute a number of 64 bits for every row of words.
+
+    It takes a fifth of the time of a hash of all bytes.
 
     A product keeps no more bits of a word than lie above its lowest one, and numbers such as 1.0
     have only high ones: these are mixed into the low ones first.
@@ -171,12 +176,15 @@ def _fold_words(words: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 @functools.lru_cache(maxsize=8)
 def _make_multipliers(width: int) -> npt.NDArray[np.uint64]:
-    """Odd numbers, the same on every machine."""
+    """Make odd numbers, the same on every machine."""
     return np.random.PCG64(width).random_raw(width) | np.uint64(1)
 
 
 def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
-    """A digest of every row of objects: not of their text, which may leave out what differs."""
+    """Compute a digest of every row of objects.
+
+    The digest is not of their text, which may leave out the difference.
+    """
     try:
         rows = [
             hashlib.blake2b(pickle.dumps(row, 4), digest_size=16).digest()
@@ -189,7 +197,10 @@ def _hash_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
 
 
 def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
-    """A number of 64 bits for every string: a polynomial in its letters, trailing NULs apart."""
+    """Compute a number of 64 bits for every string: a polynomial in its letters.
+
+    Trailing NULs are ignored.
+    """
     size, entries = outputs.shape
     letter = np.uint32 if outputs.dtype.kind == "U" else np.uint8
     found = np.zeros((size, entries), np.uint64)
@@ -247,14 +258,14 @@ class Replays:
     _runs: dict[tuple[int, int], tuple[int, dict[Where, _Run]]] = field(default_factory=dict)
 
     def needed(self, purpose: int, side: int) -> float:
-        """Rows of a block that exclude chance; 0 where no number of rows does."""
+        """Compute the rows of a block that exclude chance; return 0 if no number of rows does."""
         if purpose != COUNT and side not in self._collisions:
             return math.inf
         entropy = self._entropy(side)
         return (_EXCLUDED + 2.0 * _BLOCKS) / entropy if entropy > 0.0 else 0.0
 
     def is_other_side(self, call: Where, other: Where) -> bool:
-        """Whether two calls, numbered in their order, were on different sides."""
+        """Return True if two calls, numbered in their order, were on different sides."""
         one, two = self._sides_of.get(call), self._sides_of.get(other)
         return one is not None and two is not None and one[1] != two[1]
 
@@ -264,7 +275,7 @@ class Replays:
         return self._collisions.get(side, Collisions()).entropy
 
     def earlier(self, here: Where, mark: Mark, turn: int) -> Where | None:
-        """An earlier block that is equal to this one, if that is no chance.
+        """Find an earlier block that is equal to this one, if chance is excluded.
 
         Args:
             here: the block.
@@ -306,7 +317,7 @@ class Replays:
         return None
 
     def _equal(self, here: Where, mark: Mark) -> tuple[int, Where | None]:
-        """The most first rows that an earlier block shares, and that block."""
+        """Find the largest number of first rows that an earlier block shares, and that block."""
         for rows, digest in reversed(mark.digests.items()):
             there = self._places.get(digest)
             if there is not None and there != here:
@@ -314,7 +325,7 @@ class Replays:
         return 0, None
 
     def _learn(self, here: Where, mark: Mark, whole: bytes | None) -> None:
-        """Count equal pairs of pilot rows; of calls of one row, two calls are a pair."""
+        """Count equal pairs of pilot rows; if calls have one row, two calls are a pair."""
         if self._sides is not None:
             return
         purpose, side, number = here
@@ -342,7 +353,7 @@ class Replays:
     def _follow(
         self, here: Where, mark: Mark, whole: bytes, found: dict[Where, _Run]
     ) -> dict[Where, _Run]:
-        """The runs of equal blocks that end with this one, by the block that it is equal to."""
+        """Find the runs of equal blocks that end with this one, by the block that it equals."""
         purpose, side, number = here
         last, before = self._runs.get((purpose, side), (-1, {}))
         for place, run in before.items() if last == number - 1 else ():
@@ -375,7 +386,7 @@ _PURPOSES = ("pilot", "selection", "count", "sample")
 def make_replay_error(
     name: str, first: Where, second: Where, seeded_by: str = SEEDED_BY
 ) -> ValueError:
-    """The complaint about a mechanism that returns the same outputs for two blocks."""
+    """Make the error about a mechanism that returns the same outputs for two blocks."""
     said = [
         f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)

@@ -12,18 +12,18 @@ _SLICE_SECONDS = 0.4
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
-    """The ranges into which block boundaries cut [start, stop)."""
+    """Yield the ranges into which block boundaries cut [start, stop)."""
     edges = [start, *range((start // block + 1) * block, stop, block), stop]
     return itertools.pairwise(edges) if start < stop else iter(())
 
 
 def shared_block(trials: int, threads: int) -> int:
-    """Trials in a block that leave every thread one to do."""
+    """Compute the trials in a block such that every thread has one block."""
     return max(1, trials // threads)
 
 
 def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Runs of whole blocks, each about as long as _SLICE_SECONDS to work on.
+    """Yield runs of whole blocks, each of about _SLICE_SECONDS of work.
 
     Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
     """

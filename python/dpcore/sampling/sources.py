@@ -1,4 +1,4 @@
-"""Where an audit's draws come from: the compiled core, or a Python callable in blocks.
+"""Sources of an audit's draws: the compiled core, or a Python callable in blocks.
 
 A source answers for a range of trials named by (purpose, start, stop), on both sides. Its answers
 are a pure function of that name and of (seed, block), never of threads, slices or executors.
@@ -46,11 +46,11 @@ _TASKS = 4
 
 
 class Draws(Protocol):
-    """What draws one block; it can be pickled if the mechanism can."""
+    """Draws of one block; an object that can be pickled if the mechanism can."""
 
     @property
     def mechanism(self) -> Any:
-        """What is sampled."""
+        """Mechanism that is sampled."""
 
     @property
     def block(self) -> int:
@@ -65,7 +65,7 @@ class Draws(Protocol):
         """True for draws of the compiled core."""
 
     def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """The wanted rows of a block."""
+        """Draw the requested rows of a block."""
 
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
@@ -89,7 +89,7 @@ class NativeDraws:
         return np.shape(self.pair.x)
 
     def place(self, purpose: int, side: int) -> tuple[Any, ...]:
-        """What the core needs to know: mechanism, input, names of the draws."""
+        """Return the core's arguments: mechanism, input, names of the draws."""
         point = vector("x_prime" if side else "x", self.pair.x_prime if side else self.pair.x)
         draws = (self.seed, purpose, side, self.block)
         return describe_natively(self.mechanism, point.size), point, draws
@@ -97,7 +97,7 @@ class NativeDraws:
     def draw(
         self, purpose: int, side: int, place: Place, threads: int = 1
     ) -> npt.NDArray[np.float64]:
-        """The wanted rows of a block, shape `(end - first, dim)`."""
+        """Draw the requested rows of a block, shape `(end - first, dim)`."""
         description, point, draws = self.place(purpose, side)
         out = np.empty((place.end - place.first, point.size))
         start = place.number * self.block + place.first
@@ -119,7 +119,7 @@ class Step(NamedTuple):
         number: of the block.
         turn: 0 if the side was the first of the two, else 1.
         made: outputs that were made.
-        mark: what tells the outputs again.
+        mark: digests by which repeated outputs are recognized.
         same: what all its rows share.
         result: of the work.
     """
@@ -139,14 +139,14 @@ def draw_blocks(
     places: Sequence[Place],
     needed: tuple[float, float],
 ) -> list[tuple[Step, Step]]:
-    """Draw some blocks and do the work on each: what a thread or a process is given.
+    """Draw some blocks and do the work on each: the task of a thread or a process.
 
     Args:
         draws: what draws one block.
         work: what is done with its outputs.
         purpose: of the draws.
         places: the wanted rows.
-        needed: rows of a block on x and on x' that tell it again, see `Replays.needed`.
+        needed: rows of a block on x and on x' that recognize it, see `Replays.needed`.
 
     Returns:
         Two steps a block, on x and on x'.
@@ -184,17 +184,17 @@ def _make_step(
 
 @dataclass
 class Source:
-    """Draws on both sides of a pair, and who makes them.
+    """Draws on both sides of a pair, and the threads or executor that make them.
 
     Args:
         draws: what draws one block.
         threads: workers.
         end: where the run of counted trials ends: a callable's last block is as short as that
-            makes it, so that a slow mechanism is not asked for outputs that nobody counts.
+            makes it, so that a slow mechanism makes no outputs that are not counted.
         executor: runs the blocks instead of the source's own threads.
         route: how native votes are counted.
         start: where the run of counted trials begins.
-        course: hears of all that is drawn.
+        course: records all that is drawn.
     """
 
     draws: NativeDraws | CallableDraws
@@ -224,7 +224,7 @@ class Source:
 
     @property
     def name(self) -> str:
-        """What complaints call the mechanism."""
+        """Name of the mechanism in error messages."""
         return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
 
     @property
@@ -233,7 +233,7 @@ class Source:
         return way
 
     def places(self, purpose: int, start: int, stop: int) -> list[Place]:
-        """The blocks, and parts of blocks, that make up the trials [start, stop)."""
+        """List the blocks, and parts of blocks, that make up the trials [start, stop)."""
         last = self.end if purpose == COUNT else stop
         found = []
         while start < stop:
@@ -277,7 +277,7 @@ class Source:
                     raise
 
     def _checked(self, purpose: int, steps: list[tuple[Step, Step]]) -> Iterator[tuple[Any, Any]]:
-        """The results; an error if a block is one that was drawn before."""
+        """Yield the results; raise an error if a block repeats an earlier one."""
         for sides in steps:
             for side, step in sorted(enumerate(sides), key=lambda one: one[1].turn):
                 self._check(purpose, side, step)
@@ -295,7 +295,7 @@ class Source:
             self._calls.see(side, step.same)
 
     def doubts(self) -> tuple[str, ...]:
-        """What a few short calls say against independent rows; native draws need none.
+        """List evidence of a few short calls against independent rows; native draws need none.
 
         Raises:
             ValueError: if one output stands in all rows of a call, another in those of another.
@@ -316,7 +316,7 @@ class Source:
     def outputs(
         self, purpose: int, start: int, stop: int
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Outputs of the trials [start, stop) on x and on x', shape (stop - start, ...) each."""
+        """Draw outputs of the trials [start, stop) on x and x', shape (stop - start, ...) each."""
         if isinstance(self.draws, NativeDraws):
             place = Place(0, stop, start, stop)
             self.course.drew(2 * (stop - start))
@@ -331,7 +331,7 @@ class Source:
     def in_one_form(
         self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
-        """Both sides of a pilot as an attack is fitted on them.
+        """Return both sides of a pilot in the form in which an attack is fitted.
 
         Where rows of several shapes are among them, all outputs are objects from here on.
         """
@@ -344,7 +344,7 @@ class Source:
     def tally(
         self, event: Event, purpose: int, start: int, stop: int, watches: tuple[Watch, ...] = ()
     ) -> tuple[Tally, Tally]:
-        """Count an event on x and on x'; a native vote without ever making outputs."""
+        """Count an event on x and on x'; a native vote is counted without making outputs."""
         ballot = event_of(event).ballot
         if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
             return (
@@ -375,7 +375,7 @@ def _keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
 
 
 def _split_places(places: list[Place], threads: int) -> Iterator[list[Place]]:
-    """Runs of blocks, a few for each thread; one each where nothing is shared out."""
+    """Yield runs of blocks, a few for each thread; one block each if they are not shared out."""
     size = max(1, len(places) // (_TASKS * threads))
     for first in range(0, len(places), size):
         yield places[first : first + size]

@@ -1,4 +1,4 @@
-"""What is counted on one block of outputs: an event, and what is watched beside it."""
+"""Counts on one block: the event and the independence checks."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _FEWEST: Final = 8
 
 @dataclass(frozen=True, slots=True)
 class Watch:
-    """Something counted beside the event, on the first trials only.
+    """Further count besides the event, on the first trials only.
 
     Args:
         tally: what is counted.
@@ -40,7 +40,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Curve(Record, word="Curve"):
-    """How many outputs score at or above each of several thresholds.
+    """Counts of outputs that score at or above each of several thresholds.
 
     Args:
         score: outputs -> scores.
@@ -55,7 +55,7 @@ class Curve(Record, word="Curve"):
         object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds)))
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
-        """Counts at every threshold; a score that is NaN is above none."""
+        """Count the scores at or above every threshold; NaN is not above any."""
         found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         return self.of_scores(
             scores_of(self.score, move_to_host(outputs)) if found is None else found
@@ -67,12 +67,12 @@ class Curve(Record, word="Curve"):
         score: Score | None,
         scores: Floats | Scores | None,
     ) -> tuple[int, ...]:
-        """Counts beside those of an event; its own score needs no second scoring."""
+        """Count after an event has been counted; reuse its scores if its score is the same."""
         known = scores is not None and score is self.score
         return self.of_scores(scores) if known else self(outputs)  # type: ignore[arg-type]
 
     def of_scores(self, scores: Floats | Scores) -> tuple[int, ...]:
-        """The same from the scores."""
+        """Count the given scores at or above every threshold."""
         if isinstance(scores, Scores):
             return scores.above(self.thresholds)
         counts = count_bins(scores, self.thresholds)
@@ -81,12 +81,12 @@ class Curve(Record, word="Curve"):
 
 @dataclass(frozen=True, slots=True)
 class Hits:
-    """How often one event happened, as a watch."""
+    """Count of one event's occurrences, as a watch."""
 
     event: Event
 
     def __call__(self, outputs: npt.NDArray[Any] | Held) -> tuple[int, ...]:
-        """One count."""
+        """Count the occurrences of the event."""
         if isinstance(outputs, Held):
             return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
@@ -97,7 +97,7 @@ class Hits:
         score: Score | None,
         scores: Floats | Scores | None,
     ) -> tuple[int, ...]:
-        """The count, whatever is counted beside it."""
+        """Count the occurrences; scores of another event are ignored."""
         return self(outputs)
 
 
@@ -121,7 +121,7 @@ class Tally:
     evidence: Evidence = field(default_factory=Evidence)
 
     def __iadd__(self, other: Tally) -> Tally:
-        """Take in the counts of later trials."""
+        """Add the counts of later trials."""
         both = tuple(map(_add_counts, self.watched, other.watched))
         self.watched = both if self.rows else other.watched
         self.rows += other.rows
@@ -132,7 +132,7 @@ class Tally:
         return self
 
     def __add__(self, other: Tally) -> Tally:
-        """The counts of both."""
+        """Return the sum of the counts of both."""
         both = Tally()
         both += self
         both += other
@@ -147,12 +147,12 @@ def _add_counts(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, .
 
 @dataclass(frozen=True, slots=True)
 class TallyRows:
-    """The work on one block: counts the event on its outputs, and what is watched.
+    """Work on one block: the event and the further counts on its outputs.
 
     Args:
         event: what is counted.
         name: what complaints call the mechanism.
-        watches: counted beside it.
+        watches: further counts.
         origin: first trial of the audit, from which on rows are compared; None compares none.
     """
 
@@ -182,7 +182,7 @@ class TallyRows:
     def _evidence(
         self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, seen: Seen
     ) -> Evidence:
-        """What the rows of a block say of their independence, with or without answers."""
+        """Collect the evidence on a block's independence, from the answers if they are known."""
         if seen.answers is not None:
             return Evidence.of_answers(outputs, since, seen.answers)
 
@@ -193,7 +193,7 @@ class TallyRows:
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:
-    """How many values lie in each of the bins that increasing edges make; NaN is in none.
+    """Count the values in each bin between increasing edges; NaN is in no bin.
 
     A bin holds its lower edge. Shape `(edges + 1,)`.
     """
@@ -263,7 +263,7 @@ class Sketch(NamedTuple):
 
     @property
     def finite(self) -> int:
-        """Values that are no NaN."""
+        """Number of values that are not NaN."""
         return int(self.counts.sum())
 
     def count_below(self, points: Floats) -> npt.NDArray[np.int64]:

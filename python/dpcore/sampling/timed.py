@@ -1,7 +1,7 @@
 """Timed calls: each on a side drawn by a fair coin, and output and latency as one row.
 
-A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is no
-row of numbers is one entry of an array of objects, beside its latency.
+A row holds the numbers of one output and, last, its latency in nanoseconds. An output that is not
+a row of numbers is one entry of an array of objects, followed by its latency.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Timed(NamedTuple):
         return Timed(self.sides[wanted], self.latencies[wanted], outputs)
 
     def split_calls(self, width: int) -> Iterator[Timed]:
-        """Yield runs of calls whose rows of `width` numbers are not many at a time."""
+        """Yield runs of calls, so that rows of `width` numbers are never many at a time."""
         step = max(1, _CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
@@ -75,7 +75,7 @@ class Timed(NamedTuple):
 def time_calls(
     call: Call, pair: Pair, calls: int, rng: Generator, clock: Clock = time.perf_counter_ns
 ) -> Timed:
-    """Call a function again and again, each time on a side drawn by a fair coin.
+    """Call a function repeatedly, each time on a side drawn by a fair coin.
 
     One loop in one thread. All coins are tossed before the first call, so that tossing takes no
     time between calls, and the garbage collector waits until the last one is done. Between two
@@ -146,7 +146,7 @@ def rows_of(outputs: Sequence[Any], latencies: Whole, like: Array | None) -> Arr
 
     Returns:
         Numbers of shape `(calls, entries + 1)`; or objects of shape `(calls, 2)`. An output that
-        is no row of numbers among a pilot's that were is a row of NaN.
+        is not a row of numbers becomes a row of NaN if those of the pilot were.
     """
     if like is None or like.dtype != object:
         numbers = _outputs_to_numbers(outputs, None if like is None else like.shape[1] - 1)
@@ -179,7 +179,7 @@ def _outputs_to_numbers(outputs: Sequence[Any], width: int | None) -> Floats | N
 
 
 def _as_comparable(output: Any) -> Hashable:
-    """Return an output that can be compared whole: a tuple for an array or list."""
+    """Return an output that can be compared as a whole: a tuple for an array or list."""
     if isinstance(output, (np.ndarray, np.generic)):
         output = output.tolist()
     if isinstance(output, (list, tuple)):

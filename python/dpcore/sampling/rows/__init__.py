@@ -1,4 +1,4 @@
-"""Whether rows are independent draws: what every certified bound takes for granted.
+"""Checks that rows are independent draws, which every certified bound assumes.
 
 Nothing here can show that rows are independent. Each check speaks only where chance is excluded:
 

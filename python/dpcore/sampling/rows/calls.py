@@ -1,4 +1,4 @@
-"""One output for all rows of a call: noise drawn once where each row wants its own."""
+"""Check for one output in all rows of a call: noise drawn once in place of once a row."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _FIRST: Final = 64
 
 
 class Same(NamedTuple):
-    """What is equal in all rows of one call.
+    """Columns that are equal in all rows of one call.
 
     Args:
         rows: in the call.
@@ -36,7 +36,9 @@ class Same(NamedTuple):
 
 
 def same_rows(outputs: Array | Held) -> Same | None:
-    """What is equal in all rows of a call; None where nothing is, or there is one row alone.
+    """Find the columns that are equal in all rows of a call; None if there are none.
+
+    A call of one row gives None.
 
     Args:
         outputs: outputs of one call, any dtype, shape `(size, ...)`.
@@ -57,7 +59,10 @@ def same_rows(outputs: Array | Held) -> Same | None:
 
 
 def _same_held(outputs: Held) -> Same | None:
-    """The same where the outputs are: of most, two rows say that nothing is."""
+    """Find the equal columns on the device of the outputs.
+
+    Mostly the first two rows show that there are none.
+    """
     first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
     if not entries_equal(first[0], first[1]).any():
         return None
@@ -106,7 +111,7 @@ class Calls:
     _seen: int = 0
 
     def see(self, side: int, same: Same | None) -> None:
-        """Take note of one call.
+        """Record one call.
 
         Args:
             side: 0 for x, 1 for x'.
@@ -127,13 +132,13 @@ class Calls:
         self._first.setdefault((side, same.rows), same)
 
     def _excluded(self, rows: int, same: Same) -> bool:
-        """Whether chance is, with so many calls and columns to choose from."""
+        """Return True if chance is excluded, given the number of calls and columns."""
         columns = sum(map(len, same.columns))
         return 2 * math.log(self._seen) + math.log(columns) < rows * math.log(4) + math.log(_LEVEL)
 
 
 def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
-    """The first column that is equal throughout in each of some calls, but not in all together."""
+    """Find the first column that is constant within each of some calls but differs between them."""
     start = 0
     if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
         # Objects in one call, a table of numbers in another.
@@ -149,7 +154,7 @@ def first_difference(calls: Sequence[Same], slack: float | None = None) -> int |
 
 
 def by_chance(calls: Sequence[Same], column: int) -> float:
-    """Probability that a random order of all rows leaves each call equal throughout.
+    """Compute the probability that a random order of all rows leaves each call constant.
 
     Args:
         calls: calls of equally many rows, each equal throughout in the column.
@@ -183,7 +188,7 @@ def _calls_differ(first: Any, second: Any) -> bool:
 
 
 def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
-    """The complaint about one noise for all rows of a call, which shows what to write instead."""
+    """Make the error about one noise for all rows of a call, with the code to write instead."""
     columns = sum(map(len, call.columns))
     where = f" in place {column} of {columns}" if columns > 1 else ""
     what = f"outputs of {name}"

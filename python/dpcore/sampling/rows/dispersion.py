@@ -1,4 +1,4 @@
-"""Whether an event is equally likely in all sub-blocks."""
+"""Test that an event is equally likely in all sub-blocks."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ _EXPECTED: Final = 25.0
 
 
 def cut_block(rows: int, start: int = 0) -> list[int]:
-    """The edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
+    """Return the edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
     most = _PIECES if start < _PIECES * rows else _FEW
     pieces = max(1, min(most, rows // _SHORTEST))
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
 def dispersion_p_value(strata: Sequence[Blocks]) -> float:
-    """p-value of Pearson's test that an event is equally likely in all sub-blocks.
+    """Compute the p-value of Pearson's test that an event is equally likely in all sub-blocks.
 
     Neighbouring sub-blocks are pooled until 25 hits and 25 misses are expected in each pool; then
     the pools are joined in twos, fours, ... and tested again, for what changes slowly.

@@ -1,4 +1,4 @@
-"""What the counted rows of one side say of their independence, added up block by block."""
+"""Evidence on the independence of one side's counted rows, added up block by block."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _CONSEQUENCE = "the mechanism's rows depend on each other, and no bound holds"
 
 @dataclass(slots=True, eq=False)
 class Evidence:
-    """What the rows of some blocks say, on one side and of one event.
+    """Evidence on independence from the rows of some blocks, on one side and for one event.
 
     Args:
         blocks: trials and hits of each sub-block, in their order.
@@ -41,7 +41,7 @@ class Evidence:
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
     ) -> Evidence:
-        """Look at one block, which is one call of the mechanism.
+        """Collect the evidence of one block, which is one call of the mechanism.
 
         Args:
             outputs: of the call.
@@ -58,7 +58,7 @@ class Evidence:
     def of_answers(
         cls, outputs: Array | Held, start: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
-        """The same where the event has been decided for every row."""
+        """Collect the evidence if the event has been decided for every row."""
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
@@ -66,7 +66,7 @@ class Evidence:
         return cls.of(outputs, start, hits, lambda end: answers[:end])
 
     def __iadd__(self, other: Evidence) -> Evidence:
-        """Take in what later blocks say; in place, for there may be very many."""
+        """Add the evidence of later blocks in place, since there may be very many."""
         self.blocks += other.blocks
         if other.near is not None:
             self.near = other.near.copy() if self.near is None else self.near + other.near
@@ -74,7 +74,7 @@ class Evidence:
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
-    """What contradicts that the rows of an audit are independent draws of one law.
+    """List contradictions to the assumption that an audit's rows are independent draws of one law.
 
     Args:
         sides: on x and on x', what was seen of each event that was counted.
@@ -95,7 +95,9 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
 
 
 def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
-    """The same of two or more audits of one event, from their trials and hits alone.
+    """List such contradictions between two or more audits of one event.
+
+    Only their trials and hits are compared.
 
     Args:
         sides: on x and on x', trials and hits of each audit.
@@ -125,7 +127,7 @@ def _describe_variation(side: str, where: str, chance: float) -> str:
 
 
 def varying_calls(chance: float) -> str:
-    """The sentence on columns that vary more between calls than within them."""
+    """Format the sentence on columns that vary more between calls than within them."""
     return (
         f"outputs vary more from call to call than those of independent draws would "
         f"(p-value {chance:.1e}): {_CONSEQUENCE}"

@@ -1,4 +1,4 @@
-"""Rows that stand near each other in a call, against all orders in which they could stand.
+"""Comparison of near rows of a call with all orders in which the rows could stand.
 
 Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
 lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
@@ -45,7 +45,7 @@ the number of pairs expected for equal rows; for scores the sum of the fourth po
 
 
 def looked_at(start: int, rows: int) -> int:
-    """How many rows of a call are compared: a function of its first trial alone."""
+    """Return the number of a call's rows that are compared: a function of its first trial alone."""
     behind = start % _EVERY
     return max(0, min(rows, (_FIRST if start < _EVERY else _LATER) - behind))
 
@@ -72,7 +72,7 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
 
 
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
-    """Sums of v_i v_(i+L) for all lags at once, by their Fourier transform.
+    """Add the sums of v_i v_(i+L) for all lags at once, by their Fourier transform.
 
     Scores keep their own scale in every call: brought to one variance, the few hits of a rare
     event, met by chance, would outweigh all calls in which another event was counted.
@@ -94,7 +94,7 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
 
 
 def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
-    """Numbers of equal pairs, at the lags of `_EQUAL_LAGS`."""
+    """Add the numbers of equal pairs, at the lags of `_EQUAL_LAGS`."""
     n = float(len(codes))
     counts = np.bincount(codes).astype(np.float64)
     two, three = counts * (counts - 1), counts * (counts - 1) * (counts - 2)
@@ -120,7 +120,7 @@ _THRESHOLDS[np.array(_DOUBLING) - 1] = _SIGMAS
 
 
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
-    """Excess in standard deviations, by sequence and lag; 0 where nothing can be told."""
+    """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
     excess, variance, rest = sums * _UNIT
     # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
     fourth = np.where(rest > 0.0, rest, 1.0)
@@ -131,7 +131,7 @@ def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
 
 
 def farthest_lag(sums: Sums) -> tuple[int, float] | None:
-    """The lag at which rows are least like independent ones, if that excludes chance.
+    """Find the lag at which rows are least like independent ones, if chance is excluded.
 
     Args:
         sums: added up over calls.

@@ -16,7 +16,7 @@ MOST_COLUMNS: Final = 4
 
 
 def split_by_kind(outputs: Array) -> list[Array]:
-    """The outputs as tables, one for each kind of value.
+    """Split the outputs into tables, one for each kind of value.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
@@ -36,7 +36,10 @@ def split_by_kind(outputs: Array) -> list[Array]:
 
 
 def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
-    """Which entries of two arrays are equal, NaN to NaN; none where that cannot be asked."""
+    """Return a mask of equal entries of two arrays, NaN equal to NaN.
+
+    All entries are False if the arrays cannot be compared.
+    """
     try:
         same = np.asarray(first == second)
         if first.dtype.kind in "fO":
@@ -49,7 +52,7 @@ def entries_equal(first: Array, second: Array) -> npt.NDArray[np.bool_]:
 
 
 def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.NDArray[np.intp]]:
-    """What the order of rows can be judged by.
+    """Make rank scores and codes by which the order of rows can be tested.
 
     Args:
         outputs: outputs of any dtype, shape `(size, ...)`.
@@ -79,20 +82,20 @@ def list_sequences(outputs: Array) -> tuple[list[npt.NDArray[np.float64]], npt.N
 
 
 def few_columns(outputs: Array | Held) -> Array:
-    """Of held outputs the columns whose order is looked at, as an array; an array as it is."""
+    """Return the compared columns of held outputs as an array; return an array unchanged."""
     if not isinstance(outputs, Held):
         return outputs
     return outputs.columns(_spread_columns(int(np.prod(outputs.shape[1:]))))
 
 
 def _spread_columns(columns: int) -> list[int]:
-    """At most `MOST_COLUMNS` places, the first and the last among them."""
+    """Choose at most `MOST_COLUMNS` places, the first and the last among them."""
     few = min(columns, MOST_COLUMNS)
     return [place * (columns - 1) // max(1, few - 1) for place in range(few)]
 
 
 def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], bool]:
-    """A number for each value, how often each occurs, and whether numbers follow an order."""
+    """Code each value by a number; return codes, counts, and True if the values have an order."""
     if column.dtype.kind == "O":
         numbers: dict[Any, int] = {}
         codes = np.array(
@@ -111,7 +114,7 @@ def _code_column(column: Array) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.in
 
 
 def rounding_of_format(format: np.dtype[Any]) -> float:
-    """Relative difference that a computation may show when it runs again, in its format.
+    """Compute the relative difference that a repeated computation may show in its format.
 
     54 last places of float32, 8,192 of float64: as many as sums in another order show.
     """
@@ -127,7 +130,7 @@ def _entries_near(first: Array, second: Array, slack: float) -> npt.NDArray[np.b
 
 
 def entries_differ(first: Array, second: Array, slack: float | None) -> npt.NDArray[np.bool_]:
-    """Which entries differ by more than rounding.
+    """Return a mask of entries that differ by more than rounding.
 
     Args:
         first: values of one kind.
@@ -144,7 +147,7 @@ def entries_differ(first: Array, second: Array, slack: float | None) -> npt.NDAr
 
 
 def _object_key(value: Any) -> Any:
-    """What stands for an object in a table: itself, every NaN as one, lists by their text."""
+    """Return a key for an object in a table: itself, "nan" for every NaN, a list's text."""
     try:
         hash(value)
         return "nan" if isinstance(value, float) and value != value else value

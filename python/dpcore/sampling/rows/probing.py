@@ -1,4 +1,4 @@
-"""A few short calls before anything else: what all rows of a call share shows between calls.
+"""Probe by a few short calls: values that all rows of a call share differ between calls.
 
 An audit may make no more than three calls on a side, and of a mistake in every row nobody should
 learn after an hour.
@@ -80,7 +80,7 @@ def probe_calls(
 
 
 def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
-    """Complain of calls that are equal throughout but not to each other; True where all are."""
+    """Refuse calls that are constant but not equal; return True if all are constant."""
     calls = [call for call in map(same_rows, outputs) if call is not None]
     shapes = {tuple(map(len, call.columns)) for call in calls}
     if len(calls) < len(outputs) or len(shapes) > 1:
@@ -111,7 +111,7 @@ def _same_by_chance(calls: list[Array]) -> float:
 
 
 def _between_calls_p_value(sides: list[list[Array]]) -> float:
-    """The least p-value of Kruskal and Wallis over a few columns, the calls as groups.
+    """Compute the smallest Kruskal-Wallis p-value over a few columns, with calls as groups.
 
     The statistics of both sides are added: with so few rows neither says much by itself.
     """
