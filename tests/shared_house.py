@@ -77,6 +77,26 @@ DIRECT = {
 """Files that take `sys.modules` itself: another thread may be in the midst of an import."""
 
 
+MOST_SHORT = 0.15
+"""Share of functions whose name may be a single word."""
+
+MOST_REPEATED = 0.08
+"""Share of functions and classes whose name three files or more may define, but for SHARED."""
+
+SHARED = {
+    # Every experiment has these.
+    "run", "Result", "Config", "Cell", "Row", "Case", "Job", "plain", "figure", "text", "legend",
+    "row", "cells", "draw_figure", "write_plain_data", "write_table", "write_head", "write_cell",
+    "make_cell",
+    # Every published system has its law of votes.
+    "log_votes",
+}  # fmt: skip
+"""Names that mean the same wherever they are defined."""
+
+VAGUE = re.compile(r"(What|How|Whether|Where|Everything|Who|Whose)\b")
+"""Heads of docstrings that say what about, but not what a function does or what a value is."""
+
+
 @dataclass(frozen=True)
 class Import:
     """One imported name: by which file, from which file, where, and whether through a door."""
@@ -297,4 +317,48 @@ def unlisted(house: House) -> list[str]:
     return found
 
 
-RULES = [circles, upward, private, looks, crowded, misnamed, unlisted]
+def definitions(house: House) -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Functions and classes at the top of files, with their files."""
+    return [
+        (file, node)
+        for file, tree in house.trees.items()
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__")
+    ]
+
+
+def short_names(house: House) -> list[str]:
+    """Too many functions with a name of one word: each says too little in another file."""
+    functions = [(f, one.name) for f, one in definitions(house) if isinstance(one, ast.FunctionDef)]
+    short = [f"{file}.py: {name}" for file, name in functions if "_" not in name.strip("_")]
+    return short if len(short) > MOST_SHORT * len(functions) else []
+
+
+def repeated_names(house: House) -> list[str]:
+    """Names that three files or more define, but for those of SHARED, if they are too many."""
+    files: dict[str, list[str]] = {}
+    for file, node in definitions(house):
+        files.setdefault(node.name.strip("_"), []).append(file)
+    kept = {name: found for name, found in files.items() if name not in SHARED}
+    repeated = {name: found for name, found in kept.items() if len(set(found)) >= 3}
+    if sum(map(len, repeated.values())) <= MOST_REPEATED * sum(map(len, files.values())):
+        return []
+    return [f"{name} is defined in {', '.join(found)}" for name, found in repeated.items()]
+
+
+def vague_heads(house: House) -> list[str]:
+    """Docstrings that begin with a word such as What or How in place of a verb or a noun."""
+    return [
+        f"{file}.py:{node.lineno}: {head}"
+        for file, tree in house.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
+        for head in [(ast.get_docstring(node) or "").partition("\n")[0]]
+        if VAGUE.match(head)
+    ]
+
+
+RULES = [
+    circles, upward, private, looks, crowded, misnamed, unlisted, short_names, repeated_names,
+    vague_heads,
+]  # fmt: skip

@@ -7,7 +7,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from shared_house import DIRECT, DOORS, LAYERS, OTHERS, ROOT, RULES, House, room
+from shared_house import DIRECT, DOORS, LAYERS, OTHERS, ROOT, RULES, House, repeated_names, room
 
 
 @pytest.fixture(scope="module")
@@ -47,6 +47,9 @@ OFFENCES = [
     ("crowded", "errors", "x = 1\n" * 800, "errors.py has"),
     ("misnamed", "auditing/plan", "", "auditing/plan"),
     ("unlisted", "bounds/extra", "x = 1", "bounds/extra.py has no __all__"),
+    ("short_names", "errors", "\n".join(f"def f{n}(): ..." for n in range(900)), "errors.py: f0"),
+    *[("repeated_names", f"errors/x{n}", "def spread(): ...\n", "") for n in range(0)],
+    ("vague_heads", "errors", 'def f():\n    """How it is."""', "How it is."),
     ("unlisted", "extra/__init__", "def f(): ...", "extra/__init__.py has no __all__"),
 ]
 
@@ -56,6 +59,13 @@ def test_a_planted_offence_is_found(rule, file, text, said):
     [check] = [found for found in RULES if found.__name__ == rule]
     found = check(House({file: text}))
     assert any(said in line for line in found), found
+
+
+def test_names_that_many_files_define_are_found():
+    planted = {
+        f"pairs/new{n}": "\n".join(f"def see_{k}(): ..." for k in range(99)) for n in range(3)
+    }
+    assert any("see_98 is defined in pairs/new0" in one for one in repeated_names(House(planted)))
 
 
 def test_only_a_method_of_one_import_and_one_call_is_a_door():
