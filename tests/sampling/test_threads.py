@@ -22,7 +22,8 @@ from dpcore.streams import SAMPLE
 def sample(threads):
     # Of 64 blocks every thread gets some.
     out = np.empty((64, 1))
-    _core.sample(describe_natively(Laplace(1.0), 1), np.zeros(1), out, (1, SAMPLE, 0, 1), 0, threads)
+    steps = describe_natively(Laplace(1.0), 1)
+    _core.sample(steps, np.zeros(1), out, (1, SAMPLE, 0, 1), 0, threads)
 
 def together(calls):
     barrier = threading.Barrier(calls)
