@@ -17,7 +17,7 @@ from shared_house import INNER
 import dpcore
 
 OF_TORCH = (
-    "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.learning", "dpcore.text.lm.network",
+    "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.learning",
     "dpcore.experiments.dpnr_robust_adaptive.training", "dpcore.experiments.dpnr_table.defences",
 )  # fmt: skip
 

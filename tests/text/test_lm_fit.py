@@ -17,7 +17,7 @@ from dpcore.text import Vocabulary, generated, lm, redaction
 torch = needs("torch", "opacus", "safetensors")
 
 from dpcore.text.lm import learning  # noqa: E402
-from dpcore.text.lm.network import Network, draw_weights, record_losses  # noqa: E402
+from dpcore.text.lm.learning import Network, draw_weights, record_losses  # noqa: E402
 
 SMALL = {"hidden": 12, "rng": 1, "progress": False}
 LONG = {**SMALL, "batch": 10, "epochs": 10}

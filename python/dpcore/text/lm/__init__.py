@@ -6,11 +6,10 @@ Imported without torch. A plain training needs `pip install dpcore[torch]`, a pr
 
 from __future__ import annotations
 
-from .canaries import canaries
 from .closeness import Closeness, Distances, closeness, distances
 from .fitting import fit
-from .measuring import Perplexity
-from .model import NextWordModel
+from .model import NextWordModel, Perplexity
+from .rows import canaries
 
 __all__ = [
     "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "distances",

@@ -6,21 +6,21 @@ because they have moved little. Compare it with that of two models of disjoint h
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...errors import instance, invalid, numeric
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
-from ...records import Record
+from ...records import Record, list_shown_fields
+from ...report.encoding import encode_value
+from ...report.text import align_rows
 from .model import NextWordModel
+from .rows import Floats
 
 __all__ = ["Closeness", "Distances", "closeness", "distances"]
-
-Floats = npt.NDArray[np.float64]
 
 _MIN_SINGULAR_VALUE: Final = 1e-10
 """Smallest singular value of a direction that PWCCA reads, as a share of the largest."""
@@ -30,6 +30,10 @@ _MIN_SPREAD: Final = 1e-12
 of the largest entry."""
 
 _HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
+_NOTE: Final = (
+    "note: PWCCA has the weights of a. A small distance can come from a common start: compare it "
+    "with that of two models of disjoint halves of one set"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -58,12 +62,11 @@ class Distances(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain data."""
-        plain = {one.name: getattr(self, one.name) for one in fields(self)}
-        return {name: list(v) if isinstance(v, tuple) else v for name, v in plain.items()}
+        return {name: encode_value(value) for name, value in list_shown_fields(self)}
 
     def __str__(self) -> str:
         """The three distances as a table."""
-        return _align_cells([_HEADER, _list_cells("arrays", self)])
+        return align_rows([_HEADER, _list_cells("arrays", self)], left=())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -82,26 +85,18 @@ class Closeness(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain data."""
-        return {
-            "decoder": self.decoder.to_dict(),
-            "states": None if self.states is None else self.states.to_dict(),
-            "kl": None if self.kl is None else list(self.kl),
-        }
+        states = None if self.states is None else self.states.to_dict()
+        return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
 
     def __str__(self) -> str:
         """The distances, the divergences, and what is needed to read them."""
         rows = [_HEADER, _list_cells("decoder", self.decoder)]
         rows += [] if self.states is None else [_list_cells("states", self.states)]
-        lines = ["How close two next-word models are (0: as one model)", _align_cells(rows)]
+        lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]
         if self.kl is not None:
-            lines.append(
-                f"mean KL of the next word: {self.kl[0]:.4g} a to b, {self.kl[1]:.4g} b to a"
-            )
-        lines.append(
-            "note: PWCCA has the weights of a. A small distance can come from a common start: "
-            "compare it with that of two models of disjoint halves of one set"
-        )
-        return "\n".join(lines)
+            forth, back = self.kl
+            lines.append(f"mean KL of the next word: {forth:.4g} a to b, {back:.4g} b to a")
+        return "\n".join([*lines, _NOTE])
 
 
 @hinted
@@ -199,14 +194,12 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         return Closeness(decoder, None, None)
     given = texts_of("texts", texts)
     if (a.length, a.masked) != (b.length, b.masked):
-        requirement = (
-            f"a model that reads {a.length:,} words of a text and masks {a.masked!r}, as a"
-        )
-        raise invalid("b", requirement, f"{b.length:,} and {b.masked!r}")
+        needed = f"a model that reads {a.length:,} words of a text and masks {a.masked!r}, as a"
+        raise invalid("b", needed, f"{b.length:,} and {b.masked!r}")
     states = a.hidden_states(given), b.hidden_states(given)
-    if len(states[0]) <= (needed := max(a.hidden, b.hidden)):
-        requirement = f"texts with more contexts than hidden entries, {needed:,}"
-        raise invalid("texts", requirement, f"{len(states[0]):,} contexts")
+    if len(states[0]) <= max(a.hidden, b.hidden):
+        needed = f"texts with more contexts than hidden entries, {max(a.hidden, b.hidden):,}"
+        raise invalid("texts", needed, f"{len(states[0]):,} contexts")
     sums = np.zeros(2)
     for p, q in zip(a.log_probabilities(given), b.log_probabilities(given), strict=True):
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
@@ -224,9 +217,9 @@ def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
         common = f"{len(theirs):,} words, {len({*mine} & {*theirs}):,} of them in common"
         raise invalid("b", f"a model with the vocabulary of a, {len(mine):,} words", common)
     for name, model in (("a", a), ("b", b)):
-        if model.hidden >= (words := model.rows.size):
-            requirement = f"a model with fewer hidden entries than words, {words:,}"
-            raise invalid(name, requirement, model.hidden)
+        if model.hidden >= model.rows.size:
+            needed = f"a model with fewer hidden entries than words, {model.rows.size:,}"
+            raise invalid(name, needed, model.hidden)
 
 
 def _normalise_columns(name: str, value: Any) -> Floats:
@@ -239,14 +232,13 @@ def _normalise_columns(name: str, value: Any) -> Floats:
     if not np.isfinite(array).all():
         bad = np.count_nonzero(~np.isfinite(array))
         raise invalid(name, requirement, f"{bad:,} entries that are not finite")
-    largest = np.abs(array).max()
     # Divided first, so that neither the mean nor a square overflows.
-    centred = array / (largest or 1.0)
-    centred -= centred.mean(axis=0)
-    if np.abs(centred).max() <= _MIN_SPREAD:
+    array /= np.abs(array).max() or 1.0
+    array -= array.mean(axis=0)
+    if np.abs(array).max() <= _MIN_SPREAD:
         raise invalid(name, "an array whose rows differ", "equal rows")
-    normalised: Floats = centred / np.linalg.norm(centred)
-    return normalised
+    array /= np.linalg.norm(array)
+    return array
 
 
 def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
@@ -263,9 +255,3 @@ def _list_cells(name: str, found: Distances) -> tuple[str, ...]:
         for one, other in (found.columns, found.directions)
     )
     return name, *values, f"{found.rows:,} x {columns}", directions
-
-
-def _align_cells(rows: list[tuple[str, ...]]) -> str:
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    lines = ("  ".join(map(str.rjust, row, widths)) for row in rows)
-    return "\n".join(line.rstrip() for line in lines)

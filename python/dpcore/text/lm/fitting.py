@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -12,12 +11,13 @@ from ...errors import instance, integer, invalid
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of
+from ...streams.generators import seeded_torch
 from ..corpus import training_texts
 from ..redaction.masking import MASK, fingerprint_texts
 from ..vocabulary import Vocabulary
 from .model import NextWordModel
-from .rows import TextRows, check_vocabulary, remove_masks
-from .settings import Noise, Plan, make_noise, make_plan, spent_epsilons
+from .rows import Floats, TextRows, check_vocabulary, unigram_losses
+from .settings import Plan, add_noise, make_plan, spent_epsilons
 
 __all__ = ["fit"]
 
@@ -115,44 +115,36 @@ def fit(
         (2, (2,))
     """
     found, checked = training_texts(texts), texts_of("valid", valid)
-    is_private = epsilon is not None
+    if start is not None:
+        instance("start", start, NextWordModel)
+    instance("masked", masked, str)
+    words = _choose_vocabulary(found, vocabulary, start, masked)
+    rows = TextRows(words, integer("length", length, 2), masked)
     given = {
         "optimiser": optimiser, "epochs": epochs, "batch": batch, "lr": lr, "hidden": hidden,
         "layers": layers, "dropout": dropout,
     }  # fmt: skip
-    instance("masked", masked, str)
-    integer("length", length, 2)
-    if start is not None:
-        instance("start", start, NextWordModel)
-    words = _choose_vocabulary(found, vocabulary, start, masked)
-    plan = make_plan(given, len(found), start, is_private)
-    noise = make_noise(epsilon, delta, clip, len(found), plan) if is_private else None
-    seed = seed_of(rng)
-    facts = {
-        "has_own_vocabulary": vocabulary is None and start is None,
-        "start": "drawn weights" if start is None else repr(start),
-        "seed": None if noise is not None and noise.sigma else seed,
-    }
-    rows = TextRows(words, length, masked)
-    return _train(found, checked, rows, plan, noise, start, facts, seed, progress)
+    plan = make_plan(given, len(found), start, epsilon is not None)
+    if epsilon is not None:
+        plan = add_noise(plan, epsilon, delta, clip, len(found))
+    has_own = vocabulary is None and start is None
+    return _train(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
 
 
 def _choose_vocabulary(
     texts: Sequence[str], given: Vocabulary | None, start: NextWordModel | None, masked: str
 ) -> Vocabulary:
     """Return the vocabulary that is given, that of the start, or the frequent words of texts."""
-    if given is not None:
-        check_vocabulary(given)
-    if start is not None:
-        if given is not None and given != start.vocabulary:
-            raise invalid("vocabulary", "that of start, word for word", given)
-        return start.vocabulary
-    if given is not None:
-        return given
-    kept = remove_masks(texts, masked)
-    if not kept:
+    known = given if start is None else start.vocabulary
+    if given is not None and check_vocabulary(given) != known:
+        raise invalid("vocabulary", "that of start, word for word", given)
+    if known is not None:
+        return known
+    kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
+    unmasked = [text for text in kept if text]
+    if not unmasked:
         raise invalid("vocabulary", "given where all words of the texts are masked", None)
-    return Vocabulary.from_texts(kept, unknown="token", min_count=_MIN_COUNT)
+    return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_COUNT)
 
 
 def _train(
@@ -160,43 +152,40 @@ def _train(
     valid: Sequence[str],
     rows: TextRows,
     plan: Plan,
-    noise: Noise | None,
     start: NextWordModel | None,
-    facts: dict[str, Any],
+    has_own_vocabulary: bool,
     seed: int,
     progress: bool | None,
 ) -> NextWordModel:
     """Train on texts as numbers, and collect what is known of the model."""
-    from .learning import (
-        learn_plain,
-        learn_private,
-        make_network,
-        set_start_weights,
-        warn_if_large,
-    )
-    from .network import copy_weights
+    from . import learning
 
     rng = np.random.default_rng(seed)
     (numbers, cut), (checked, _) = rows.encode(texts), rows.encode(valid)
-    network = make_network(rows.size, plan, noise is not None)
-    set_start_weights(network, None if start is None else start.network, rng)
-    if noise is None:
-        losses, partial = learn_plain(network, numbers, checked, plan, rng, progress)
-        best, made = 1 + int(np.argmin(losses)), len(losses)
+    source = None if start is None else start.network
+    network = learning.make_network(rows.size, plan, source, plan.is_private)
+    if source is None:
+        with seeded_torch(rng):
+            learning.draw_weights(network)
+    if plan.is_private:
+        made = learning.learn_private(network, numbers, plan, rng, progress)
+        made |= spent_epsilons(plan, made["steps"])
+        network = learning.make_network(rows.size, plan, network)
     else:
-        warn_if_large(network, plan)
-        steps, made, partial = learn_private(network, numbers, plan, noise, rng, progress)
-        prv, rdp = spent_epsilons(noise, steps)
-        facts |= {**asdict(noise), "steps": steps, "epsilon": prv, "epsilon_rdp": rdp}
-        losses, best, trained = (), made, network
-        network = make_network(rows.size, plan)
-        copy_weights(trained, network)
-    network.eval()
-    model = NextWordModel(
-        **{**asdict(plan), "epochs": made}, vocabulary=rows.vocabulary, length=rows.length,
-        masked=rows.masked, best_epoch=best, texts=len(texts), cut=cut,
+        made = learning.learn_plain(network, numbers, checked, plan, rng, progress)
+    counts = rows.count_targets(numbers)
+    return NextWordModel(
+        **vars(plan) | made, vocabulary=rows.vocabulary, length=rows.length, masked=rows.masked,
+        has_own_vocabulary=has_own_vocabulary,
+        start="drawn weights" if start is None else repr(start),
+        seed=None if plan.sigma else seed, texts=len(texts), cut=cut,
         without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
-        valid_losses=losses, partial=partial, network=network, counts=rows.count_targets(numbers),
-        known=fingerprint_texts(texts), **facts,
+        valid_perplexity=_mean_perplexity(network.word_losses(checked)),
+        valid_unigram=_mean_perplexity(unigram_losses(counts, checked)),
+        network=network, counts=counts, known=fingerprint_texts(texts),
     )  # fmt: skip
-    return replace(model, **model.measure_validation(checked))
+
+
+def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
+    found = np.concatenate(losses)
+    return float(np.exp(found.mean())) if found.size else None

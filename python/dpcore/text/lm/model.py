@@ -10,35 +10,84 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
-import numpy.typing as npt
 
 from ...claims import Claim
 from ...claims import of as claim_of
 from ...errors import confidence_level, invalid
 from ...mechanisms.texts import texts_of
-from ...records import Shown
+from ...records import Record, list_shown_fields
+from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..redaction.masking import fingerprint_texts
 from ..vocabulary import Vocabulary, words_of
-from .measuring import Perplexity, measure_perplexity, smooth_unigram
-from .rows import TextRows, unknown_share
-from .settings import Noise, Plan, ignore_order_warnings, make_accountant
+from .rows import Floats, Ids, TextRows, unigram_losses
+from .settings import Plan, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep
 
-__all__ = ["NextWordModel"]
-
-Floats = npt.NDArray[np.float64]
+__all__ = ["NextWordModel", "Perplexity"]
 
 _UNIT: Final = "one text, added or removed"
 _EXACT: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
-_HIDDEN: Final = ("network", "counts", "known")
+_REPLICATES: Final = 1000
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class NextWordModel(Shown):
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Perplexity(Record):
+    """The perplexity of next words in texts: ``exp`` of the mean loss of a word, in nats.
+
+    Args:
+        value: of the model.
+        low: lower end of the interval: percentile bootstrap of 1,000 samples of texts.
+        high: upper end.
+        confidence: of the interval.
+        unigram: perplexity of the frequencies of the training texts, or None if they are not known.
+        uniform: number of words that have a probability.
+        texts: texts that were measured.
+        left_out: texts that were left out because they are training texts; None if the training
+            texts are not known.
+        targets: words that were predicted.
+        unknown: share of the words of these texts that the vocabulary lacks; all of them are
+            predicted as one word, "<unk>".
+        seed: repeats the bootstrap.
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float
+    unigram: float | None
+    uniform: int
+    texts: int
+    left_out: int | None
+    targets: int
+    unknown: float
+    seed: int
+
+    @property
+    def log_value(self) -> float:
+        """Mean loss of a word, in nats."""
+        return math.log(self.value)
+
+    def __str__(self) -> str:
+        """Value, interval and what was measured, in one line."""
+        level = f"{100.0 * self.confidence:g} %"
+        unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
+        left = (
+            "training texts not known, none left out" if self.left_out is None
+            else f"{self.left_out:,} training texts left out"
+        )  # fmt: skip
+        return (
+            f"perplexity {self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({level}, resampled "
+            f"texts); {unigram}uniform {self.uniform:,}; {self.targets:,} words of "
+            f"{self.texts:,} texts, {left}; {100.0 * self.unknown:.2g} % of the words unknown"
+        )
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class NextWordModel(Plan):
     """A trained next-word model, which `lm.fit` returns.
 
     The state of the LSTM starts at zero for each text. A context is all words of a text up to one
@@ -79,42 +128,26 @@ class NextWordModel(Shown):
         known: fingerprints of the training texts; None if not known.
     """
 
-    vocabulary: Vocabulary
+    vocabulary: Vocabulary = field(repr=False)
     length: int
     masked: str
-    hidden: int
-    layers: int
-    dropout: float
-    optimiser: str
-    epochs: int
     best_epoch: int
-    batch: int
-    lr: float
     texts: int
     cut: int | None
     without_target: int | None
-    valid_losses: tuple[float, ...]
+    valid_losses: tuple[float, ...] = ()
     has_own_vocabulary: bool
     start: str
     partial: bool
     seed: int | None
-    valid_perplexity: float | None = None
-    valid_unigram: float | None = None
+    valid_perplexity: float | None
+    valid_unigram: float | None
     steps: int = 0
     epsilon: float | None = None
     epsilon_rdp: float | None = None
-    delta: float | None = None
-    sigma: float | None = None
-    clip: float | None = None
-    rate: float | None = None
     network: Any = field(default=None, repr=False)
-    counts: npt.NDArray[np.int64] | None = field(default=None, repr=False)
+    counts: Ids | None = field(default=None, repr=False)
     known: frozenset[int] | None = field(default=None, repr=False)
-
-    @property
-    def is_private(self) -> bool:
-        """True if it was trained by the private recipe, with noise or without."""
-        return self.sigma is not None
 
     @property
     def rows(self) -> TextRows:
@@ -124,17 +157,10 @@ class NextWordModel(Shown):
     @property
     def claim(self) -> Claim | None:
         """The claim of Opacus' PRV accountant for the steps made; None without noise."""
-        noise = self._noise
-        if noise is None or not noise.sigma:
+        if not self.sigma:
             return None
         with ignore_order_warnings():
-            return claim_of(make_accountant(noise, self.steps))
-
-    @property
-    def _noise(self) -> Noise | None:
-        if self.sigma is None or self.clip is None or self.rate is None or self.delta is None:
-            return None
-        return Noise(self.sigma, self.clip, self.rate, self.delta)
+            return claim_of(make_accountant(self, self.steps))
 
     @property
     def decoder_weights(self) -> Floats:
@@ -155,7 +181,7 @@ class NextWordModel(Shown):
             TypeError: if texts are not strings.
             ValueError: if one is empty.
         """
-        found = self._word_losses(texts_of("texts", texts))
+        found = self.network.word_losses(self._encode(texts))
         return np.array([part.mean() if part.size else 0.0 for part in found])
 
     def perplexity(
@@ -185,29 +211,12 @@ class NextWordModel(Shown):
         if not kept:
             raise invalid("texts", "texts that are not training texts", f"{len(given):,} of them")
         rows = self.rows.encode(kept)[0]
-        facts = {
-            "uniform": self.rows.size, "unknown": unknown_share(rows),
-            "left_out": None if without is None else len(given) - len(kept),
-        }  # fmt: skip
-        return measure_perplexity(
-            list(self._word_losses(kept)), self._unigram_losses(rows), facts, level, seed
-        )
-
-    def measure_validation(self, rows: Sequence[npt.NDArray[np.int64]]) -> dict[str, Any]:
-        """Return the perplexities of validation texts by the model and by the unigram law.
-
-        Args:
-            rows: the texts as numbers.
-        """
-        from .network import compute_word_losses
-
-        both = [list(compute_word_losses(self.network, rows)), self._unigram_losses(rows)]
-        found = [None if part is None else np.concatenate(part) for part in both]
-        names = ("valid_perplexity", "valid_unigram")
-        return {
-            name: None if part is None or not part.size else float(np.exp(part.mean()))
-            for name, part in zip(names, found, strict=True)
-        }
+        unigram = None if self.counts is None else unigram_losses(self.counts, rows)
+        left_out = None if without is None else len(given) - len(kept)
+        return _measure_perplexity(
+            rows, self.network.word_losses(rows), unigram, level, seed,
+            uniform=self.rows.size, left_out=left_out,
+        )  # fmt: skip
 
     def hidden_states(self, texts: Any) -> Floats:
         """Compute the last layer's state of each context.
@@ -218,8 +227,7 @@ class NextWordModel(Shown):
         Returns:
             float64, shape `(contexts, hidden)`, in the order of the texts.
         """
-        found = [states for states, _ in self._read(texts_of("texts", texts))]
-        return np.concatenate(found)
+        return np.concatenate([found for found, _ in self.network.read_rows(self._encode(texts))])
 
     def log_probabilities(self, texts: Any) -> Iterator[Floats]:
         """Yield for each text the logarithms of the next-word distributions.
@@ -231,7 +239,7 @@ class NextWordModel(Shown):
             Natural logarithms, float64, shape `(contexts, V)`; columns stand for "<unk>" and the
             words of the vocabulary.
         """
-        for _, found in self._read(texts_of("texts", texts)):
+        for _, found in self.network.read_rows(self._encode(texts)):
             yield found
 
     def step(self) -> OpacusStep:
@@ -244,18 +252,14 @@ class NextWordModel(Shown):
             ValueError: if the model is plain.
         """
         from ...training import OpacusStep
-        from .learning import make_network, make_optimizer
-        from .network import copy_weights, record_losses
+        from .learning import make_network, make_optimizer, record_losses
 
-        if self._noise is None:
+        if not self.is_private:
             raise invalid("model", "private to have a noisy step (lm.fit with epsilon=)", "plain")
-        plan = Plan(self.optimiser, self.epochs, self.batch, self.lr, self.hidden, self.layers, 0.0)
-        network = make_network(self.rows.size, plan, is_private=True)
-        copy_weights(self.network, network)
-        encode, words = self.rows.encode, self.rows.size
+        encode_texts, words = self.rows.encode, self.rows.size
         return OpacusStep(
-            *make_optimizer(network, plan, self._noise),
-            lambda model, texts: record_losses(model, encode(texts)[0], words),
+            *make_optimizer(make_network(words, self, self.network, is_private=True), self),
+            lambda model, texts: record_losses(model, encode_texts(texts)[0], words),
         )
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
@@ -281,7 +285,7 @@ class NextWordModel(Shown):
         if self.vocabulary.tokenise is not words_of:
             requirement = "dpcore.text.words_of, for functions are not saved"
             raise invalid("tokenise of the vocabulary", requirement, self.vocabulary.tokenise)
-        words = {name: list(getattr(self.vocabulary, name)) for name in ("words", "reserved")}
+        words = {name: getattr(self.vocabulary, name) for name in ("words", "reserved")}
         config = {"vocabulary": words, "settings": self.to_dict()}
         return write(type(self), folder, config, {"network": self.network})
 
@@ -308,12 +312,10 @@ class NextWordModel(Shown):
                 for name, value in settings.items()
             }
             given["valid_losses"] = tuple(given["valid_losses"])
-            sizes = (given["hidden"], given["layers"], given["dropout"])
-            plan = Plan(given["optimiser"], 1, given["batch"], given["lr"], *sizes)
-            model = cls(vocabulary, **given)
+            model = cls(vocabulary=vocabulary, **given)
         except (TypeError, KeyError) as error:
             raise invalid("config.json", "one of NextWordModel", error) from None
-        network = make_network(model.rows.size, plan)
+        network = make_network(model.rows.size, model)
         filled(place, {"network": network})
         object.__setattr__(model, "network", network)
         return model
@@ -323,13 +325,8 @@ class NextWordModel(Shown):
 
         Of a private model there is no seed, and no figure that was computed without noise.
         """
-        left_out = (*_HIDDEN, "vocabulary", *(_EXACT if self.is_private else ()))
-        plain = {
-            name: "inf" if value == math.inf else list(value) if isinstance(value, tuple) else value
-            for name, value in vars(self).items()
-            if name not in left_out
-        }
-        return {**plain, **dict.fromkeys(_EXACT if self.is_private else ())}
+        plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
+        return plain | dict.fromkeys(_EXACT if self.is_private else ())
 
     def __str__(self) -> str:
         """What is guaranteed, what is not covered, and the perplexities."""
@@ -344,31 +341,22 @@ class NextWordModel(Shown):
 
     def _describe(self) -> Iterator[tuple[str, str]]:
         yield from self._describe_privacy()
-        kind = f"Poisson batches of {self.batch} expected" if self.is_private else (
-            f"{self.optimiser}, batches of {self.batch}"
-        )  # fmt: skip
+        kind = f"{self.optimiser}, batches of {self.batch}"
+        if self.is_private:
+            kind = f"Poisson batches of {self.batch} expected"
         ended = "; INTERRUPTED" if self.partial else ""
         weights = f"weights of epoch {self.best_epoch} of {self.epochs} kept{ended}"
         yield "training", f"{kind}, rate {self.lr:g}, {weights}; starts from {self.start}"
         if self.valid_perplexity is not None and self.valid_unigram is not None:
-            yield (
-                "perplexity",
-                (
-                    f"{self.valid_perplexity:.4g} on the validation texts; unigram "
-                    f"{self.valid_unigram:.4g}, uniform {self.rows.size:,}"
-                ),
-            )
+            laws = f"unigram {self.valid_unigram:.4g}, uniform {self.rows.size:,}"
+            yield "perplexity", f"{self.valid_perplexity:.4g} on the validation texts; {laws}"
         read = f"{self.texts:,}, the first {self.length} words of each"
-        if self.cut is not None and self.without_target is not None:
-            read += (
-                f": {100.0 * self.cut / self.texts:.2g} % are cut, {self.without_target:,} have no "
-                "word to be predicted"
-            )
+        if self.cut is not None:
+            read += f": {100.0 * self.cut / self.texts:.2g} % are cut, {self.without_target:,} have"
+            read += " no word to be predicted"
         yield "texts", read
-        yield (
-            "seed",
-            "not recorded: it would undo the noise" if self.seed is None else f"{self.seed}",
-        )
+        hidden = "not recorded: it would undo the noise"
+        yield "seed", hidden if self.seed is None else f"{self.seed}"
 
     def _describe_privacy(self) -> Iterator[tuple[str, str]]:
         if self.epsilon is None:
@@ -378,42 +366,47 @@ class NextWordModel(Shown):
         if not self.sigma:
             yield "privacy", f"none: the private recipe without noise; {noise}"
             return
-        yield (
-            "privacy",
-            (
-                f"epsilon {self.epsilon:.4g} at delta {self.delta:.3g} by Opacus' PRV accountant "
-                f"({self.epsilon_rdp:.4g} by its RDP accountant); unit: {_UNIT}"
-            ),
-        )
+        by = f"by Opacus' PRV accountant ({self.epsilon_rdp:.4g} by its RDP accountant)"
+        yield "privacy", f"epsilon {self.epsilon:.4g} at delta {self.delta:.3g} {by}; unit: {_UNIT}"
         yield "noise", f"sigma {self.sigma:.4g}, {noise}"
-        own = (
-            "the vocabulary, which was made of the training texts; "
-            if self.has_own_vocabulary
-            else ""
-        )
+        left = "validation texts, also where they choose rate or epochs; the choice among several "
+        left += "settings; the number of texts, and figures on this page that are computed from "
+        left += "texts without noise"
         if self.start != "drawn weights":
-            own += "texts of the model at the start, with their words; "
-        yield (
-            "not covered",
-            (
-                f"{own}validation texts, also where they choose rate or epochs; the choice among "
-                "several settings; the number of texts, and figures on this page that are computed "
-                "from texts without noise"
-            ),
-        )
+            left = f"texts of the model at the start, with their words; {left}"
+        if self.has_own_vocabulary:
+            left = f"the vocabulary, which was made of the training texts; {left}"
+        yield "not covered", left
 
-    def _read(self, texts: Sequence[str]) -> Iterator[tuple[Floats, Floats]]:
-        from .network import compute_states
+    def _encode(self, texts: Any) -> list[Ids]:
+        return self.rows.encode(texts_of("texts", texts))[0]
 
-        return compute_states(self.network, self.rows.encode(texts)[0])
 
-    def _word_losses(self, texts: Sequence[str]) -> Iterator[Floats]:
-        from .network import compute_word_losses
-
-        return compute_word_losses(self.network, self.rows.encode(texts)[0])
-
-    def _unigram_losses(self, rows: Sequence[npt.NDArray[np.int64]]) -> list[Floats] | None:
-        if self.counts is None:
-            return None
-        law = smooth_unigram(self.counts)
-        return [-law[row[1:][row[1:] < self.rows.size]] for row in rows]
+def _measure_perplexity(
+    rows: Sequence[Ids],
+    losses: Sequence[Floats],
+    unigram: Sequence[Floats] | None,
+    confidence: float,
+    seed: int,
+    **facts: Any,
+) -> Perplexity:
+    """Compute the perplexity from the losses of the words of each text; resample the texts."""
+    sums = np.array([part.sum() for part in losses])
+    sizes = np.array([part.size for part in losses])
+    if not sizes.sum():
+        raise invalid("texts", "texts with a second word that is not masked", "none")
+    drawn = np.random.default_rng(seed).multinomial(
+        len(sizes), np.full(len(sizes), 1.0 / len(sizes)), size=_REPLICATES
+    )
+    tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
+    # A sample of texts without targets has no mean; such samples are left out of the quantiles.
+    means = drawn @ sums / np.maximum(drawn @ sizes, 1)
+    low, high = np.exp(np.quantile(means[drawn @ sizes > 0], tails))
+    law = None
+    if unigram is not None:
+        law = float(np.exp(sum(part.sum() for part in unigram) / sizes.sum()))
+    return Perplexity(
+        float(np.exp(sums.sum() / sizes.sum())), float(low), float(high), confidence, law,
+        texts=len(rows), targets=int(sizes.sum()), seed=seed,
+        unknown=float((np.concatenate(rows) == 0).mean()), **facts,
+    )  # fmt: skip

@@ -1,19 +1,25 @@
-"""Texts as rows of word numbers for a next-word model, with masked words of redacted texts."""
+"""Texts as rows of word numbers, masked words among them; and canaries of random words."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import instance, invalid
+from ...errors import instance, integer, invalid
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
 from ...records import Shown
+from ...streams import Rng, seed_of
 from ..vocabulary import Vocabulary
 
-__all__ = ["TextRows", "check_vocabulary", "remove_masks", "unknown_share"]
+__all__ = ["Floats", "Ids", "TextRows", "canaries", "check_vocabulary", "unigram_losses"]
 
+Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 
 
@@ -32,12 +38,6 @@ def check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
         requirement = "one of single words with unknown='token'"
         raise invalid("vocabulary", requirement, vocabulary)
     return vocabulary
-
-
-def remove_masks(texts: Sequence[str], masked: str) -> list[str]:
-    """Return the texts without their mask tokens; texts of mask tokens alone are left out."""
-    kept = (" ".join(word for word in text.split() if word != masked) for text in texts)
-    return [text for text in kept if text]
 
 
 @dataclass(frozen=True, repr=False)
@@ -70,19 +70,14 @@ class TextRows(Shown):
 
     def _numbers(self, text: str) -> Iterator[int]:
         """Yield numbers: runs between mask tokens are split by the vocabulary's own function."""
-        run: list[str] = []
-        for word in (*text.split(), None):
-            if word is not None and word != self.masked:
-                run.append(word)
+        first = len(self.vocabulary.reserved)
+        for is_mask, run in groupby(text.split(), self.masked.__eq__):
+            if is_mask:
+                yield from (self.size for _ in run)
                 continue
-            if run:
-                first = len(self.vocabulary.reserved)
-                for number in self.vocabulary.spans(" ".join(run))[0]:
-                    # A word that is spelt as a reserved name is no word to be predicted.
-                    yield number - first if number >= first else self.size
-                run = []
-            if word is not None:
-                yield self.size
+            for number in self.vocabulary.spans(" ".join(run))[0]:
+                # A word that is spelt as a reserved name is no word to be predicted.
+                yield number - first if number >= first else self.size
 
     def count_targets(self, rows: Sequence[Ids]) -> Ids:
         """Count how often each word is a target: all words but the first of a text, no masks.
@@ -95,7 +90,58 @@ class TextRows(Shown):
         return counts
 
 
-def unknown_share(rows: Sequence[Ids]) -> float:
-    """Return the share of words that are unknown, masked words not counted; 0 without words."""
-    words = np.concatenate([np.zeros(0, np.int64), *rows])
-    return float((words == 0).mean()) if words.size else 0.0
+def unigram_losses(counts: Ids, rows: Sequence[Ids]) -> list[Floats]:
+    """Return for each row the losses of its targets by counts, one added to each (Laplace)."""
+    law = np.log((counts + 1.0) / (counts.sum() + counts.size))
+    return [-law[row[1:][row[1:] < counts.size]] for row in rows]
+
+
+@hinted
+def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
+    """Make canaries of random words of a vocabulary, or check texts of your own.
+
+    Words are drawn independently with equal probabilities, so that no other record has the
+    gradient of a canary.
+
+    Args:
+        vocabulary: of the models that are to be audited.
+        many: number of canaries; or texts of your own, whose words must be in the vocabulary.
+        words: words of a canary, 2 or more; no effect on texts of your own.
+        rng: None, an int seed or a numpy Generator.
+
+    Returns:
+        The canaries, for `training.audit_run(..., canaries=)`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, or a text has a word outside the vocabulary.
+
+    Source:
+        Carlini et al. (2019) (random texts that are inserted); Steinke, Nasr and Jagielski (2023).
+
+    Example:
+        >>> from dpcore.text import Vocabulary
+        >>> v = Vocabulary(["flights", "from", "boston", "denver"], "token")
+        >>> canaries(v, 2, words=3, rng=1)
+        ['from boston denver', 'denver flights flights']
+        >>> canaries(v, ["flights from london"])
+        Traceback (most recent call last):
+        ValueError: canaries[0] must be words of the vocabulary, got 'london'
+    """
+    check_vocabulary(vocabulary)
+    if not isinstance(many, (int, np.integer, float)):
+        return _check_words(vocabulary, many)
+    shape = integer("many", many, 1), integer("words", words, 2)
+    if not vocabulary.words:
+        raise invalid("vocabulary", "one with words", vocabulary)
+    drawn = np.random.default_rng(seed_of(rng)).integers(len(vocabulary.words), size=shape)
+    return [" ".join(vocabulary.words[number] for number in row) for row in drawn]
+
+
+def _check_words(vocabulary: Vocabulary, texts: Any) -> list[str]:
+    found = texts_of("many", texts)
+    for row, text in enumerate(found):
+        for word in vocabulary.tokenise(text):
+            if word not in vocabulary.words:
+                raise invalid(f"canaries[{row}]", "words of the vocabulary", word)
+    return list(found)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -154,6 +155,8 @@ def run_epochs(
     weights: list[Any],
     rng: np.random.Generator,
     progress: bool | None,
+    *,
+    patience: float = math.inf,
 ) -> tuple[tuple[float, ...], bool]:
     """Run epochs on one thread of torch; after Ctrl-C the weights are those of the last whole one.
 
@@ -163,6 +166,7 @@ def run_epochs(
         weights: what is trained.
         rng: torch's default generator follows from it.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
+        patience: epochs in a row without a new least loss, after which no other follows.
 
     Returns:
         The loss of each whole epoch, and True if Ctrl-C ended the training early.
@@ -179,6 +183,8 @@ def run_epochs(
                 copies = [weight.detach().clone() for weight in weights]
                 kept, losses = copies, (*losses, loss)
                 bar.advance(1)
+                if len(losses) - losses.index(min(losses)) > patience:
+                    break
         except KeyboardInterrupt:
             if not losses:
                 raise
@@ -190,7 +196,7 @@ def run_epochs(
 
 
 def require_convergence(
-    is_small: bool, recipe: Recipe, epoch: int, strength: float | None = None
+    is_small: bool, lr: float, epoch: int, strength: float | None = None
 ) -> None:
     """Raise an error with the epoch and the rate where a loss or a weight is too large, or NaN."""
     if not is_small:
@@ -198,7 +204,7 @@ def require_convergence(
         requirement = (
             f"small enough that training does not diverge (it does in epoch {epoch}){also}"
         )
-        raise invalid("lr", requirement, recipe.lr)
+        raise invalid("lr", requirement, lr)
 
 
 class Adversary(Protocol):
@@ -265,7 +271,7 @@ def train(
 
     def check(number: Any, epoch: int) -> float:
         found = float(number.item())
-        require_convergence(abs(found) < _FAR, recipe, epoch, strength)
+        require_convergence(abs(found) < _FAR, recipe.lr, epoch, strength)
         return found
 
     def run_epoch(epoch: int) -> float:

@@ -62,7 +62,7 @@ def learn(
         total, words = 0.0, 0
         for batch in torch.from_numpy(rng.permutation(len(ids))).split(recipe.batch):
             loss, count = _loss(encoder, decoder, transform, ids[batch], sizes[batch], recipe)
-            require_convergence((value := loss.item()) < _FAR, recipe, epoch)
+            require_convergence((value := loss.item()) < _FAR, recipe.lr, epoch)
             optimiser.zero_grad()
             loss.backward()
             torch.nn.utils.clip_grad_norm_(weights, _NORM)
@@ -73,7 +73,7 @@ def learn(
 
     losses, partial = run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
-    require_convergence(largest < _FAR, recipe, recipe.epochs)
+    require_convergence(largest < _FAR, recipe.lr, recipe.epochs)
     return losses, partial
 
 

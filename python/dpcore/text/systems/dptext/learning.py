@@ -112,7 +112,7 @@ def level(noise: Any) -> float | None:
 def _finite(recipe: Recipe, epoch: int, *values: Any) -> None:
     """Raise an error with the epoch and the rate where a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
-    require_convergence(is_finite, recipe, epoch, recipe.strength)
+    require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
 
 
 def _optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
