@@ -185,7 +185,7 @@ def test_gradient_of_a_record_does_not_depend_on_the_rest_of_the_batch(kind, is_
     lstm = pytest.importorskip("opacus.layers").DPLSTM
     torch.manual_seed(1)
     network = kind(9, 6, layers, 0.0, lstm if is_right else torch.nn.LSTM)
-    draw_weights(network)
+    draw_weights(network, np.random.default_rng(1))
     rows = [np.array(row) for row in ([1, 2, 3], [4], [5, 6, 7, 8, 1, 2], [9, 9], [2, 9, 3, 4])]
     if not is_right:
         # Per-sample gradients of a carried state are not those of Opacus: take whole losses.

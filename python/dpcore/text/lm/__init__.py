@@ -7,9 +7,8 @@ Imported without torch. A plain training needs `pip install dpcore[torch]`, a pr
 from __future__ import annotations
 
 from .closeness import Closeness, Distances, closeness, distances
-from .fitting import fit
+from .fitting import canaries, fit
 from .model import NextWordModel, Perplexity
-from .rows import canaries
 
 __all__ = [
     "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "distances",

@@ -18,7 +18,7 @@ from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...report.text import align_rows
 from .model import NextWordModel
-from .rows import Floats
+from .settings import Floats
 
 __all__ = ["Closeness", "Distances", "closeness", "distances"]
 
@@ -250,8 +250,6 @@ def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
 
 def _list_cells(name: str, found: Distances) -> tuple[str, ...]:
     values = (f"{value:.4f}" for value in (found.cka, found.pwcca, found.procrustes))
-    columns, directions = (
-        f"{one}" if one == other else f"{one}, {other}"
-        for one, other in (found.columns, found.directions)
-    )
+    sizes = found.columns, found.directions
+    columns, directions = (", ".join(map(str, dict.fromkeys(both))) for both in sizes)
     return name, *values, f"{found.rows:,} x {columns}", directions

@@ -1,28 +1,39 @@
-"""`lm.fit`: train a next-word model, plain or private."""
+"""`lm.fit` trains a next-word model, plain or private; `lm.canaries` are texts to audit it with."""
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...errors import instance, integer, invalid
+from ...errors import choice, confidence_level, instance, integer, invalid, real
 from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of
-from ...streams.generators import seeded_torch
 from ..corpus import training_texts
+from ..needed import needed
 from ..redaction.masking import MASK, fingerprint_texts
 from ..vocabulary import Vocabulary
 from .model import NextWordModel
-from .rows import Floats, TextRows, check_vocabulary, unigram_losses
-from .settings import Plan, add_noise, make_plan, spent_epsilons
+from .settings import Floats, Plan, TextRows, ignore_order_warnings, make_accountant
 
-__all__ = ["fit"]
+__all__ = ["canaries", "fit"]
 
 _MIN_COUNT: Final = 2
 """How often a word must occur to be in a vocabulary made of the training texts."""
+_RECIPES: Final[dict[str, dict[str, Any]]] = {
+    "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
+    "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
+    "private": {"epochs": 15, "batch": 256, "lr": 2.0},
+}
+"""Gusain and Leith's recipe, Adam beside it, and the private twin."""
+_SIZES: Final = {"hidden": 64, "layers": 1}
+_MAX_DELTA: Final = 8e-5
 
 
 @hinted
@@ -120,15 +131,30 @@ def fit(
     instance("masked", masked, str)
     words = _choose_vocabulary(found, vocabulary, start, masked)
     rows = TextRows(words, integer("length", length, 2), masked)
-    given = {
-        "optimiser": optimiser, "epochs": epochs, "batch": batch, "lr": lr, "hidden": hidden,
-        "layers": layers, "dropout": dropout,
-    }  # fmt: skip
-    plan = make_plan(given, len(found), start, epsilon is not None)
+    plan = _make_plan(
+        len(found), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
+        lr=lr, hidden=hidden, layers=layers, dropout=dropout,
+    )  # fmt: skip
     if epsilon is not None:
-        plan = add_noise(plan, epsilon, delta, clip, len(found))
+        plan = _add_noise(plan, epsilon, delta, clip, len(found))
     has_own = vocabulary is None and start is None
     return _train(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
+
+
+def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
+    """Check that a next-word model can use a vocabulary.
+
+    Args:
+        vocabulary: single words, and a token for unknown ones.
+
+    Raises:
+        TypeError: if it is not a `Vocabulary`.
+        ValueError: if it leaves unknown words out, or holds runs of words.
+    """
+    instance("vocabulary", vocabulary, Vocabulary)
+    if vocabulary.unknown != "token" or vocabulary.ngrams != 1:
+        raise invalid("vocabulary", "one of single words with unknown='token'", vocabulary)
+    return vocabulary
 
 
 def _choose_vocabulary(
@@ -136,7 +162,7 @@ def _choose_vocabulary(
 ) -> Vocabulary:
     """Return the vocabulary that is given, that of the start, or the frequent words of texts."""
     known = given if start is None else start.vocabulary
-    if given is not None and check_vocabulary(given) != known:
+    if given is not None and _check_vocabulary(given) != known:
         raise invalid("vocabulary", "that of start, word for word", given)
     if known is not None:
         return known
@@ -145,6 +171,88 @@ def _choose_vocabulary(
     if not unmasked:
         raise invalid("vocabulary", "given where all words of the texts are masked", None)
     return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_COUNT)
+
+
+def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> Plan:
+    """Check the settings of a training, and fill in those of its recipe; there is no noise yet.
+
+    Args:
+        texts: number of training texts.
+        start: the model whose sizes are taken, or None.
+        is_private: True for the private recipe.
+        **given: fields of `Plan`; None for the recipe's.
+
+    Raises:
+        TypeError: if a setting is of the wrong kind.
+        ValueError: if it is out of range, there are fewer texts than a batch, or the sizes are not
+            those of `start`.
+    """
+    from ..systems.training import make_recipe
+
+    optimiser = choice("optimiser", given["optimiser"], ("sgd", "adam"))
+    if is_private and optimiser != "sgd":
+        raise invalid("optimiser", "'sgd' for a private training", optimiser)
+    if is_private and given["dropout"]:
+        raise invalid("dropout", "0 for a private training", given["dropout"])
+    sizes = _SIZES if start is None else {name: getattr(start, name) for name in _SIZES}
+    usual = {**_RECIPES["private" if is_private else optimiser], **sizes}
+    filled = usual | {name: value for name, value in given.items() if value is not None}
+    for name, size in sizes.items():
+        filled[name] = integer(name, filled[name], 1)
+        if start is not None and filled[name] != size:
+            raise invalid(name, f"{size}, as that of start", filled[name])
+    names = ("epochs", "batch", "lr", "dropout")
+    recipe = make_recipe(**{name: filled[name] for name in names})
+    if texts < recipe.batch:
+        raise invalid("texts", f"at least as many as a batch, {recipe.batch} (see batch=)", texts)
+    return Plan(**filled | {name: getattr(recipe, name) for name in names})
+
+
+def _add_noise(plan: Plan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> Plan:
+    """Return the plan with the noise for an epsilon, by Opacus' PRV accountant.
+
+    Args:
+        plan: epochs and batch.
+        epsilon: above 0; inf for no noise.
+        delta: in (0, 1), or None for the smaller of 8e-5 and 1/(2 texts).
+        clip: largest norm of a record's gradient.
+        texts: number of training texts.
+
+    Raises:
+        ModuleNotFoundError: without opacus.
+        TypeError: if an argument is not a number.
+        ValueError: if it is out of range.
+
+    Warns:
+        UserWarning: if delta is 1/texts or more.
+    """
+    clip = real("clip", clip, low=0.0, open_low=True)
+    usual = min(_MAX_DELTA, 0.5 / texts)
+    delta = confidence_level(usual if delta is None else delta, "delta")
+    if delta >= 1.0 / texts:
+        warnings.warn(
+            f"delta = {delta:.3g} is 1/N = {1.0 / texts:.3g} or more: at such a delta a mechanism "
+            f"that publishes one of the {texts:,} texts is private",
+            stacklevel=4,
+        )
+    steps, sigma = -(-texts // plan.batch), 0.0
+    # What is no number is refused with the words for finite ones.
+    if not isinstance(epsilon, float) or epsilon != math.inf:
+        epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
+        sigma = _find_noise_multiplier(epsilon, delta, 1.0 / steps, steps * plan.epochs)
+    return replace(plan, delta=delta, sigma=sigma, clip=clip, rate=1.0 / steps)
+
+
+@lru_cache(maxsize=64)
+def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
+    """Ask Opacus for sigma: ten seconds or more, the same for every training of an audit."""
+    accounting = needed("opacus.accountants.utils", "lm.fit with epsilon")
+    with ignore_order_warnings():
+        sigma = accounting.get_noise_multiplier(
+            target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps,
+            accountant="prv",
+        )  # fmt: skip
+    return float(sigma)
 
 
 def _train(
@@ -165,23 +273,21 @@ def _train(
     source = None if start is None else start.network
     network = learning.make_network(rows.size, plan, source, plan.is_private)
     if source is None:
-        with seeded_torch(rng):
-            learning.draw_weights(network)
+        learning.draw_weights(network, rng)
     if plan.is_private:
         made = learning.learn_private(network, numbers, plan, rng, progress)
-        made |= spent_epsilons(plan, made["steps"])
+        made |= _spend_epsilons(plan, made["steps"])
         network = learning.make_network(rows.size, plan, network)
     else:
         made = learning.learn_plain(network, numbers, checked, plan, rng, progress)
     counts = rows.count_targets(numbers)
     return NextWordModel(
-        **vars(plan) | made, vocabulary=rows.vocabulary, length=rows.length, masked=rows.masked,
-        has_own_vocabulary=has_own_vocabulary,
+        **vars(rows) | vars(plan) | made, has_own_vocabulary=has_own_vocabulary,
         start="drawn weights" if start is None else repr(start),
         seed=None if plan.sigma else seed, texts=len(texts), cut=cut,
         without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
         valid_perplexity=_mean_perplexity(network.word_losses(checked)),
-        valid_unigram=_mean_perplexity(unigram_losses(counts, checked)),
+        valid_unigram=_mean_perplexity(rows.unigram_losses(counts, checked)),
         network=network, counts=counts, known=fingerprint_texts(texts),
     )  # fmt: skip
 
@@ -189,3 +295,62 @@ def _train(
 def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
     found = np.concatenate(losses)
     return float(np.exp(found.mean())) if found.size else None
+
+
+def _spend_epsilons(plan: Plan, steps: int) -> dict[str, float]:
+    """Return what Opacus' PRV and RDP accountants report for steps; inf without noise."""
+    kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
+    if not plan.sigma:
+        return dict.fromkeys(kinds, math.inf)
+    with ignore_order_warnings():
+        return {
+            name: float(make_accountant(plan, steps, kind).get_epsilon(delta=plan.delta))
+            for name, kind in kinds.items()
+        }
+
+
+@hinted
+def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
+    """Make canaries of random words of a vocabulary, or check texts of your own.
+
+    Words are drawn independently with equal probabilities, so that no other record has the
+    gradient of a canary.
+
+    Args:
+        vocabulary: of the models that are to be audited.
+        many: number of canaries; or texts of your own, whose words must be in the vocabulary.
+        words: words of a canary, 2 or more; no effect on texts of your own.
+        rng: None, an int seed or a numpy Generator.
+
+    Returns:
+        The canaries, for `training.audit_run(..., canaries=)`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, or a text has a word outside the vocabulary.
+
+    Source:
+        Carlini et al. (2019) (random texts that are inserted); Steinke, Nasr and Jagielski (2023).
+
+    Example:
+        >>> from dpcore.text import Vocabulary
+        >>> v = Vocabulary(["flights", "from", "boston", "denver"], "token")
+        >>> canaries(v, 2, words=3, rng=1)
+        ['from boston denver', 'denver flights flights']
+        >>> canaries(v, ["flights from london"])
+        Traceback (most recent call last):
+        ValueError: canaries[0] must be words of the vocabulary, got 'london'
+    """
+    known = _check_vocabulary(vocabulary).words
+    if not isinstance(many, (int, np.integer, float)):
+        given = texts_of("many", many)
+        for row, text in enumerate(given):
+            unknown = [word for word in vocabulary.tokenise(text) if word not in known]
+            if unknown:
+                raise invalid(f"canaries[{row}]", "words of the vocabulary", unknown[0])
+        return list(given)
+    shape = integer("many", many, 1), integer("words", words, 2)
+    if not known:
+        raise invalid("vocabulary", "one with words", vocabulary)
+    drawn = np.random.default_rng(seed_of(rng)).integers(len(known), size=shape)
+    return [" ".join(known[number] for number in row) for row in drawn]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any, Final
 
 import numpy as np
+from numpy.random import Generator
 
+from ...streams.generators import seeded_torch
 from ...torch.needed import torch
 from ..needed import needed
 from ..systems.training import one_thread, require_convergence, run_epochs
-from .rows import Floats, Ids
-from .settings import Plan
+from .settings import Floats, Plan, Rows
 
 __all__ = [
     "Network", "draw_weights", "learn_plain", "learn_private", "make_network", "make_optimizer",
@@ -81,15 +82,13 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         read = self.dropout(self.embedding(ids))
         if isinstance(self.lstm, torch.nn.LSTM):
             # What stands behind the end of a text comes after all that is used of its states.
-            states, _ = self.lstm(read)
-            return states
+            return self.lstm(read)[0]
         # Packed, so that Opacus makes no step for padding. It keeps the gradients of records in
         # the order of the packed rows, which is that of the batch, since the longest comes first.
         packed = torch.nn.utils.rnn.pack_padded_sequence(read, sizes, batch_first=True)
-        states, _ = self.lstm(packed)
-        return torch.nn.utils.rnn.pad_packed_sequence(states, batch_first=True)[0]
+        return torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
 
-    def read_rows(self, rows: Sequence[Ids]) -> Iterator[tuple[Floats, Floats]]:
+    def read_rows(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
         """Yield for each text the states and the log-probabilities of the next word.
 
         Args:
@@ -112,7 +111,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
                     scores = torch.log_softmax(self.decoder(found).double(), dim=1)
                 yield found.double().numpy(), scores.numpy()
 
-    def word_losses(self, rows: Sequence[Ids]) -> list[Floats]:
+    def word_losses(self, rows: Rows) -> list[Floats]:
         """Return for each text the losses of its targets, in nats; masked words are no targets."""
         losses = []
         for row, (_, found) in zip(rows, self.read_rows(rows), strict=True):
@@ -121,9 +120,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return losses
 
 
-def make_network(
-    words: int, plan: Plan, source: Network | None = None, is_private: bool = False
-) -> Network:
+def make_network(words: int, plan: Plan, source: Any = None, is_private: bool = False) -> Network:
     """Make the network of a plan, with the LSTM of torch or of Opacus.
 
     Args:
@@ -150,19 +147,20 @@ def make_optimizer(network: Network, plan: Plan) -> tuple[Any, Any]:
     return model, optimizer
 
 
-def draw_weights(network: Network) -> None:
+def draw_weights(network: Network, rng: Generator) -> None:
     """Draw all weights from U(-.1, .1), in place; biases are 0.
 
     Args:
         network: its padding stays a row of zeros.
+        rng: weights follow from it.
     """
-    with torch.no_grad():
+    with seeded_torch(rng), torch.no_grad():
         for name, weight in network.named_parameters():
             weight.zero_() if "bias" in name else weight.uniform_(-_WEIGHT_LIMIT, _WEIGHT_LIMIT)
         network.embedding.weight[network.words + 1] = 0.0
 
 
-def record_losses(model: Any, rows: Sequence[Ids], words: int) -> Any:
+def record_losses(model: Any, rows: Rows, words: int) -> Any:
     """Compute the loss of each record: the mean over its targets, 0 for a record without targets.
 
     Args:
@@ -183,7 +181,7 @@ def record_losses(model: Any, rows: Sequence[Ids], words: int) -> Any:
     return means[torch.from_numpy(np.argsort(order))]
 
 
-def _pad_rows(rows: Sequence[Ids], words: int) -> tuple[Any, Any, Any]:
+def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
     """Return inputs, sizes and targets of rows; only Opacus' LSTM needs the longest first."""
     table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
     for number, row in enumerate(rows):
@@ -195,12 +193,7 @@ def _pad_rows(rows: Sequence[Ids], words: int) -> tuple[Any, Any, Any]:
 
 
 def learn_plain(
-    network: Network,
-    rows: Sequence[Ids],
-    valid: Sequence[Ids],
-    plan: Plan,
-    rng: np.random.Generator,
-    progress: bool | None,
+    network: Network, rows: Rows, valid: Rows, plan: Plan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
     """Train without privacy, in place; the weights of the best epoch are kept.
 
@@ -251,11 +244,7 @@ def learn_plain(
 
 
 def learn_private(
-    network: Network,
-    rows: Sequence[Ids],
-    plan: Plan,
-    rng: np.random.Generator,
-    progress: bool | None,
+    network: Network, rows: Rows, plan: Plan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
     """Train by DP-SGD with Opacus' sampler, clipping, noise and accountant, in place.
 
@@ -301,19 +290,18 @@ def learn_private(
     return {"epochs": len(whole), "best_epoch": len(whole), "steps": steps, "partial": partial}
 
 
-def _draw_batches(rows: Sequence[Ids], batch: int, rng: np.random.Generator) -> list[list[Ids]]:
+def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows in random batches of texts of similar length."""
     order = rng.permutation(len(rows))
     sizes = np.array([len(row) for row in rows])
     found = []
-    for start in range(0, len(order), _POOL * batch):
-        pool = order[start : start + _POOL * batch]
-        pool = pool[np.argsort(sizes[pool], kind="stable")]
-        found += np.array_split(pool, -(-len(pool) // batch))
+    for pool in np.split(order, range(_POOL * batch, len(order), _POOL * batch)):
+        alike = pool[np.argsort(sizes[pool], kind="stable")]
+        found += np.array_split(alike, -(-len(alike) // batch))
     return [[rows[row] for row in found[number]] for number in rng.permutation(len(found))]
 
 
-def _make_step(model: Any, optimizer: Any, batch: list[Ids], plan: Plan, epoch: int) -> None:
+def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
     batch = sorted(batch, key=len, reverse=True)
     chunks = [batch[start : start + _CHUNK] for start in range(0, len(batch), _CHUNK)] or [[]]
@@ -332,7 +320,7 @@ def _make_step(model: Any, optimizer: Any, batch: list[Ids], plan: Plan, epoch: 
     optimizer.zero_grad()
 
 
-def _mean_loss(network: Network, rows: Sequence[Ids]) -> float:
+def _mean_loss(network: Network, rows: Rows) -> float:
     network.eval()
     parts = [rows[start : start + _MAX_TEXTS] for start in range(0, len(rows), _MAX_TEXTS)]
     with torch.no_grad():
@@ -344,12 +332,11 @@ def _warn_if_large(network: Network, plan: Plan) -> None:
     """Warn before a private training whose steps take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
-    if numbers < _MAX_NUMBERS:
-        return
     held = min(plan.batch, _CHUNK) * weights * 4 / 2**30
-    warnings.warn(
-        f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of them of "
-        f"the {network.words:,} words: about {numbers * _SECONDS:.1g} s and {held:.1g} GiB a step; "
-        "a vocabulary with max_size= makes it smaller",
-        stacklevel=4,
-    )
+    if numbers >= _MAX_NUMBERS:
+        warnings.warn(
+            f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
+            f"them of the {network.words:,} words: about {numbers * _SECONDS:.1g} s and "
+            f"{held:.1g} GiB a step; a vocabulary with max_size= makes it smaller",
+            stacklevel=4,
+        )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -20,15 +20,13 @@ from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..redaction.masking import fingerprint_texts
 from ..vocabulary import Vocabulary, words_of
-from .rows import Floats, Ids, TextRows, unigram_losses
-from .settings import Plan, ignore_order_warnings, make_accountant
+from .settings import Floats, Ids, Plan, Rows, TextRows, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep
 
 __all__ = ["NextWordModel", "Perplexity"]
 
-_UNIT: Final = "one text, added or removed"
 _EXACT: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
 _REPLICATES: Final = 1000
@@ -75,10 +73,9 @@ class Perplexity(Record):
         """Value, interval and what was measured, in one line."""
         level = f"{100.0 * self.confidence:g} %"
         unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
-        left = (
-            "training texts not known, none left out" if self.left_out is None
-            else f"{self.left_out:,} training texts left out"
-        )  # fmt: skip
+        left = "training texts not known, none left out"
+        if self.left_out is not None:
+            left = f"{self.left_out:,} training texts left out"
         return (
             f"perplexity {self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({level}, resampled "
             f"texts); {unigram}uniform {self.uniform:,}; {self.targets:,} words of "
@@ -210,12 +207,33 @@ class NextWordModel(Plan):
         kept = [text for text in given if not fingerprint_texts([text]) <= (without or frozenset())]
         if not kept:
             raise invalid("texts", "texts that are not training texts", f"{len(given):,} of them")
-        rows = self.rows.encode(kept)[0]
-        unigram = None if self.counts is None else unigram_losses(self.counts, rows)
         left_out = None if without is None else len(given) - len(kept)
-        return _measure_perplexity(
-            rows, self.network.word_losses(rows), unigram, level, seed,
-            uniform=self.rows.size, left_out=left_out,
+        return self._measure_perplexity(self.rows.encode(kept)[0], left_out, level, seed)
+
+    def _measure_perplexity(
+        self, rows: Rows, left_out: int | None, confidence: float, seed: int
+    ) -> Perplexity:
+        losses = self.network.word_losses(rows)
+        sums, sizes = (
+            np.array([measure(part) for part in losses]) for measure in (np.sum, np.size)
+        )
+        if not sizes.sum():
+            raise invalid("texts", "texts with a second word that is not masked", "none")
+        drawn = np.random.default_rng(seed).multinomial(
+            len(rows), np.full(len(rows), 1.0 / len(rows)), size=_REPLICATES
+        )
+        # A sample of texts without targets has no mean; such samples are left out.
+        means = drawn @ sums / np.maximum(drawn @ sizes, 1)
+        tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
+        low, high = np.quantile(means[drawn @ sizes > 0], tails)
+        unigram = None
+        if self.counts is not None:
+            total = sum(part.sum() for part in self.rows.unigram_losses(self.counts, rows))
+            unigram = float(np.exp(total / sizes.sum()))
+        value, low, high = np.exp([sums.sum() / sizes.sum(), low, high]).tolist()
+        return Perplexity(
+            value, low, high, confidence, unigram, self.rows.size, len(rows), left_out,
+            targets=int(sizes.sum()), unknown=float((np.concatenate(rows) == 0).mean()), seed=seed,
         )  # fmt: skip
 
     def hidden_states(self, texts: Any) -> Floats:
@@ -330,8 +348,8 @@ class NextWordModel(Plan):
 
     def __str__(self) -> str:
         """What is guaranteed, what is not covered, and the perplexities."""
-        lines = [(label, text) for label, text in self._describe() if text]
-        return "\n".join([repr(self), *(f"  {label:<11}  {text}" for label, text in lines)])
+        lines = (f"  {label:<11}  {text}" for label, text in self._describe())
+        return "\n".join([repr(self), *lines])
 
     def __repr__(self) -> str:
         """Kind, sizes and epsilon, in one line."""
@@ -367,7 +385,8 @@ class NextWordModel(Plan):
             yield "privacy", f"none: the private recipe without noise; {noise}"
             return
         by = f"by Opacus' PRV accountant ({self.epsilon_rdp:.4g} by its RDP accountant)"
-        yield "privacy", f"epsilon {self.epsilon:.4g} at delta {self.delta:.3g} {by}; unit: {_UNIT}"
+        spent = f"epsilon {self.epsilon:.4g} at delta {self.delta:.3g} {by}"
+        yield "privacy", f"{spent}; unit: one text, added or removed"
         yield "noise", f"sigma {self.sigma:.4g}, {noise}"
         left = "validation texts, also where they choose rate or epochs; the choice among several "
         left += "settings; the number of texts, and figures on this page that are computed from "
@@ -378,35 +397,5 @@ class NextWordModel(Plan):
             left = f"the vocabulary, which was made of the training texts; {left}"
         yield "not covered", left
 
-    def _encode(self, texts: Any) -> list[Ids]:
+    def _encode(self, texts: Any) -> Rows:
         return self.rows.encode(texts_of("texts", texts))[0]
-
-
-def _measure_perplexity(
-    rows: Sequence[Ids],
-    losses: Sequence[Floats],
-    unigram: Sequence[Floats] | None,
-    confidence: float,
-    seed: int,
-    **facts: Any,
-) -> Perplexity:
-    """Compute the perplexity from the losses of the words of each text; resample the texts."""
-    sums = np.array([part.sum() for part in losses])
-    sizes = np.array([part.size for part in losses])
-    if not sizes.sum():
-        raise invalid("texts", "texts with a second word that is not masked", "none")
-    drawn = np.random.default_rng(seed).multinomial(
-        len(sizes), np.full(len(sizes), 1.0 / len(sizes)), size=_REPLICATES
-    )
-    tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
-    # A sample of texts without targets has no mean; such samples are left out of the quantiles.
-    means = drawn @ sums / np.maximum(drawn @ sizes, 1)
-    low, high = np.exp(np.quantile(means[drawn @ sizes > 0], tails))
-    law = None
-    if unigram is not None:
-        law = float(np.exp(sum(part.sum() for part in unigram) / sizes.sum()))
-    return Perplexity(
-        float(np.exp(sums.sum() / sizes.sum())), float(low), float(high), confidence, law,
-        texts=len(rows), targets=int(sizes.sum()), seed=seed,
-        unknown=float((np.concatenate(rows) == 0).mean()), **facts,
-    )  # fmt: skip

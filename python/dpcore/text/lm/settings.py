@@ -1,31 +1,81 @@
-"""Settings of a training: length, speed and size, and the noise of a private one."""
+"""Settings of a next-word model: how texts become numbers, and how it is trained."""
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, Final
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
-from ...errors import choice, confidence_level, integer, invalid, real
+import numpy as np
+import numpy.typing as npt
+
 from ...records import Shown
 from ..needed import needed
+from ..vocabulary import Vocabulary
 
-__all__ = [
-    "Plan", "add_noise", "ignore_order_warnings", "make_accountant", "make_plan", "spent_epsilons",
-]  # fmt: skip
+__all__ = ["Floats", "Ids", "Plan", "Rows", "TextRows", "ignore_order_warnings", "make_accountant"]
 
-_RECIPES: Final[dict[str, dict[str, Any]]] = {
-    "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
-    "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
-    "private": {"epochs": 15, "batch": 256, "lr": 2.0},
-}
-"""Gusain and Leith's recipe, Adam beside it, and the private twin."""
-_SIZES: Final = {"hidden": 64, "layers": 1}
-_MAX_DELTA: Final = 8e-5
+Floats = npt.NDArray[np.float64]
+Ids = npt.NDArray[np.int64]
+Rows = Sequence[Ids]
+"""For each text the numbers of its words."""
+
+
+@dataclass(frozen=True, repr=False)
+class TextRows(Shown):
+    """Texts as numbers: the words that can be predicted come first, then two inputs.
+
+    Numbers 0 to V - 1 stand for "<unk>" and the words of the vocabulary: these have a
+    probability. V stands for a masked word, V + 1 for padding: they are read, and never predicted.
+
+    Args:
+        vocabulary: see `check_vocabulary`.
+        length: words of a text that are read; the others are cut.
+        masked: the token that stands for a masked word.
+    """
+
+    vocabulary: Vocabulary
+    length: int
+    masked: str
+
+    @property
+    def size(self) -> int:
+        """Number of words that have a probability, "<unk>" among them."""
+        return len(self.vocabulary) - len(self.vocabulary.reserved)
+
+    def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
+        """Return the numbers of the words of every text, and the number of texts that were cut."""
+        rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
+        cut = sum(len(row) > self.length for row in rows)
+        return [row[: self.length] for row in rows], cut
+
+    def _numbers(self, text: str) -> Iterator[int]:
+        """Yield numbers: runs between mask tokens are split by the vocabulary's own function."""
+        first = len(self.vocabulary.reserved)
+        for is_mask, run in groupby(text.split(), self.masked.__eq__):
+            if is_mask:
+                yield from (self.size for _ in run)
+                continue
+            for number in self.vocabulary.spans(" ".join(run))[0]:
+                # A word that is spelt as a reserved name is no word to be predicted.
+                yield number - first if number >= first else self.size
+
+    def count_targets(self, rows: Rows) -> Ids:
+        """Count how often each word is a target: all words but the first of a text, no masks.
+
+        Returns:
+            Counts, shape `(V,)`.
+        """
+        targets = np.concatenate([row[1:] for row in rows])
+        return np.bincount(targets[targets < self.size], minlength=self.size)
+
+    def unigram_losses(self, counts: Ids, rows: Rows) -> list[Floats]:
+        """Return for each row the losses of its targets by counts, one added to each (Laplace)."""
+        law = np.log((counts + 1.0) / (counts.sum() + self.size))
+        return [-law[row[1:][row[1:] < self.size]] for row in rows]
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -64,88 +114,6 @@ class Plan(Shown):
         return self.sigma is not None
 
 
-def make_plan(given: dict[str, Any], texts: int, start: Any, is_private: bool) -> Plan:
-    """Check the settings of a training, and fill in those of its recipe; there is no noise yet.
-
-    Args:
-        given: fields of `Plan`; None for the recipe's.
-        texts: number of training texts.
-        start: the model whose sizes are taken, or None.
-        is_private: True for the private recipe.
-
-    Raises:
-        TypeError: if a setting is of the wrong kind.
-        ValueError: if it is out of range, there are fewer texts than a batch, or the sizes are not
-            those of `start`.
-    """
-    from ..systems.training import make_recipe
-
-    optimiser = choice("optimiser", given["optimiser"], ("sgd", "adam"))
-    if is_private and optimiser != "sgd":
-        raise invalid("optimiser", "'sgd' for a private training", optimiser)
-    if is_private and given["dropout"]:
-        raise invalid("dropout", "0 for a private training", given["dropout"])
-    sizes = _SIZES if start is None else {name: getattr(start, name) for name in _SIZES}
-    usual = {**_RECIPES["private" if is_private else optimiser], **sizes}
-    filled = usual | {name: value for name, value in given.items() if value is not None}
-    for name, size in sizes.items():
-        filled[name] = integer(name, filled[name], 1)
-        if start is not None and filled[name] != size:
-            raise invalid(name, f"{size}, as that of start", filled[name])
-    names = ("epochs", "batch", "lr", "dropout")
-    recipe = make_recipe(**{name: filled[name] for name in names})
-    if texts < recipe.batch:
-        raise invalid("texts", f"at least as many as a batch, {recipe.batch} (see batch=)", texts)
-    return Plan(**filled | {name: getattr(recipe, name) for name in names})
-
-
-def add_noise(plan: Plan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> Plan:
-    """Return the plan with the noise for an epsilon, by Opacus' PRV accountant.
-
-    Args:
-        plan: epochs and batch.
-        epsilon: above 0; inf for no noise.
-        delta: in (0, 1), or None for the smaller of 8e-5 and 1/(2 texts).
-        clip: largest norm of a record's gradient.
-        texts: number of training texts.
-
-    Raises:
-        ModuleNotFoundError: without opacus.
-        TypeError: if an argument is not a number.
-        ValueError: if it is out of range.
-
-    Warns:
-        UserWarning: if delta is 1/texts or more.
-    """
-    clip = real("clip", clip, low=0.0, open_low=True)
-    usual = min(_MAX_DELTA, 0.5 / texts)
-    delta = confidence_level(usual if delta is None else delta, "delta")
-    if delta >= 1.0 / texts:
-        warnings.warn(
-            f"delta = {delta:.3g} is 1/N = {1.0 / texts:.3g} or more: at such a delta a mechanism "
-            f"that publishes one of the {texts:,} texts is private",
-            stacklevel=4,
-        )
-    steps, sigma = -(-texts // plan.batch), 0.0
-    # What is no number is refused with the words for finite ones.
-    if not isinstance(epsilon, float) or epsilon != math.inf:
-        epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
-        sigma = _find_noise_multiplier(epsilon, delta, 1.0 / steps, steps * plan.epochs)
-    return replace(plan, delta=delta, sigma=sigma, clip=clip, rate=1.0 / steps)
-
-
-@lru_cache(maxsize=64)
-def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
-    """Ask Opacus for sigma: ten seconds or more, the same for every training of an audit."""
-    accounting = needed("opacus.accountants.utils", "lm.fit with epsilon")
-    with ignore_order_warnings():
-        sigma = accounting.get_noise_multiplier(
-            target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps,
-            accountant="prv",
-        )  # fmt: skip
-    return float(sigma)
-
-
 def make_accountant(plan: Plan, steps: int, kind: str = "PRVAccountant") -> Any:
     """Return an accountant of Opacus that has counted steps.
 
@@ -165,15 +133,3 @@ def ignore_order_warnings() -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Optimal order is the")
         yield
-
-
-def spent_epsilons(plan: Plan, steps: int) -> dict[str, float]:
-    """Return what Opacus' PRV and RDP accountants report for steps; inf without noise."""
-    kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
-    if not plan.sigma:
-        return dict.fromkeys(kinds, math.inf)
-    with ignore_order_warnings():
-        return {
-            name: float(make_accountant(plan, steps, kind).get_epsilon(delta=plan.delta))
-            for name, kind in kinds.items()
-        }
