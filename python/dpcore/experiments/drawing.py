@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["WIDTH", "apply_style", "make_canvas", "save_png_and_svg", "tidy_axes"]
+__all__ = ["WIDTH", "add_legend", "apply_style", "make_canvas", "save_png_and_svg", "tidy_axes"]
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
@@ -32,6 +32,13 @@ def tidy_axes(axes: Axes) -> None:
     axes.spines[["left", "bottom"]].set_linewidth(0.6)
     axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)
     axes.tick_params(which="minor", length=0)
+
+
+def add_legend(picture: Figure, axes: Axes, ncols: int = 3, side: str = "lower") -> None:
+    """Name the lines of one panel outside of all panels."""
+    lines = axes.get_legend_handles_labels()
+    where: Any = f"outside {side} center"
+    picture.legend(*lines, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
 
 
 def save_png_and_svg(result: Any, stem: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -15,9 +16,13 @@ from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair, Shown
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 __all__ = [
     "SEED",
     "Job",
+    "ShownResult",
     "Tabled",
     "cell_seed",
     "check_config",
@@ -83,6 +88,34 @@ class Tabled(Shown):
     def table(self) -> str:
         """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
+
+
+class ShownResult(Tabled):
+    """A result that the module `showing` of its experiment writes and draws."""
+
+    __slots__ = ()
+
+    @property
+    def _showing(self) -> Any:
+        # Loaded here: it imports the experiment, and most runs show nothing.
+        return import_module(f"{type(self).__module__.rpartition('.')[0]}.showing")
+
+    def table(self) -> str:
+        """Return the figures as text, and what follows from them."""
+        return str(self._showing.write_table(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, without any text or model."""
+        return dict(self._showing.write_plain_data(self))
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the figures.
+
+        Returns:
+            A matplotlib figure.
+        """
+        figure: Figure = self._showing.draw_figure(self, ax)
+        return figure
 
 
 def cell_seed(seed: int, key: str) -> int:

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from ..errors import flag, integer, invalid, mistyped
 from ..records import Shown
-from ..text import generated
+from ..text import Corpus, generated
 from ..text.splitting import likeness
 from .corpora import read_corpus
 from .running import SEED, cell_seed, check_config
 
-__all__ = ["TextOptions", "TwoSets", "read_two_sets"]
+__all__ = ["TextOptions", "TwoSets", "read_texts", "read_two_sets"]
 
 _SENSITIVE: Final[dict[bool, int | str]] = {True: 1, False: "money"}
 """The label of the sensitive set: neoplasms with `data`, the topic of money without."""
@@ -68,6 +68,11 @@ class TextOptions(Shown):
         seeds = own if self.seeds is None else self.seeds
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
 
+    @property
+    def origin_note(self) -> str:
+        """What stands behind the name of the corpus where its texts are generated."""
+        return "" if self.data is not None else " (generated texts: give --data for real ones)"
+
 
 class TwoSets(NamedTuple):
     """Two sets without a common text, and no text twice.
@@ -87,6 +92,23 @@ class TwoSets(NamedTuple):
     dropped: int
 
 
+def read_texts(config: TextOptions, name: Any, kind: Any, rows: int) -> Corpus:
+    """Read a corpus of the folder; generate texts where there is none.
+
+    Args:
+        config: the options.
+        name: of the corpus.
+        kind: of the generated texts.
+        rows: how many of them.
+
+    Raises:
+        FileNotFoundError: if the folder has no such file.
+    """
+    if config.data is not None:
+        return read_corpus(config.data, name)
+    return generated(kind, rows, rng=cell_seed(config.seed, "corpus"))
+
+
 def read_two_sets(config: TextOptions) -> TwoSets:
     """Read the texts of the sensitive label and all others; of equal texts one is kept.
 
@@ -104,11 +126,7 @@ def read_two_sets(config: TextOptions) -> TwoSets:
         ValueError: if the sensitive set has fewer than 100 texts, or the others are fewer than
             twice as many.
     """
-    if config.data is None:
-        seed = cell_seed(config.seed, "corpus")
-        corpus = generated("topics", _GENERATED_ROWS[config.quick], rng=seed)
-    else:
-        corpus = read_corpus(config.data, "medical")
+    corpus = read_texts(config, "medical", "topics", _GENERATED_ROWS[config.quick])
     wanted = _SENSITIVE[config.data is not None]
     labels: dict[str, list[int | str]] = {}
     firsts: dict[str, str] = {}

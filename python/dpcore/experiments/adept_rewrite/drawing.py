@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from ...report.style import BLUE, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
+from ..drawing import SMALL, TEXT, add_legend, apply_style, make_canvas, tidy_axes
 from .corpora import Texts
 from .experiment import Result
 from .rewriting import DELTA, Row
@@ -41,10 +41,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
         )
     grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
     grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
-    handles, labels = grid[0, 0].get_legend_handles_labels()
-    picture.legend(
-        handles, labels, loc="outside upper center", ncols=6, frameon=False, fontsize=SMALL
-    )
+    add_legend(picture, grid[0, 0], 6, "upper")
     return apply_style(picture)
 
 

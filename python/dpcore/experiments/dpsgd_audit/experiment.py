@@ -14,7 +14,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from ...mechanisms.repeating import repeat
 from ...records import Shown
 from ...text.needed import needed
 from ...training import audit_run, audit_step
-from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from ..running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
 from .faults import (
     FAULTS,
     FIXED,
@@ -37,9 +37,6 @@ from .faults import (
     compute_losses,
     make_opposed_record,
 )
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "dpsgd-audit"
 
@@ -289,7 +286,7 @@ _AUDITS: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """The audits, data set by data set and fault by fault.
 
     Args:
@@ -313,25 +310,3 @@ class Result(Tabled):
     def unexpected(self) -> tuple[Cell, ...]:
         """Audits of which the verdict is not what it must be, see `Cell`."""
         return tuple(one for one in self.cells if one.is_unexpected)
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw certified bounds and claims, a panel for each way.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

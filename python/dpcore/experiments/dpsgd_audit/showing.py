@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ...report.encoding import encode_value
 from ...report.style import BLUE, INK, RED
-from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..drawing import SMALL, TEXT, add_legend, apply_style, make_canvas, tidy_axes
+from ..text import aligned, encode_fields, make_record_head
 from .experiment import (
     MANY_SIGMA,
     MANY_STEPS,
@@ -79,9 +77,7 @@ def _write_cell(cell: Cell | None) -> list[str]:
 
 def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything as plain data for strict JSON."""
-    cells = [
-        {name: encode_value(value) for name, value in asdict(cell).items()} for cell in result.cells
-    ]
+    cells = [encode_fields(cell) for cell in result.cells]
     return {**make_record_head(NAME, result), "faults": FAULTS, "cells": cells}
 
 
@@ -95,10 +91,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     panels[0].invert_yaxis()
     bars = " (upper bars: generated data, lower bars: digits)"
     picture.supxlabel(f"mu{bars if len(result.config.corpora) > 1 else ''}", fontsize=TEXT)
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(
-        handles, labels, loc="outside upper center", ncols=3, fontsize=SMALL, frameon=False
-    )
+    add_legend(picture, panels[0], side="upper")
     return apply_style(picture)
 
 

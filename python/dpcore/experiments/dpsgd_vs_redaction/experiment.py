@@ -14,26 +14,13 @@ import time
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import Tabled, gathered_in_processes, require_own_config
+from ..running import ShownResult, gathered_in_processes, require_own_config
 from ..two_sets import TextOptions
-from .recipes import (
-    CORPORA_DELTA,
-    POLICIES,
-    Cell,
-    Kind,
-    Material,
-    Recipe,
-    measure_recipe,
-    read_material,
-    train_start,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+from .recipes import CORPORA_DELTA, POLICIES, Cell, Material, Recipe, measure_recipe, read_material
 
 NAME = "dpsgd-vs-redaction"
 
@@ -128,12 +115,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun = time.perf_counter()
     for package in ("torch", "opacus", "sklearn"):
         needed(package, NAME)
-    material = read_material(config)
-    assert config.seeds is not None
     with TemporaryDirectory() as folder:
-        if any(recipe.kind == "plain, public start" for recipe in config.recipes):
-            material = train_start(config, material, Path(folder))
-        numbers = range(config.seeds)
+        material = read_material(config, Path(folder))
+        numbers = range(config.seeds or 1)
         jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
         cells, partial = gathered_in_processes(
             NAME, measure_recipe, jobs, threads_of(threads), progress,
@@ -147,7 +131,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """Perplexity and leak of every recipe.
 
     Args:
@@ -225,17 +209,15 @@ class Result(Tabled):
             f"errors are {2.0 * self.auc_error:.3f}: {seen}."
         )
 
-    def _compare(self, kind: Kind, private: Recipe) -> str:
+    def _compare(self, kind: str, private: Recipe) -> str:
         """Group the levels of a recipe by how it predicts, and by how much it shows."""
         groups: dict[str, list[str]] = {}
         limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
         other = self.mean(private.label, "perplexity")
         for recipe in (one for one in self.recipes if one.kind == kind):
             value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
-            predicts, shows = (
-                "better" if value < other else "worse",
-                "more" if auc > limit else "no more",
-            )
+            predicts = "better" if value < other else "worse"
+            shows = "more" if auc > limit else "no more"
             said = f"predicts {predicts} and its canaries show {shows}"
             groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
         parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
@@ -260,25 +242,3 @@ class Result(Tabled):
             f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
             f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
         )
-
-    def table(self) -> str:
-        """Return the figures as text, and what follows from them."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, without any text or model."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw log-perplexity against both epsilons, the certified leak and the AUC.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

@@ -17,16 +17,17 @@ import numpy as np
 from ...divergence import renyi
 from ...errors import AssumptionWarning, instance, invalid
 from ...records import Shown
-from ...text import TfidfSVD, Vocabulary, generated, lm, redaction, word_vectors, words_of
+from ...text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ...text.splitting import likeness
 from ...text.words import Embedding, SanText
 from ...training import audit_run
 from ..corpora import read_corpus
 from ..running import cell_seed
+from ..two_sets import read_texts
 
 __all__ = [
     "CANARY_WORDS", "CORPORA_DELTA", "POLICIES", "Cell", "Kind", "Material", "Recipe",
-    "measure_recipe", "read_material", "train_start",
+    "measure_recipe", "read_material",
 ]  # fmt: skip
 
 Kind = Literal[
@@ -43,6 +44,8 @@ CORPORA_DELTA: Final = 0.05
 
 _MAX_DELTA: Final = 8e-5
 """delta of the source; a large corpus has a smaller one."""
+
+_Prepare = Callable[[Sequence[str]], list[str]]
 
 _ROWS: Final = {False: 4000, True: 500}
 """Texts that are generated without and with `quick`."""
@@ -64,7 +67,7 @@ class Material(NamedTuple):
         ranked: fitted on validation texts that do not occur in `train`.
         delta: of the accountant and of the audits.
         vectors: of the rewriting; None where it is not used.
-        start: folder of a model that was trained on public texts, or None.
+        start: folder for a model that was trained on public texts, or None.
     """
 
     origin: str
@@ -138,12 +141,12 @@ class Cell(Shown):
     auc: float
     certified: float
     ceiling: float
-    guaranteed: float | None
-    guaranteed_rdp: float | None
-    corpora_lower: float | None
-    corpora_hat: float | None
-    corpora_rdp: float | None
-    partial: bool
+    guaranteed: float | None = None
+    guaranteed_rdp: float | None = None
+    corpora_lower: float | None = None
+    corpora_hat: float | None = None
+    corpora_rdp: float | None = None
+    partial: bool = False
     seconds: float = field(default=0.0, compare=False)
 
     @property
@@ -152,28 +155,24 @@ class Cell(Shown):
         return self.measured.value
 
 
-def read_material(config: Any) -> Material:
+def read_material(config: Any, folder: Path | None = None) -> Material:
     """Read the texts: ATIS, SNIPS with `full`, generated intents without `data`.
 
     Args:
         config: the options.
+        folder: where a model of public texts is written, if a recipe starts from one.
 
     Raises:
         FileNotFoundError: if the folder has no such file.
         ValueError: if a set has too few texts.
     """
-    if config.data is None:
-        seed = cell_seed(config.seed, "corpus")
-        corpus = generated("intents", _ROWS[config.quick], rng=seed)
-    else:
-        corpus = read_corpus(config.data, "snips" if config.full else "atis")
+    corpus = read_texts(config, "snips" if config.full else "atis", "intents", _ROWS[config.quick])
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
     labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
     known = {likeness(text): text for text in train}
     public = {likeness(text): text for text in corpus.valid if likeness(text) not in known}
-    counts = Counter(labels[key] for key in known)
-    label = max(counts, key=lambda one: counts[one])
+    [(label, _)] = Counter(labels[key] for key in known).most_common(1)
 
     def split_by_label(texts: dict[str, str]) -> list[list[str]]:
         return [[texts[key] for key in texts if (labels[key] == label) is x] for x in (True, False)]
@@ -184,28 +183,28 @@ def read_material(config: Any) -> Material:
     fitting = split_by_label(public)
     if size < 4 or not all(fitting):
         raise invalid("data", f"texts of {label!r} and others in train and in valid", size)
-    ranked, vectors = redaction.Ranked().fit(fitting[0], fitting[1]), None
-    if any(recipe.kind == "SanText" for recipe in config.recipes):
-        found = word_vectors(Path(config.data, "words", "wordvecs1000.js"))
-        vectors = Embedding(tuple(found), list(found.values()))
+    vocabulary = Vocabulary.from_texts(list(train), unknown="token", min_count=2)
+    kinds, vectors = {recipe.kind for recipe in config.recipes}, None
+    if "SanText" in kinds:
+        vectors = Embedding.load(Path(config.data, "words", "wordvecs1000.js"))
+    if folder is not None and "plain, public start" in kinds:
+        _train_start(config, vocabulary, folder)
     return Material(
-        corpus.origin, train, tuple(corpus.valid), tuple(corpus.test),
-        Vocabulary.from_texts(list(train), unknown="token", min_count=2), str(label),
+        corpus.origin, train, tuple(corpus.valid), tuple(corpus.test), vocabulary, str(label),
         tuple(sets[0][:size]), tuple(sets[1][:size]),
-        (*sets[0][size:], *sets[1][size:], *public.values()), ranked,
-        min(_MAX_DELTA, 0.5 / (len(train) + config.canaries)), vectors,
+        (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
+        min(_MAX_DELTA, 0.5 / (len(train) + config.canaries)), vectors, folder,
     )  # fmt: skip
 
 
-def train_start(config: Any, material: Material, folder: Path) -> Material:
-    """Train a model on WikiText-2 and return the material with its folder."""
+def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
+    """Train a model on WikiText-2 and save it."""
     public = read_corpus(config.data, "wikitext2")
     # Without headings.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")
-    model = lm.fit(*long, vocabulary=material.vocabulary, rng=seed, progress=False, **config.size)
+    model = lm.fit(*long, vocabulary=vocabulary, rng=seed, progress=False, **config.size)
     model.save_pretrained(folder)
-    return material._replace(start=folder)
 
 
 def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
@@ -222,12 +221,9 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     options = _make_options(recipe, material, config)
 
     def fit(records: Sequence[str]) -> Callable[[Any], Any]:
-        model = lm.fit(
-            prepare(records), prepare(material.valid), vocabulary=material.vocabulary,
-            rng=seed, progress=False, **options,
-        )  # fmt: skip
-        models.append(model)
-        return model.losses
+        texts, valid = prepare(records), prepare(material.valid)
+        models.append(lm.fit(texts, valid, rng=seed, progress=False, **options))
+        return models[-1].losses
 
     canaries = lm.canaries(material.vocabulary, config.canaries, words=CANARY_WORDS, rng=coins)
     with warnings.catch_warnings():
@@ -242,18 +238,18 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
     assert report.ceiling is not None
     (model,) = models
     found = model.perplexity(material.test, exclude=material.train, rng=coins)
-    corpora: tuple[float | None, float | None, float | None] = (None, None, None)
+    figures: dict[str, Any] = {"partial": model.partial}
     if recipe.kind in ("plain", *POLICIES):
-        corpora = _estimate_corpora(prepare, material, seed)
-    spent = (model.epsilon, model.epsilon_rdp) if recipe.is_private else (None, None)
-    return Cell(
-        recipe, number, found, report.auc, report.epsilon_lower, report.ceiling, spent[0],
-        spent[1], *corpora, model.partial, time.perf_counter() - begun,
-    )  # fmt: skip
+        figures |= _estimate_corpora(prepare, material, seed)
+    if recipe.is_private:
+        figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
+    figures["seconds"] = time.perf_counter() - begun
+    leak = report.auc, report.epsilon_lower, report.ceiling
+    return Cell(recipe, number, found, *leak, **figures)
 
 
 def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, Any]:
-    options = dict(config.size)
+    options = {**config.size, "vocabulary": material.vocabulary}
     if recipe.kind.endswith("public start"):
         options["start"] = lm.NextWordModel.from_pretrained(instance("start", material.start, Path))
     if recipe.is_private or recipe.kind == "no noise":
@@ -262,9 +258,7 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
     return options
 
 
-def _make_preparation(
-    recipe: Recipe, material: Material, seed: int
-) -> Callable[[Sequence[str]], list[str]]:
+def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare:
     """Return what a recipe does to texts before it trains."""
     rng = np.random.default_rng([seed, 1])
     policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
@@ -281,23 +275,20 @@ def _make_preparation(
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _estimate_corpora(
-    prepare: Callable[[Sequence[str]], list[str]], material: Material, seed: int
-) -> tuple[float | None, float | None, float | None]:
-    """Return three figures of the two redacted corpora, on features of texts of neither."""
+def _estimate_corpora(prepare: _Prepare, material: Material, seed: int) -> dict[str, float | None]:
+    """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(one), 1)) for one in sets]
-    with suppress(ValueError), warnings.catch_warnings():
+    with warnings.catch_warnings():
         # At high levels few rows differ, or no word is left in two texts.
         warnings.simplefilter("ignore", UserWarning)
-        encoder = TfidfSVD(50, min_count=2).fit(others, allow_fewer=True)
-        rows = [encoder(one) for one in sets]
-    k = min(20, len(rows[0]) // 4)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)
+        with suppress(ValueError):
+            encoder = TfidfSVD(50, min_count=2).fit(others, allow_fewer=True)
+            rows = [encoder(one) for one in sets]
         found = renyi(
-            *rows, k=k, method="score", certified=True, rows="independent", rng=seed, threads=1,
-            progress=False,
+            *rows, k=min(20, len(rows[0]) // 4), method="score", certified=True,
+            rows="independent", rng=seed, threads=1, progress=False,
         )  # fmt: skip
     epsilon = found.epsilon(CORPORA_DELTA)
-    return epsilon.epsilon_lower, epsilon.epsilon_hat, epsilon.epsilon_rdp
+    names = ("lower", "hat", "rdp")
+    return {f"corpora_{name}": getattr(epsilon, f"epsilon_{name}") for name in names}

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import asdict, fields
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..drawing import SMALL, TEXT, add_legend, apply_style, make_canvas, tidy_axes
+from ..text import aligned, encode_fields, make_record_head, write_mean
 from .experiment import NAME, Result
-from .recipes import CANARY_WORDS, CORPORA_DELTA, POLICIES, Cell, Kind, Recipe
+from .recipes import CANARY_WORDS, CORPORA_DELTA, POLICIES, Kind, Recipe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -30,13 +28,22 @@ _STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
 }
 """Colour, mark and name of each kind of recipe."""
 
+_PANELS: Final = (
+    ("guaranteed", "", "epsilon of one text, guaranteed by the accountant"),
+    ("corpora_lower", "corpora_hat", "epsilon of two corpora, an estimate (delta "
+     f"{CORPORA_DELTA:g})\nfilled: certified from below; hollow: point estimate"),
+    ("certified", "guaranteed", "epsilon of one text, certified by an audit\n"
+     "lines: up to what is guaranteed; others: nothing"),
+    ("auc", "", "AUC of the canaries (.5: a coin)"),
+)  # fmt: skip
+"""Of each panel the figure, one to which a line is drawn, and the label."""
+
 
 def write_table(result: Result) -> str:
     """Return a row for each recipe, and the findings."""
     config, material, first = result.config, result.material, result.cells[0]
-    made = " (generated texts: give --data for real ones)" if config.data is None else ""
     head = (
-        f"DP-SGD against redaction: {material.origin}{made}\n"
+        f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
         f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
         f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken "
         "from these texts: no epsilon covers that choice\n"
@@ -70,8 +77,7 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
 
     def show(name: str, digits: int = 2, missing: str = "") -> str:
         known = [value for cell in cells if (value := getattr(cell, name)) is not None]
-        spread = f" ({statistics.stdev(known):.{digits}f})" if len(known) > 1 else ""
-        return f"{statistics.fmean(known):.{digits}f}{spread}" if known else missing
+        return write_mean(known, digits) if known else missing
 
     return [
         recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
@@ -86,46 +92,31 @@ def write_plain_data(result: Result) -> dict[str, Any]:
     facts = {
         "corpus": material.origin, "training_texts": len(material.train), "delta": material.delta,
         "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
-        "findings": result.findings(), "cells": [_write_cell(cell) for cell in result.cells],
+        "findings": result.findings(),
     }  # fmt: skip
-    return {**make_record_head(NAME, result), **facts}
-
-
-def _write_cell(cell: Cell) -> dict[str, Any]:
-    level = cell.recipe.level or None
-    data = {one.name: encode_value(getattr(cell, one.name)) for one in fields(cell)}
-    measured = {name: encode_value(value) for name, value in asdict(cell.measured).items()}
-    return data | {"recipe": cell.recipe.kind, "level": level, "measured": measured}
+    cells = [
+        encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
+        for cell in result.cells
+    ]
+    return {**make_record_head(NAME, result), **facts, "cells": cells}
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
     picture, ceiling = make_canvas(5.8, ax), result.cells[0].ceiling
     panels = picture.subplots(2, 2, sharey=True).ravel()
-    _draw_panel(
-        panels[0], result, "guaranteed", "epsilon of one text, guaranteed by the accountant"
-    )
+    for axes, panel in zip(panels, _PANELS, strict=True):
+        _draw_panel(axes, result, *panel)
     levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
     panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
     panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
     panels[0].minorticks_off()
-    label = (
-        f"epsilon of two corpora, an estimate (delta {CORPORA_DELTA:g})\n"
-        "filled: certified from below; hollow: point estimate"
-    )
-    _draw_panel(panels[1], result, "corpora_lower", label, "corpora_hat")
-    label = (
-        "epsilon of one text, certified by an audit\n"
-        "lines: up to what is guaranteed; others: nothing"
-    )
-    _draw_panel(panels[2], result, "certified", label, "guaranteed")
     panels[2].set_xlim(-0.1, 1.15 * ceiling)
     panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
     panels[2].text(
         ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify\n", rotation=90,
         transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
     )  # fmt: skip
-    _draw_panel(panels[3], result, "auc", "AUC of the canaries (.5: a coin)")
     panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
     for number, axes in enumerate(panels):
         _draw_lines(axes, result, named=number % 2 == 1)
@@ -135,10 +126,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     many = result.config.seeds or 1
     runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
     picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
-    handles, labels = panels[3].get_legend_handles_labels()
-    picture.legend(
-        handles, labels, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL
-    )
+    add_legend(picture, panels[3])
     return apply_style(picture)
 
 
@@ -156,11 +144,11 @@ def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
             )  # fmt: skip
 
 
-def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | None = None) -> None:
+def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
     """Draw each training as a small mark, means with their levels, and lines to a second figure."""
     axes.set_xlabel(label, fontsize=TEXT)
     places: dict[Kind, list[tuple[float, float]]] = {}
-    ends: list[tuple[float, float, Kind]] = []
+    ends: list[tuple[float, float, float, Kind]] = []
     for recipe in result.recipes:
         known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
         if not known:
@@ -170,24 +158,24 @@ def _draw_panel(axes: Axes, result: Result, name: str, label: str, end: str | No
         if len(xs) > 1:
             heights = [math.log(cell.perplexity) for cell in known]
             axes.plot(xs, heights, mark, color=colour, markersize=2.5, alpha=0.6)
-        places.setdefault(recipe.kind, []).append((statistics.fmean(xs), y))
+        x = statistics.fmean(xs)
+        places.setdefault(recipe.kind, []).append((x, y))
         second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
-        ends += [(statistics.fmean(second), y, recipe.kind)] if second else []
+        ends += [(statistics.fmean(second), x, y, recipe.kind)] if second else []
         if recipe.level:
             text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
             # Above and below by turns: neighbouring levels may be at one place.
             height = 3 if len(places[recipe.kind]) % 2 else -9
             axes.annotate(
-                text, (places[recipe.kind][-1][0], y), (4, height), textcoords="offset points",
-                fontsize=SMALL - 1, color=colour,
+                text, (x, y), (4, height), textcoords="offset points", fontsize=SMALL - 1,
+                color=colour,
             )  # fmt: skip
     # Infinite ones end at the frame.
-    right = 1.1 * max((x for x, *_ in ends if x < math.inf), default=1.0)
-    for x, y, kind in ends:
+    right = 1.1 * max((stop for stop, *_ in ends if stop < math.inf), default=1.0)
+    for stop, x, y, kind in ends:
         colour, mark, _ = _STYLES[kind]
-        start = next(place for place, height in places[kind] if height == y)
-        axes.plot([start, min(x, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
-        axes.plot([x], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
+        axes.plot([x, min(stop, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
+        axes.plot([stop], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
     if ends:
         axes.set_xlim(-0.03 * right, right)
     for kind, means in places.items():

@@ -13,7 +13,7 @@ import statistics
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -31,11 +31,8 @@ from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
 from ...text.splitting import likeness
 from ..corpora import read_corpus
-from ..running import Tabled, cell_seed, gathered_in_processes, require_own_config
+from ..running import ShownResult, cell_seed, gathered_in_processes, require_own_config
 from ..two_sets import TextOptions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "encoder-frontier"
 
@@ -273,7 +270,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """Figures of every release.
 
     Args:
@@ -328,25 +325,3 @@ class Result(Tabled):
             f"Certified bounds above the exact loss of the worst two texts: {above} of "
             f"{len(self.cells) * len(SHARES):,}.",
         ]
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, without any text."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw utility and both attacks against epsilon.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
-from ..drawing import SMALL, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..drawing import SMALL, add_legend, apply_style, make_canvas, tidy_axes
+from ..text import aligned, make_record_head, write_mean
 from .experiment import CLEAN, LINES, NAME, SHARES, Result
 
 if TYPE_CHECKING:
@@ -20,12 +20,11 @@ _COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE),
 def write_table(result: Result) -> str:
     """Return the figures as text."""
     config = result.config
-    made = " (generated texts: give --data for real ones)" if config.data is None else ""
     sizes = result.cells[0].release.utility.sizes
     tried = len(result.cells[0].rare.tried)
     head = (
-        f"Private vectors of MiniLM: {result.corpus}{made}\n{sizes[0]:,} + {sizes[1]:,} + "
-        f"{sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
+        f"Private vectors of MiniLM: {result.corpus}{config.origin_note}\n{sizes[0]:,} + "
+        f"{sizes[1]:,} + {sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
     )
     rows = [
         ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
@@ -47,9 +46,7 @@ def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
     cells = result.of(line, epsilon)
 
     def show(name: str) -> str:
-        values = [cell.figure(name) for cell in cells]
-        spread = f" ({statistics.stdev(values):.3f})" if len(values) > 1 else ""
-        return f"{statistics.fmean(values):.3f}{spread}"
+        return write_mean([cell.figure(name) for cell in cells])
 
     bounds = [one for cell in cells for name in SHARES if (one := cell.certified(name)) >= 0.0]
     return [
@@ -105,8 +102,5 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         panel.set_xticks([], minor=True)
         panel.set_title(title, loc="left", fontsize=SMALL)
         tidy_axes(panel)
-    handles, labels = panels[0].get_legend_handles_labels()
-    picture.legend(
-        handles, labels, loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
-    )
+    add_legend(picture, panels[0], 4)
     return apply_style(picture)

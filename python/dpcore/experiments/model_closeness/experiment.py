@@ -11,7 +11,7 @@ from __future__ import annotations
 import textwrap
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ...errors import choice, invalid
-from ...records import Record
+from ...records import Record, list_shown_fields
 from ...streams import threads_of
 from ...text import Vocabulary, lm, redaction
 from ...text.needed import needed
@@ -199,35 +199,25 @@ class _Study:
         self.texts = min(_TEXTS[config.quick], *spare)
         # Of both sets: no model has words of its own.
         self.vocabulary = Vocabulary.from_texts(
-            [*self.sets[0], *self.sets[1]],
-            unknown="token",
-            min_count=2,
-            max_size=_MAX_WORDS[config.quick],
+            list(chain(*self.sets)), unknown="token", min_count=2, max_size=_MAX_WORDS[config.quick]
         )
         self.rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[size]}
         self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
         """Train and compare the models of a split at a level."""
-        seeds = {
-            name: cell_seed(self.config.seed, f"{name} {number}")
-            for name in ("split", "masks", "start", "other start")
-        }
+        names = ("split", "masks", "start", "other start")
+        seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
         *clean, test = self.draw_split(seeds["split"])
         # All texts at once: what is masked does not depend on the set. A word that is masked at a
         # level is masked at all higher ones, for the seed is the same.
-        pool = redaction.redact(
-            list(chain(*clean)), redaction.Random(), level=level, rng=seeds["masks"]
-        )
-        ill, first, second, valid = (
-            pool[place * self.texts :][: len(part)] for place, part in enumerate(clean)
-        )
-        parts = {"sensitive": ill, "first": first, "second": second}
-        models = {
-            name: self.fit_model(texts, valid, seeds["start"]) for name, texts in parts.items()
-        }
-        found = [model.perplexity(test, rng=0) for model in models.values()]
-        models["other start"] = self.fit_model(first, valid, seeds["other start"])
+        texts = list(chain(*clean))
+        pool = redaction.redact(texts, redaction.Random(), level=level, rng=seeds["masks"])
+        *parts, valid = (pool[at * self.texts :][: len(part)] for at, part in enumerate(clean))
+        fitted = [self.fit_model(part, valid, seeds["start"]) for part in parts]
+        found = [model.perplexity(test, rng=0) for model in fitted]
+        models = dict(zip(("sensitive", "first", "second"), fitted, strict=True))
+        models["other start"] = self.fit_model(parts[1], valid, seeds["other start"])
         values = [
             np.mean([_compare_models(models[a], models[b], test) for a, b in pairs], axis=0)
             for pairs in COMPARISONS.values()
@@ -235,7 +225,7 @@ class _Study:
         p_values = None
         if self.config.full and not number:
             observed = _compare_models(models["sensitive"], models["first"], test)
-            p_values = self.permute_sets(observed, ill + first, valid, test, seeds["start"])
+            p_values = self.permute_sets(observed, parts[0] + parts[1], valid, test, seeds["start"])
         perplexity, unigram = np.mean([(one.value, one.unigram or 0.0) for one in found], axis=0)
         return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
 
@@ -244,9 +234,7 @@ class _Study:
         rng = np.random.default_rng(seed)
         size, few = self.texts, self.held_out
         ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)
-        held_out = [
-            ill[size + start :][:few] + safe[2 * size + start :][:few] for start in (0, few)
-        ]
+        held_out = [ill[size + at :][:few] + safe[2 * size + at :][:few] for at in (0, few)]
         return [ill[:size], safe[:size], safe[size : 2 * size], *held_out]
 
     def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
@@ -386,11 +374,10 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from ..text import aligned
+        from ..text import aligned, write_mean
 
-        made = " (generated texts: give --data for real ones)" if self.config.data is None else ""
         head = (
-            f"Closeness of next-word models: {self.corpus}{made}\n"
+            f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
             f"held-out texts; splits: {self.config.seeds}; {self.dropped:,} texts of both sets "
             f"were left out; seed {self.config.seed}"
@@ -401,9 +388,9 @@ class Result(Tabled):
             cells = [cell for cell in self.cells if cell.level == level]
             for name in COMPARISONS:
                 values = [self.values(level, name, measure) for measure in MEASURES]
-                rows.append((f"{level:g}", name, *map(_write_mean, values)))
+                rows.append((f"{level:g}", name, *map(write_mean, values)))
             marks = ("*" if self.is_excess_shown(level, measure) else "" for measure in MEASURES)
-            excess = (_write_mean(self.excess(level, measure)) for measure in MEASURES)
+            excess = (write_mean(self.excess(level, measure)) for measure in MEASURES)
             rows.append((f"{level:g}", "excess", *map(str.__add__, excess, marks)))
             tested = [cell.p_values for cell in cells if cell.p_values is not None]
             rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
@@ -421,7 +408,7 @@ class Result(Tabled):
         names = ("corpus", "dropped", "texts", "held_out", "words")
         own_fields = {name: getattr(self, name) for name in names}
         cells = [
-            {one.name: np.asarray(getattr(cell, one.name)).tolist() for one in fields(cell)}
+            {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
         axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
@@ -435,7 +422,7 @@ class Result(Tabled):
             A matplotlib figure.
         """
         from ...report.style import BLUE, GREY, INK, RED, apply_style
-        from ..drawing import SMALL, make_canvas, tidy_axes
+        from ..drawing import SMALL, add_legend, make_canvas, tidy_axes
 
         picture = make_canvas(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN), sharex=True)
@@ -443,9 +430,9 @@ class Result(Tabled):
             styles = zip(COMPARISONS, _LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True)
             for name, label, hue, line in styles:
                 values = [self.values(level, name, measure) for level in self.levels]
-                _draw_line(upper, self.levels, values, hue, line, label)
+                _draw_line(upper, self.levels, values, color=hue, fmt=line, label=label)
             excess = [self.excess(level, measure) for level in self.levels]
-            _draw_line(lower, self.levels, excess, INK, "D-", "excess")
+            _draw_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
             lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
             title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
             upper.set_title(title, fontsize=SMALL + 1)
@@ -462,21 +449,13 @@ class Result(Tabled):
         spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
         head = f"How close are two models of redacted {made}? {spread}"
         picture.suptitle(head, fontsize=SMALL + 1)
-        lines = panels[0, 0].get_legend_handles_labels()
-        picture.legend(*lines, loc="outside lower center", ncols=3, frameon=False, fontsize=SMALL)
+        add_legend(picture, panels[0, 0])
         return apply_style(picture)
 
 
-def _write_mean(values: Floats) -> str:
-    spread = f" ({values.std(ddof=1):.3f})" if len(values) > 1 else ""
-    return f"{values.mean():.3f}{spread}"
-
-
-def _draw_line(
-    axes: Axes, levels: Sequence[float], values: Sequence[Floats], hue: str, line: str, label: str
-) -> None:
+def _draw_line(axes: Axes, levels: Sequence[float], values: list[Floats], **style: Any) -> None:
     spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
     axes.errorbar(
-        levels, [one.mean() for one in values], spreads, fmt=line, color=hue, markersize=3.5,
-        linewidth=1.2, elinewidth=0.8, capsize=2, label=label,
+        levels, [one.mean() for one in values], spreads, markersize=3.5, linewidth=1.2,
+        elinewidth=0.8, capsize=2, **style,
     )  # fmt: skip

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,8 @@ from ...text import Corpus, TfidfSVD, generated, redaction, split
 from ...text.inference import Attacker, infer
 from ...text.needed import needed
 from ..corpora import ENTITIES, read_corpus
-from ..running import Tabled, cell_seed, require_own_config, run_jobs
+from ..running import ShownResult, cell_seed, require_own_config, run_jobs
 from ..two_sets import TextOptions
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "redaction-names"
 
@@ -284,7 +281,7 @@ def _make_cells(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """Results of the attackers under every policy.
 
     Args:
@@ -323,25 +320,3 @@ class Result(Tabled):
         """Return the mean of `Cell.value` over the splits; NaN where there are none."""
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw what is inferred of each person, and of the topic.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

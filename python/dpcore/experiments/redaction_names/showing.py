@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
-from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..drawing import TEXT, add_legend, apply_style, make_canvas, tidy_axes
+from ..text import aligned, encode_fields, make_record_head
 from .experiment import NAME, POLICIES, TOPIC, Cell, Masking, Result
 
 if TYPE_CHECKING:
@@ -57,10 +55,9 @@ def write_table(result: Result) -> str:
 
 def _write_head(result: Result) -> str:
     config = result.config
-    made = " (generated texts: give --data for real ones)" if config.data is None else ""
     splits = f"mean of {config.seeds} splits" if config.seeds != 1 else "one split"
     return (
-        f"Names masked in texts: {result.corpus}{made}\n"
+        f"Names masked in texts: {result.corpus}{config.origin_note}\n"
         f"{result.texts:,} texts, {splits}, {result.cells[0].tested:,} test texts that occur in no "
         f"other part; seed {config.seed}\n"
         f"names are masked where they are capitalised; {100 * result.cased:.0f} % of the texts "
@@ -112,9 +109,9 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "texts": result.texts,
         "people": list(result.people),
         "findings": describe_findings(result),
-        **{name: [{key: encode_value(v) for key, v in asdict(one).items()} for one in found]
-           for name, found in (("maskings", result.maskings), ("cells", result.cells))},
-    }  # fmt: skip
+        "maskings": [encode_fields(one) for one in result.maskings],
+        "cells": [encode_fields(cell) for cell in result.cells],
+    }
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:
@@ -132,10 +129,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         "intervals of the first split",
         fontsize=TEXT,
     )
-    picture.legend(
-        *people.get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False,
-        fontsize=SMALL,
-    )  # fmt: skip
+    add_legend(picture, people)
     return apply_style(picture)
 
 

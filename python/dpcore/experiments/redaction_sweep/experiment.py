@@ -158,9 +158,8 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        made = " (generated texts: give --data for real ones)" if self.config.data is None else ""
         left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
-        head = f"Redacted texts: {self.corpus}{made}\n{left}"
+        head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
         return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
 
     def to_dict(self) -> dict[str, Any]:

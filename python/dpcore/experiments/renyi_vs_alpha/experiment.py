@@ -13,7 +13,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -24,11 +24,8 @@ from ...records import Shown
 from ...streams import threads_of
 from ...text import TfidfSVD
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, require_own_config, run_jobs
+from ..running import ShownResult, cell_seed, require_own_config, run_jobs
 from ..two_sets import TextOptions, TwoSets, read_two_sets
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "renyi-vs-alpha"
 
@@ -194,7 +191,7 @@ def _to_curves(values: Any) -> Curves:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """The curves, draw by draw and method by method.
 
     Args:
@@ -252,25 +249,3 @@ class Result(Tabled):
         Fitted to all orders, as the source does, believed or not: the epsilon is not a bound.
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw the curves against the order, a panel for each method.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

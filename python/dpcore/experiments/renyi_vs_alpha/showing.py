@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence import Line
-from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
 from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..text import aligned, encode_fields, make_record_head
 from .experiment import DELTA, DIM, METHODS, NAME, ORDERS, Floats, Result
 
 if TYPE_CHECKING:
@@ -67,12 +66,11 @@ def write_table(result: Result) -> str:
 def _write_head(result: Result) -> str:
     config = result.config
     size, public, dropped = result.sizes
-    made = " (generated texts: give --data for real ones)" if config.data is None else ""
     draws = f"mean (sd) of {config.seeds} draws" if config.seeds != 1 else "one draw"
     return (
-        f"Renyi divergence of two sets of texts against its order: {result.corpus}{made}\n"
-        f"{size:,} texts a side, {dropped:,} of both sets left out; TF-IDF and SVD {DIM} fitted on "
-        f"{public:,} other texts\n"
+        f"Renyi divergence of two sets of texts against its order: {result.corpus}"
+        f"{config.origin_note}\n{size:,} texts a side, {dropped:,} of both sets left out; TF-IDF "
+        f"and SVD {DIM} fitted on {public:,} other texts\n"
         f"{draws} of the other set, seed {config.seed}; estimates in nats; delta {DELTA:g}"
     )
 
@@ -161,9 +159,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "orders": list(ORDERS),
         "findings": describe_findings(result),
         "lines": lines,
-        "cells": [
-            {key: encode_value(v) for key, v in asdict(cell).items()} for cell in result.cells
-        ],
+        "cells": [encode_fields(cell) for cell in result.cells],
     }
 
 

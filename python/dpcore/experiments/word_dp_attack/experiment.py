@@ -15,7 +15,7 @@ import time
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -31,11 +31,8 @@ from ...text.splitting import likeness
 from ...text.vocabulary import words_of
 from ...text.words import Embedding
 from ..corpora import read_corpus
-from ..running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from ..running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
 from ..word2vec_leakage.leakage import train_word2vec
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "word-dp-attack"
 
@@ -472,7 +469,7 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(Tabled):
+class Result(ShownResult):
     """Results of the attacks, mechanism by mechanism.
 
     Args:
@@ -505,25 +502,3 @@ class Result(Tabled):
             if (cell.mechanism, cell.epsilon) == key:
                 return cell
         raise KeyError(key)
-
-    def table(self) -> str:
-        """Return the figures as text."""
-        from .showing import write_table
-
-        return write_table(self)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data."""
-        from .showing import write_plain_data
-
-        return write_plain_data(self)
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw attack and linkage, the largest loss and the share of words kept.
-
-        Returns:
-            A matplotlib figure.
-        """
-        from .showing import draw_figure
-
-        return draw_figure(self, ax)

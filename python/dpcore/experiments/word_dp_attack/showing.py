@@ -5,14 +5,12 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final
 
 from ...divergence.reliability.belief import ESTIMATE
-from ...report.encoding import encode_value
 from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
-from ..drawing import SMALL, TEXT, apply_style, make_canvas, tidy_axes
-from ..text import aligned, make_record_head
+from ..drawing import SMALL, TEXT, add_legend, apply_style, make_canvas, tidy_axes
+from ..text import aligned, encode_fields, make_record_head
 from .experiment import GRID, NAME, Cell, Result
 
 if TYPE_CHECKING:
@@ -122,9 +120,7 @@ def write_plain_data(result: Result) -> dict[str, Any]:
         "texts": result.texts,
         "claim": describe_claim(result),
     }
-    cells = [
-        {key: encode_value(value) for key, value in asdict(cell).items()} for cell in result.cells
-    ]
+    cells = [encode_fields(cell) for cell in result.cells]
     return {**plain, "cells": cells}
 
 
@@ -171,8 +167,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         f"{_summarise_claim(result)}",
         fontsize=TEXT,
     )
-    handles = attack.get_legend_handles_labels()
-    picture.legend(*handles, loc="outside lower center", ncols=6, frameon=False, fontsize=SMALL)
+    add_legend(picture, attack, 6)
     return apply_style(picture)
 
 
