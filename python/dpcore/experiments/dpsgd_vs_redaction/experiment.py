@@ -112,7 +112,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
     """
     require_own_config(config, __name__)
-    begun = time.perf_counter()
+    begun, processes = time.perf_counter(), threads_of(threads)
     for package in ("torch", "opacus", "sklearn"):
         needed(package, NAME)
     with TemporaryDirectory() as folder:
@@ -120,9 +120,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         numbers = range(config.seeds or 1)
         jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
         cells, partial = gathered_in_processes(
-            NAME, measure_recipe, jobs, threads_of(threads), progress,
-            ended=lambda cell: cell.partial,
-        )  # fmt: skip
+            NAME, measure_recipe, jobs, processes, progress, ended=lambda cell: cell.partial
+        )
     # A training that Ctrl-C cut short is no training of its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:

@@ -243,9 +243,8 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
         figures |= _estimate_corpora(prepare, material, seed)
     if recipe.is_private:
         figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
-    figures["seconds"] = time.perf_counter() - begun
     leak = report.auc, report.epsilon_lower, report.ceiling
-    return Cell(recipe, number, found, *leak, **figures)
+    return Cell(recipe, number, found, *leak, seconds=time.perf_counter() - begun, **figures)
 
 
 def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, Any]:

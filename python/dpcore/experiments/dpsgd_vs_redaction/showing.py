@@ -92,13 +92,17 @@ def write_plain_data(result: Result) -> dict[str, Any]:
     facts = {
         "corpus": material.origin, "training_texts": len(material.train), "delta": material.delta,
         "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
-        "findings": result.findings(),
     }  # fmt: skip
     cells = [
         encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
         for cell in result.cells
     ]
-    return {**make_record_head(NAME, result), **facts, "cells": cells}
+    return {
+        **make_record_head(NAME, result),
+        **facts,
+        "findings": result.findings(),
+        "cells": cells,
+    }
 
 
 def draw_figure(result: Result, ax: Any = None) -> Figure:

@@ -173,14 +173,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
     require_own_config(config, __name__)
-    begun = time.perf_counter()
+    begun, processes = time.perf_counter(), threads_of(threads)
     needed("torch", NAME)
     sets = read_two_sets(config)
     study = _Study(config, sets)
     jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
-    cells, partial = gathered_in_processes(
-        NAME, study.measure_cell, jobs, threads_of(threads), progress
-    )
+    cells, partial = gathered_in_processes(NAME, study.measure_cell, jobs, processes, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     seconds = time.perf_counter() - begun
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
@@ -447,8 +445,9 @@ class Result(Tabled):
         made = "generated texts" if self.config.data is None else "texts"
         splits = self.config.seeds
         spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
-        head = f"How close are two models of redacted {made}? {spread}"
-        picture.suptitle(head, fontsize=SMALL + 1)
+        picture.suptitle(
+            f"How close are two models of redacted {made}? {spread}", fontsize=SMALL + 1
+        )
         add_legend(picture, panels[0, 0])
         return apply_style(picture)
 

@@ -333,9 +333,8 @@ class NextWordModel(Plan):
             model = cls(vocabulary=vocabulary, **given)
         except (TypeError, KeyError) as error:
             raise invalid("config.json", "one of NextWordModel", error) from None
-        network = make_network(model.rows.size, model)
-        filled(place, {"network": network})
-        object.__setattr__(model, "network", network)
+        object.__setattr__(model, "network", make_network(model.rows.size, model))
+        filled(place, {"network": model.network})
         return model
 
     def to_dict(self) -> dict[str, Any]:
