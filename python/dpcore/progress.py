@@ -8,12 +8,17 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Final, Self
 
 from .errors import mistyped
 from .loaded import imported_module
 
-__all__ = ["Progress", "beats", "in_notebook", "interrupted_again", "span", "watched"]
+__all__ = [
+    "LONG_SECONDS", "Progress", "beats", "in_notebook", "interrupted_again", "span", "watched",
+]  # fmt: skip
+
+LONG_SECONDS: Final = 30.0
+"""Time of slow work from which on there is a forecast."""
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
@@ -135,6 +140,17 @@ class Progress:
             elif sys.stderr is not None:
                 sys.stderr.write(f"{text}\n")
                 sys.stderr.flush()
+
+    def forecast(self, work: str, seconds: float) -> bool:
+        """Say what work is going to take, and return True, if that is long.
+
+        Args:
+            work: what there is to do, the subject of the sentence, in the plural.
+            seconds: that it takes.
+        """
+        if seconds > LONG_SECONDS:
+            self.say(f"dpcore: {work} take about {span(seconds)}")
+        return seconds > LONG_SECONDS
 
     def _stop_moving(self) -> None:
         global _shown

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from shared_extras import needs
 
+from dpcore import progress
 from dpcore.text import Corpus, FrontierCell, frontier, frontiers
 
 LogisticRegression = needs("sklearn.linear_model", "torch").LogisticRegression
@@ -188,9 +189,9 @@ def test_long_encoding_is_forecast(capsys, monkeypatch):
     given = {"dims": [2], "epsilons": [1.0], "attribute": None}
     measured(**given)
     assert "to encode" not in capsys.readouterr().err
-    monkeypatch.setattr(frontiers, "_LONG_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "LONG_SECONDS", 0.0)
     measured(**given)
-    assert "dpcore: 600 texts take about" in capsys.readouterr().err
+    assert "dpcore: 600 texts to encode take about" in capsys.readouterr().err
     measured(**given, progress=False)
     assert not capsys.readouterr().err
 

@@ -105,7 +105,7 @@ def test_texts_that_occur_elsewhere_are_left_out_and_counted():
         seen.append(asked)
         return rng.normal(size=(len(asked), 3))
 
-    result = infer(encode, found, "secret", attackers=Centroids(), rng=1)
+    result = infer(encode, found, "secret", attackers=Centroids(), rng=1, progress=False)
     assert result.left_out == {
         "valid, also in train": 10,
         "valid, repeated": 0,
@@ -128,7 +128,8 @@ def test_an_encoder_with_rng_gets_other_noise_for_each_part_and_the_same_for_a_s
         return people[1](texts) + rng.laplace(scale=0.3, size=(len(texts), 6))
 
     first, second, third = (
-        infer(encode, people[0], "male", attackers=Centroids(), rng=seed) for seed in (5, 5, 6)
+        infer(encode, people[0], "male", attackers=Centroids(), rng=seed, progress=False)
+        for seed in (5, 5, 6)
     )
     assert drawn[:3] == drawn[3:6] != drawn[6:]
     assert len({tuple(draw) for draw in drawn[:3]}) == 3
@@ -339,3 +340,76 @@ def test_an_encoder_in_which_texts_mix_is_refused():
     assert "8 texts alone, in two batches of other texts and in another order agree" in str(result)
     loose = infer(centred, found, "long", attackers=Centroids(), rng=1, rounding=2.0)
     assert loose.batches.rounding == 2.0
+
+
+class Clock:
+    """Seconds that encoders and attackers add to, in place of `time.perf_counter`."""
+
+    def __init__(self, monkeypatch):
+        self.now = 0.0
+        monkeypatch.setattr("time.perf_counter", lambda: self.now)
+
+    def slow_encoder(self, encode, each=0.0, call=0.0, first=0.0):
+        """Take `each` seconds for a text, `call` for a call, and `first` for the first one more."""
+        waits = [first]
+
+        def encode_slowly(texts):
+            self.now += call + each * len(texts) + (waits.pop() if waits else 0.0)
+            return encode(texts)
+
+        return encode_slowly
+
+    def slow_attacker(self, seconds):
+        """Take so long to be fitted."""
+        clock = self
+
+        class Slow(Centroids):
+            def fit(self, rows, truth):
+                clock.now += seconds
+                return super().fit(rows, truth)
+
+        return Attacker(Slow())
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"each": 1.0}, "dpcore: 1,500 texts to encode take about 25 min\n"),
+        ({"each": 0.019}, ""),
+        # Neither a start nor the cost of a call is that of its texts.
+        ({"each": 0.01, "first": 20.0}, ""),
+        ({"each": 0.01, "call": 1.0}, ""),
+    ],
+)
+def test_slow_encoding_is_forecast(people, capsys, monkeypatch, given, said):
+    encode = Clock(monkeypatch).slow_encoder(people[1], **given)
+    found = infer(encode, people[0], "male", attackers=Centroids(), rng=1)
+    assert capsys.readouterr().err == said
+    # A forecast changes no figure.
+    assert found == infer(encode, people[0], "male", attackers=Centroids(), rng=1, progress=False)
+    assert not capsys.readouterr().err
+
+
+def test_slow_attackers_are_forecast_once(people, capsys, monkeypatch):
+    clock = Clock(monkeypatch)
+    fast, slow = clock.slow_attacker(1.0), clock.slow_attacker(20.0)
+    for tried, said in (
+        ([fast] * 9, ""),
+        ([fast, slow, *[fast] * 4], "dpcore: 4 more attackers take about 42 s\n"),
+        ([slow] * 6, "dpcore: 5 more attackers take about 1.7 min\n"),
+    ):
+        infer(people[1], people[0], "male", attackers=tried, rng=1)
+        assert capsys.readouterr().err == said
+        infer(people[1], people[0], "male", attackers=tried, rng=1, progress=False)
+        assert not capsys.readouterr().err
+
+
+def test_no_forecast_is_made_of_an_encoder_that_fails_on_few_texts(people, capsys):
+    def encode(texts):
+        if len(texts) < 100:
+            raise ValueError("too few")
+        return people[1](texts)
+
+    with pytest.raises(ValueError, match=r"^too few$"):
+        infer(encode, people[0], "male", attackers=Centroids(), rng=1)
+    assert not capsys.readouterr().err

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from ..progress import span
+from ..progress import LONG_SECONDS, span
 from .slicing import shared_block
 
 __all__ = ["Forecast"]
@@ -15,8 +15,6 @@ _SLOW: Final = 0.01
 """Seconds for an output from which on there is a forecast."""
 _FAST: Final = 0.001
 """Seconds for an output up to which there is none: a call's own time hides that of an output."""
-_LONG: Final = 30.0
-"""Seconds in all from which on there is a forecast between the two."""
 _PATIENCE: Final = 600.0
 _FEWEST: Final = 100
 """The trials proposed instead: a power of ten that takes at most ten minutes."""
@@ -63,7 +61,9 @@ class Forecast:
 
         Also where it takes less than 10 ms and the audit less than 30 s.
         """
-        if self.seconds < _FAST or (self.seconds < _SLOW and self._takes(self.trials) < _LONG):
+        if self.seconds < _FAST or (
+            self.seconds < _SLOW and self._takes(self.trials) < LONG_SECONDS
+        ):
             return ""
         parts = [f"2 x {self.search:,} to choose the pair"] if self.search else []
         parts += [f"2 x {self.pilot(self.trials):,} pilots", f"2 x {self.trials:,} to count"]

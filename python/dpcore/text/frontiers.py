@@ -25,7 +25,7 @@ from ..errors import (
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..progress import Progress, span
+from ..progress import Progress
 from ..records import Record
 from ..report.encoding import encode_value
 from ..report.page import page_of_table
@@ -58,8 +58,6 @@ SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."
 
 _BATCH: Final = 256
 """Texts that are encoded between two movements of the progress bar."""
-_LONG_SECONDS: Final = 30.0
-"""Seconds of encoding from which on there is a forecast."""
 _TREES: Final = 30
 """Rounds of boosted trees on the main label, each with a tree for every value."""
 _LABEL: Final = "main label"
@@ -585,10 +583,9 @@ def _encode_texts(
     for start in range(0, len(every), _BATCH):
         begun = time.perf_counter()
         pieces.append(source(every[start : start + _BATCH]))
-        each = (time.perf_counter() - begun) / len(pieces[-1])
-        if start == 0 and each * len(every) > _LONG_SECONDS:
-            whole = span(each * len(every))
-            bar.say(f"dpcore: {len(every):,} texts take about {span(each)} each to encode: {whole}")
+        if start == 0:
+            each = (time.perf_counter() - begun) / len(pieces[-1])
+            bar.forecast(f"{len(every):,} texts to encode", each * len(every))
     vectors = torch.cat(pieces).cpu().float()
     table = dict(zip(texts, vectors[: len(texts)], strict=True))
     return table, vectors[len(texts) :].numpy() if rows is None else rows

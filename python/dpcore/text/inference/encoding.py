@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -18,11 +19,14 @@ from ...mechanisms.texts import (
     look_up,
     rounding_of,
 )
+from ...progress import LONG_SECONDS
+from ...streams.generators import Generators
 
 __all__ = [
     "Vectors",
     "check_encoder",
     "encoder_of",
+    "estimate_seconds",
     "rows_given",
     "takes_rng",
     "vectors_of",
@@ -32,6 +36,8 @@ Vectors = npt.NDArray[np.float64]
 
 _MAX_COMPARED: Final = 8
 """Texts of train that are encoded in batches of others."""
+_TIMED: Final = (8, 64)
+"""Texts of the calls that are timed: they separate the time of a text from that of a call."""
 _NOISE: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
 
@@ -99,6 +105,41 @@ def vectors_of(
             raise _wrong(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
         made.append(vectors)
     return made
+
+
+def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
+    """Estimate the time for encoding all texts from one or two small calls, before the first part.
+
+    Generators are left as they were. A call that fails gives no estimate: the encoder fails again
+    on the first part, whose message is about all of its texts.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        parts: the texts.
+
+    Returns:
+        Seconds; 0 where nobody knows.
+    """
+    more = {"rng": np.random.default_rng(_NOISE)} if takes_rng(encode) else {}
+    sizes, taken = list[int](), list[float]()
+    total = sum(map(len, parts))
+    with Generators.everywhere():
+        for most in _TIMED:
+            # In even steps: the order may go by length.
+            texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
+            begun = time.perf_counter()
+            try:
+                encode(texts, **more)
+            except Exception:
+                return 0.0
+            sizes.append(len(texts))
+            taken.append(time.perf_counter() - begun)
+            if total * taken[-1] / sizes[-1] <= LONG_SECONDS or sizes[-1] == len(parts[0]):
+                return total * taken[-1] / sizes[-1]
+    # What the first call took more than the second, which has more texts, is its start.
+    few, many = min(taken), taken[-1]
+    each = (many - few) / (sizes[-1] - sizes[0])
+    return total * each + len(parts) * max(0.0, few - sizes[0] * each)
 
 
 def check_encoder(

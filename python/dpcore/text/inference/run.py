@@ -15,7 +15,15 @@ from ...progress import Progress
 from ...streams import Rng, seed_of
 from .attackers import Attacker, FittedAttacker, attackers_of, fitted
 from .certifying import Neighbours, certify, why_not
-from .encoding import Vectors, check_encoder, encoder_of, rows_given, takes_rng, vectors_of
+from .encoding import (
+    Vectors,
+    check_encoder,
+    encoder_of,
+    estimate_seconds,
+    rows_given,
+    takes_rng,
+    vectors_of,
+)
 from .floors import floor_answers, floor_ranks, floor_scores
 from .groups import groups_of, main_task
 from .judging import (
@@ -102,7 +110,9 @@ def infer(
         rounding: largest distance between two encodings of one text, alone and with others,
             relative to the vector's norm; None is 1e-5, for bfloat16 and float16 .05.
         rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
-        progress: a bar over the attackers: True, False or None (where somebody is looking).
+        progress: a bar over the attackers, and sentences on what takes longer than 30 s: True,
+            False (neither), or None (a bar where somebody is looking). Encoders are timed on 8, and
+            if these are slow on 64 texts of train.
 
     Returns:
         The `Inference`.
@@ -147,7 +157,10 @@ def infer(
     if function is None:
         rows = rows_given(encode, vectors, corpus.texts, parts.rows)
     else:
-        with Progress("encoding texts", None, progress):
+        with Progress("encoding texts", None, progress) as bar:
+            if progress is not False:
+                work = f"{sum(map(len, parts.texts)):,} texts to encode"
+                bar.forecast(work, estimate_seconds(function, parts.texts))
             rows = vectors_of(function, parts.texts, seed, parts.rows)
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
@@ -257,12 +270,18 @@ def _try_all(
     progress: bool | None,
 ) -> list[Tried]:
     """Fit all attackers on train and ask them for the scores of validation."""
-    train, tried = judges[0], list[Tried]()
+    train, tried, is_said = judges[0], list[Tried](), False
+    begun = time.perf_counter()
     with Progress("attackers", len(known), progress) as bar:
-        for attacker in known:
+        for done, attacker in enumerate(known, 1):
             model = fitted(attacker, vectors[0], train.truth, train.target, train.seed)
             tried.append((model, model.scores(vectors[1])))
             bar.advance(1)
+            if not is_said:
+                left = len(known) - done
+                # After each: a network takes as long as twenty logistic regressions.
+                rest = left * (time.perf_counter() - begun) / done
+                is_said = bar.forecast(f"{left} more attackers", rest)
     return tried
 
 
