@@ -424,3 +424,22 @@ def test_the_usual_attackers_infer_a_number_by_a_curve_too():
     assert result.above_floor
     line = infer_age(np.abs(age - 49.0), labels, vectors)
     assert line.number.correlation.value < 0.3 < 0.6 < result.number.correlation.value
+
+
+def test_trees_of_many_values_find_what_lines_do_not():
+    needs("sklearn")
+    rng = np.random.default_rng(1)
+    value, sizes = rng.integers(0, 20, 1000), (600, 200, 200)
+    wide = rng.random((20, 24)) < 0.5
+    rows = rng.normal(size=(1000, 24)) * np.where(wide[value], 3.0, 0.3)
+    logistic, trees = usual(600, 20)[0], usual(600, 20)[-1]
+    # Ten seeds: .10 to .16, and .90 to .94; permuted values .03 to .09.
+    for truth, attacker, low, high in (
+        (value, logistic, 0.0, 0.3),
+        (value, trees, 0.8, 1.0),
+        (rng.permutation(value), trees, 0.0, 0.2),
+    ):
+        found = corpus(sizes, {"value": truth})
+        result = infer(None, found, "value", vectors=rows, attackers=attacker, rng=1)
+        assert low <= result.accuracy.value <= high
+        assert result.above_floor is (truth is value and attacker is trees) or attacker is logistic
