@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from record_encoders import LEAKS, ROWS, SIZES, rare_word
 from scipy.stats import binomtest, mannwhitneyu
 from shared_extras import needs
 from shared_inference import Centroids, corpus
@@ -11,57 +12,6 @@ from shared_inference import Centroids, corpus
 from dpcore.text.inference import infer
 from dpcore.text.inference.judging import Judge, Ranking, permutation_p_value, threshold_of
 from dpcore.text.inference.targets import Target
-
-SIZES = (600, 300, 300)
-ROWS, DIM = sum(SIZES), 40
-
-
-def rare_word(rng, secret):
-    """A word of .40 of the texts of 5 %, and of .01 of all others."""
-    rows, there = rng.normal(size=(ROWS, DIM)), rng.random(ROWS) < np.where(secret, 0.4, 0.01)
-    rows[there, 0] += 6.0
-    return rows, there
-
-
-def one_noise_a_call(rng, secret):
-    """One draw of noise for all texts of a call."""
-    rows = 0.1 * rng.normal(size=(ROWS, DIM))
-    rows[:, 0] += 0.3 * secret
-    noise = rng.laplace(scale=8.0, size=(3, DIM))
-    return rows + noise[np.repeat([0, 1, 2], SIZES)], rows[:, 0]
-
-
-def length(rng, secret):
-    """The direction is random, the length is not."""
-    rows = rng.normal(size=(ROWS, DIM))
-    lengths = 1.0 + 0.1 * rng.normal(size=ROWS) + 0.15 * secret
-    return rows * (lengths / np.linalg.norm(rows, axis=1))[:, np.newaxis], lengths
-
-
-def last_bits(rng, secret):
-    """Rows of float32 among rows of float64."""
-    rows, single = rng.normal(size=(ROWS, DIM)), rng.random(ROWS) < np.where(secret, 0.9, 0.1)
-    rows[single] = rows[single].astype(np.float32)
-    return rows, single
-
-
-def heavy_noise(rng, secret):
-    """Cauchy noise, whose extremes set every scale."""
-    rows = 0.5 * rng.standard_cauchy(size=(ROWS, DIM))
-    rows[:, 0] += 2.0 * secret
-    return rows, -np.abs(rows[:, 0] - 2.0) + np.abs(rows[:, 0])
-
-
-def half_clean(rng, secret):
-    """Noise of one sign in half of the entries, none in the others."""
-    clean = rng.random((ROWS, DIM))
-    clean[:, 0] = 0.3 * clean[:, 0] + 0.5 * secret
-    noise = np.where(rng.random((ROWS, DIM)) < 0.5, 40.0 * rng.exponential(size=(ROWS, DIM)), 0.0)
-    rows = clean + noise
-    return rows, np.where(rows[:, 0] < 1.0, rows[:, 0], 0.45)
-
-
-LEAKS = [rare_word, one_noise_a_call, length, last_bits, heavy_noise, half_clean]
 
 
 def compute_area(scores, truth):

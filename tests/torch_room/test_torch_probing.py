@@ -4,6 +4,7 @@ import secrets
 
 import numpy as np
 import pytest
+from record_encoders import centred, min_max_scaled, whitened
 from shared_encoders import WIDTH, hashed, minilm, tiny_bert
 from shared_extras import needs
 
@@ -18,21 +19,6 @@ from dpcore.torch.probing import probe_randomness, state_digest  # noqa: E402
 
 CLIP = Clip("l1", 1.0)
 PAIR = ("he has cancer", "he has the flu")
-
-
-def centred(texts):
-    rows = hashed(texts)
-    return rows - rows.mean(axis=0)
-
-
-def whitened(texts):
-    rows = centred(texts)
-    return rows / (rows.std(axis=0) + 1e-3)
-
-
-def min_max_scaled(texts):
-    rows = hashed(texts)
-    return (rows - rows.min(axis=0)) / (np.ptp(rows, axis=0) + 1e-6)
 
 
 def numbered(texts):
