@@ -66,18 +66,16 @@ _NOISES: Final = ("best", "laplace", "l2_laplace", "gaussian")
 """Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
 
 
-def score_attack(attack: Inference) -> Measured:
-    """Return the area under the ROC curve, the correlation of a number, or else the accuracy."""
-    if attack.number is not None:
-        return attack.number.correlation
-    return attack.accuracy if attack.figures is None else attack.figures.auc
+def score_attack(attack: Inference) -> tuple[str, Measured]:
+    """Return the area under the ROC curve, the correlation of a number, or else the accuracy.
 
-
-def name_score(attack: Inference) -> str:
-    """Return what `score_attack` returns, in words."""
+    The name of the figure comes first.
+    """
     if attack.number is not None:
-        return "correlation"
-    return "accuracy" if attack.figures is None else "AUC"
+        return "correlation", attack.number.correlation
+    if attack.figures is not None:
+        return "AUC", attack.figures.auc
+    return "accuracy", attack.accuracy
 
 
 def read_certificate(attack: Inference) -> float:
@@ -120,7 +118,7 @@ class FrontierCell(Record):
 
         Of a number it is the correlation; None where there is no attack.
         """
-        return None if self.attack is None else score_attack(self.attack)
+        return None if self.attack is None else score_attack(self.attack)[1]
 
     @property
     def certified(self) -> float:
@@ -529,19 +527,24 @@ def _read_delta(noise: Any, delta: Any) -> float:
     return level
 
 
-def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
+def _read_list(name: str, values: Any, requirement: str) -> list[Any]:
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise mistyped(name, "a list of numbers", values)
-    found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
+        raise mistyped(name, requirement, values)
+    return list(values)
+
+
+def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
+    found = [
+        check(f"{name}[{place}]", value)
+        for place, value in enumerate(_read_list(name, values, "a list of numbers"))
+    ]
     if not found or any(after <= before for before, after in pairwise(found)):
         raise invalid(name, "ascending, one at least", values)
     return found
 
 
 def _read_dims(dims: Any) -> list[int | None]:
-    if isinstance(dims, str) or not hasattr(dims, "__iter__"):
-        raise mistyped("dims", "a list of integers", dims)
-    given = list(dims)
+    given = _read_list("dims", dims, "a list of integers")
     last: list[None] = [None] if given and given[-1] is None else []
     given = given[: len(given) - len(last)]
     if last and not given:
@@ -695,7 +698,7 @@ def _list_notes(found: Frontier) -> list[str]:
         "utility of private texts has released more than it covers",
     ]
     if cell.attack is not None:
-        best = f"attack: {name_score(cell.attack)} of the best of {len(cell.attack.tried)}"
+        best = f"attack: {score_attack(cell.attack)[0]} of the best of {len(cell.attack.tried)}"
         notes.append(
             f"{best} attackers on {found.attribute}, chosen on validation; ! = above the floor; "
             "another attacker may find more"
@@ -731,7 +734,7 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
     panels[0].axhline(found.floor, color=text_colour(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
     if (attack := found.cells[0].attack) is not None:
-        kind, shown = name_score(attack), str(found.attribute).replace("$", r"\$")
+        kind, shown = score_attack(attack)[0], str(found.attribute).replace("$", r"\$")
         guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
         panels[1].axhline(guessing, color=text_colour(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")

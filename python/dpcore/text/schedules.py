@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
@@ -40,9 +40,29 @@ Every = Literal["epoch", "batch"]
 _EVERY: Final[tuple[Every, ...]] = get_args(Every)
 
 
+class _Fixed(Record):
+    """A schedule that draws nothing: fields of numbers, and an epsilon that follows from them."""
+
+    __slots__ = ()
+
+    every: ClassVar[str] = "epoch"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in (one.name for one in fields(self)):  # type: ignore[arg-type]
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+
+    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
+        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        return self._at(*_place(epoch, epochs))
+
+    def _at(self, epoch: int, epochs: int) -> float:
+        raise NotImplementedError
+
+
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Constant(Record, word="text.schedules.Constant"):
+class Constant(_Fixed, word="text.schedules.Constant"):
     """The same epsilon in every epoch: robust training.
 
     Args:
@@ -62,15 +82,7 @@ class Constant(Record, word="text.schedules.Constant"):
 
     epsilon: float
 
-    every: ClassVar[str] = "epoch"
-
-    def __post_init__(self) -> None:
-        """Check the field."""
-        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
-
-    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
-        _place(epoch, epochs)
+    def _at(self, epoch: int, epochs: int) -> float:
         return self.epsilon
 
     def __str__(self) -> str:
@@ -80,7 +92,7 @@ class Constant(Record, word="text.schedules.Constant"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OverEpochs(Record, word="text.schedules.OverEpochs"):
+class OverEpochs(_Fixed, word="text.schedules.OverEpochs"):
     """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
 
     Args:
@@ -100,15 +112,7 @@ class OverEpochs(Record, word="text.schedules.OverEpochs"):
 
     start: float
 
-    every: ClassVar[str] = "epoch"
-
-    def __post_init__(self) -> None:
-        """Check the field."""
-        object.__setattr__(self, "start", positive("start", self.start))
-
-    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
-        epoch, _ = _place(epoch, epochs)
+    def _at(self, epoch: int, epochs: int) -> float:
         return self.start / epoch
 
     def __str__(self) -> str:
@@ -118,7 +122,7 @@ class OverEpochs(Record, word="text.schedules.OverEpochs"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stretched(Record, word="text.schedules.Stretched"):
+class Stretched(_Fixed, word="text.schedules.Stretched"):
     """From `start` to `end` over all epochs, along a hyperbola, however many there are.
 
     ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``, which is 0 for
@@ -140,17 +144,12 @@ class Stretched(Record, word="text.schedules.Stretched"):
     start: float
     end: float
 
-    every: ClassVar[str] = "epoch"
-
     def __post_init__(self) -> None:
         """Check the fields."""
-        for name in ("start", "end"):
-            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        super(Stretched, self).__post_init__()
         positive("start / end", self.start / self.end)
 
-    def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
-        epoch, epochs = _place(epoch, epochs)
+    def _at(self, epoch: int, epochs: int) -> float:
         t = (epoch - 1) / max(epochs - 1, 1)
         return self.start / (1.0 + (self.start / self.end - 1.0) * t)
 
@@ -159,14 +158,13 @@ class Stretched(Record, word="text.schedules.Stretched"):
         return f"stretched {self.start:g} to {self.end:g}"
 
 
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class _Drawn(Record):
     """A schedule that draws its epsilon: the fields and checks of both laws."""
 
-    __slots__ = ()
-
     low: float
     high: float
-    every: str
+    every: Every = "epoch"
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -200,10 +198,6 @@ class Uniform(_Drawn, word="text.schedules.Uniform"):
         6.0946
     """
 
-    low: float
-    high: float
-    every: Every = "epoch"
-
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
         _place(epoch, epochs)
@@ -232,10 +226,6 @@ class LogUniform(_Drawn, word="text.schedules.LogUniform"):
         >>> round(LogUniform(0.5, 10.0)(1, 14, np.random.default_rng(1)), 4)
         2.3167
     """
-
-    low: float
-    high: float
-    every: Every = "epoch"
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""

@@ -43,7 +43,9 @@ class Encoder:
     @property
     def modules(self) -> list[Any]:
         """The torch modules that encode: that of a pipeline, none of a plain function."""
-        return [self.model.model] if is_pipeline(self.model) else []
+        if is_pipeline(self.model):
+            return [self.model.model]
+        return [self.model] if isinstance(self.model, torch.nn.Module) else []
 
     @property
     def random(self) -> bool:
@@ -159,21 +161,11 @@ class Module(Encoder):
 
     kind = "module"
 
-    @property
-    def modules(self) -> list[Any]:
-        """The module."""
-        return [self.model]
-
 
 class Sentences(Encoder):
     """A model of the package sentence-transformers."""
 
     kind = "sentence-transformers"
-
-    @property
-    def modules(self) -> list[Any]:
-        """The model, which is a torch module."""
-        return [self.model]
 
     @property
     def longest(self) -> int | None:
@@ -222,11 +214,6 @@ class Pooled(Encoder):
     def name(self) -> str:
         """What reports call the encoder."""
         return f"{type(self.model).__qualname__} ({self.pooling} pooling)"
-
-    @property
-    def modules(self) -> list[Any]:
-        """The model."""
-        return [self.model]
 
     @property
     def longest(self) -> int | None:

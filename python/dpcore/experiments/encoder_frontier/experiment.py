@@ -119,7 +119,7 @@ class Cell(Record):
     def figure(self, name: str) -> float:
         """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
         if name in SHARES:
-            return score_attack(getattr(self, name)).value
+            return score_attack(getattr(self, name))[1].value
         if name == "utility":
             return self.release.utility.accuracy.value
         return float(getattr(self.release, name))

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
 import numpy as np
 
-__all__ = ["Drawn", "Words", "drawn", "filled", "mostly"]
+__all__ = ["Drawn", "Words", "drawn", "filled", "mostly", "read_words"]
 
 Words = Mapping[str, Sequence[str]]
 """Name of a blank -> what may stand there."""
@@ -32,6 +34,12 @@ class Drawn:
         self.labels.append(label)
         for name, value in attributes.items():
             self.attributes.setdefault(name, []).append(value)
+
+
+def read_words(kind: str) -> Any:
+    """Read the templates and words of a kind of text from words.json."""
+    file = Path(__file__).with_name("words.json")
+    return json.loads(file.read_text(encoding="utf-8"))[kind]
 
 
 def drawn(words: Sequence[str], rng: np.random.Generator) -> str:
