@@ -527,24 +527,19 @@ def _read_delta(noise: Any, delta: Any) -> float:
     return level
 
 
-def _read_list(name: str, values: Any, requirement: str) -> list[Any]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise mistyped(name, requirement, values)
-    return list(values)
-
-
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
-    found = [
-        check(f"{name}[{place}]", value)
-        for place, value in enumerate(_read_list(name, values, "a list of numbers"))
-    ]
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise mistyped(name, "a list of numbers", values)
+    found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
     if not found or any(after <= before for before, after in pairwise(found)):
         raise invalid(name, "ascending, one at least", values)
     return found
 
 
 def _read_dims(dims: Any) -> list[int | None]:
-    given = _read_list("dims", dims, "a list of integers")
+    if isinstance(dims, str) or not hasattr(dims, "__iter__"):
+        raise mistyped("dims", "a list of integers", dims)
+    given = list(dims)
     last: list[None] = [None] if given and given[-1] is None else []
     given = given[: len(given) - len(last)]
     if last and not given:
