@@ -54,7 +54,7 @@ TOY = '''"""Laplace noise by another name."""
 from dataclasses import dataclass
 
 from .laplace import _log_votes
-from .laws import Law, everywhere, over_scale
+from .laws import Law, over_scale, whole_line
 from .native import Primitive, with_law
 
 
@@ -70,7 +70,7 @@ class Toy(Primitive):
 STEPS = ("rust", "class", "law", "mechanisms", "dpcore")
 ALL = """Law(
     log_votes=_log_votes,
-    support=everywhere,
+    support=whole_line,
     cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
 )"""
 
@@ -92,7 +92,7 @@ def copied(folder, law=ALL, without=None):
         # The core that is tested has no toy: in the copy it is told of Laplace noise instead.
         path, name = root / "mechanisms" / "native.py", "type(steps.noise).__name__"
         edit(path, f"return {name},", f'return {name}.replace("Toy", "Laplace"),')
-        edit(path, "\n\ndef fill(", '\n\n_core.NOISES.append("Toy")\n\n\ndef fill(')
+        edit(path, "\n\ndef fill_outputs(", '\n\n_core.NOISES.append("Toy")\n\n\ndef fill_outputs(')
     if without != "class":
         toy = TOY.replace("@with_law(LAW)\n", "") if without == "law" else TOY
         (root / "mechanisms" / "toy.py").write_text(toy.replace("LAW", law), encoding="utf-8")

@@ -42,7 +42,8 @@ CHECK = "auditing/request.py", (
      "        fewest = self.attack"),
 )  # fmt: skip
 OPTION = "cli/options.py", (
-    ("    seed: Seed = None\n    route", '    remark: Annotated[str, _in(_RUN, "A remark.")] = ""\n'
+    ("    seed: Seed = None\n    route",
+     '    remark: Annotated[str, _option_in_panel(_RUN, "A remark.")] = ""\n'
      "    seed: Seed = None\n    route"),
 )  # fmt: skip
 

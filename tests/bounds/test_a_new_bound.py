@@ -194,7 +194,7 @@ assert dpcore.Audit.from_json(first.to_json()) == first == pickle.loads(pickle.d
 assert (first + second).bound == "toy" and TITLE in str(first + second)
 looked = first.merge(second, looked=True)
 assert (looked.bound, looked.stop) == ("anytime", "looked") and str(looked)
-assert "bound='toy'" in dpcore.report.script.call(first)
+assert "bound='toy'" in dpcore.report.script.format_call(first)
 
 outputs = [[(i + j) / 7 for j in range(400)] for i in (0, 300)]
 recorded = dpcore.audit_outputs(*outputs, rows="independent", bound="toy", rng=1, claim=0.1)
