@@ -283,9 +283,13 @@ def gathered_in_processes(
 
 
 def _work_in_one_thread(work: Callable[..., _Found], job: Sequence[Any]) -> _Found:
+    import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
+    from threadpoolctl import threadpool_limits
+
     from ..text.systems.training import one_thread
 
-    with one_thread():
+    # A process of a pool has one thread: with more the last bits of products would differ.
+    with one_thread(), threadpool_limits(1):
         return work(*job)
 
 
