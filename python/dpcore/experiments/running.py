@@ -76,7 +76,8 @@ class Tabled(Shown):
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
         name = type(self).__module__.split(".")[-2].replace("_", "-")
-        values = ((field.name, getattr(self, field.name)) for field in fields(self))  # type: ignore[arg-type]
+        shown = (field for field in fields(self) if field.repr)  # type: ignore[arg-type]
+        values = ((field.name, getattr(self, field.name)) for field in shown)
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
         ended = ", ended early" if getattr(self, "partial", False) else ""
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"

@@ -135,14 +135,14 @@ class Result(ShownResult):
 
     Args:
         config: the options.
-        material: the texts.
+        material: the texts (not shown, not compared).
         cells: one for each recipe and repetition.
         partial: True if Ctrl-C ended the run early.
         seconds: time taken (not compared).
     """
 
     config: Config
-    material: Material
+    material: Material = field(repr=False, compare=False)
     cells: tuple[Cell, ...]
     partial: bool = False
     seconds: float = field(default=0.0, compare=False)
