@@ -91,7 +91,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return math.log1p(self.values * ((1.0 - self.blind) / self.blind))
 
     def loss(self, pair: Pair) -> float:
-        """Compute the exact loss on a pair: `entry_loss` for every entry in which the inputs differ.
+        """Compute the exact loss on a pair: `entry_loss` for every entry that differs.
 
         Args:
             pair: two inputs of the same shape.
