@@ -28,7 +28,7 @@ class Cells(NamedTuple):
 
 
 def cell_window(n: int, low: float, high: float, tail: float) -> Cells:
-    """A window that Binomial(n, p) leaves with probability at most 2 `tail`, p in [low, high].
+    """Return a window that Binomial(n, p) leaves with probability <= 2 `tail`, p in [low, high].
 
     The window follows from Bernstein's inequality. Cells are single outcomes unless the law is
     wide: then a cell is 1/512 of a standard deviation and its mass is taken at its middle, off by
@@ -71,7 +71,7 @@ def _window_reach(n: int, rate: float, t: float) -> float:
 
 
 def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
-    """Log binomial probability up to a constant; both counts are above 1e5 here."""
+    """Compute the log binomial probability up to a constant; both counts are above 1e5 here."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
     deviance = x * np.log1p(d / mean) + y * np.log1p(-d / rest)
@@ -80,7 +80,7 @@ def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
 
 
 def cell_masses(window: Cells, rates: _Floats) -> _Floats:
-    """Masses of the cells at every rate, shape `(rates, cells)`; each row sums to 1.
+    """Compute the cells' masses at every rate, shape `(rates, cells)`; each row sums to 1.
 
     The sum over the window stands for 1: a mass is too large by what the window leaves out, never
     too small.

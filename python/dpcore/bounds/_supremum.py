@@ -42,7 +42,7 @@ def supremum_bound(
     budget: float,
     relative: float,
 ) -> float:
-    """An upper bound on a probability over all q in [low, high].
+    """Compute an upper bound on a probability over all q in [low, high].
 
     Args:
         probability: maps interior points q to the probability of one event, each value within
@@ -78,7 +78,7 @@ def supremum_bound(
 def _choose_degree(
     low: float, high: float, line: tuple[float, float], trials: tuple[int, int], budget: float
 ) -> tuple[int, float]:
-    """How many Chebyshev points keep the interpolation error within the budget, and the error."""
+    """Choose Chebyshev points that keep the interpolation error within budget; return the error."""
     slope, shift = line
     half, centre = (high - low) / 2.0, (high + low) / 2.0
     wide, tall = half * (_RHO + 1.0 / _RHO) / 2.0, half * (_RHO - 1.0 / _RHO) / 2.0
@@ -95,7 +95,7 @@ def _choose_degree(
 
 
 def _largest_excess(centre: float, wide: _Floats, tall: _Floats) -> _Floats:
-    """The largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around it.
+    """Compute the largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around it.
 
     The sum is convex in the real part and grows with the imaginary one: a corner has the most.
     """
@@ -113,7 +113,7 @@ def _corner_excess(real: _Floats, imaginary: _Floats) -> _Floats:
 
 @lru_cache(maxsize=16)
 def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
-    """Chebyshev points of the first kind, and the matrix from values there to a finer grid."""
+    """Return first-kind Chebyshev points, and the matrix from values there to a finer grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
     finer = np.arange(_FINER * nodes + 1) * (math.pi / (_FINER * nodes))

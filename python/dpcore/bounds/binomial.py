@@ -16,7 +16,7 @@ __all__ = ["clopper_pearson", "limits"]
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
 @hinted
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Certified lower limit on epsilon from how often an event happened on the two sides.
+    """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
     ``epsilon_lower = max(0, ln((p_low - delta) / q_high))`` with ``p_low`` the lower limit for
     P(event | x) and ``q_high`` the upper limit for P(event | x'), each at (1 - confidence)/2, so
@@ -56,7 +56,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
 
 @hinted
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
-    """One-sided limits for the probability of an event seen k times in n draws.
+    """Compute one-sided limits for the probability of an event seen k times in n draws.
 
     ``low`` solves P(Binomial(n, low) >= k) = alpha and ``high`` solves
     P(Binomial(n, high) <= k) = alpha; low is 0 at k = 0, high is 1 at k = n.
@@ -96,7 +96,7 @@ def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
 # Each figure of a report asks for the same few limits again.
 @lru_cache(maxsize=1024)
 def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
-    """Where the upper (or lower) tail of Beta(a, b) is alpha.
+    """Find the point at which the upper (or lower) tail of Beta(a, b) is alpha.
 
     The tail is asked for as such: 1 - alpha would round a small alpha away. scipy's inverse can
     stop at a relative error of 1e-9 (a = 2, b = 1e8), so Newton steps on its own tail follow;

@@ -35,7 +35,7 @@ _MOST_GAUSSIAN = 2.0**1022
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
-    """Certified lower limit on epsilon from guesses about canaries in one run.
+    """Compute a certified lower limit on epsilon from guesses about canaries in one run.
 
     Each of m canaries is in the data with probability 1/2, independently; from the one output an
     attack guesses r of them, a number fixed in advance, and v guesses are correct. For an
@@ -83,7 +83,7 @@ def one_run(
 def _chance_ceiling(
     guesses: int, correct: int, canaries: int, epsilon: float, delta: float
 ) -> float:
-    """The ceiling of theorem 5.2 on the probability of that many correct guesses."""
+    """Compute theorem 5.2's ceiling on the probability of that number of correct guesses."""
     from scipy.special import bdtr, bdtrc
 
     if correct == 0:
@@ -101,7 +101,7 @@ def _chance_ceiling(
 
 @hinted
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
-    """Certified lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
+    """Compute a lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
 
     The null is that the mechanism is mu-GDP: its trade-off curve is nowhere below that of N(0, 1)
     against N(mu, 1). Let p_t be the probability of exactly t correct guesses out of c. Consider a
@@ -209,7 +209,7 @@ def one_run_refutes(
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """Certified lower limit on epsilon where one run was compared with a whole curve: `one_run`.
+    """Compute a lower limit on epsilon from one run compared with a whole curve: `one_run`.
 
     The verdict on a curve is that of `one_run_refutes`. What holds for every mechanism, whatever
     its curve, is the limit of `one_run` at a delta.
@@ -249,7 +249,7 @@ def one_run_curve(
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
-    """The epsilon at delta of the largest Gaussian trade-off curve that one run refutes.
+    """Compute the epsilon at delta of the largest Gaussian trade-off curve that one run refutes.
 
     ``one_run_mu`` gives the mu; the answer solves delta = Phi(mu/2 - epsilon/mu) - e^epsilon
     Phi(-mu/2 - epsilon/mu). It refutes claims of the form "mu-GDP, and therefore (epsilon,
@@ -291,7 +291,7 @@ def guesses_needed(
     confidence: float = 0.95,
     bound: Callable[..., float] | Literal["one_run", "one_run_fdp"] = one_run,
 ) -> int | None:
-    """The fewest guesses with which one run can refute a claim: so many, all of them right.
+    """Return the fewest guesses, all of them right, with which one run can refute a claim.
 
     With delta = 0 they are the smallest r with (e^epsilon/(1 + e^epsilon))^r <= 1 - confidence.
 
@@ -354,7 +354,7 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
 def guesses_refuting(
     claim: float, guesses: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> int | None:
-    """The fewest right guesses among so many that refute a claim by `one_run`.
+    """Return the fewest right guesses among `guesses` that refute a claim by `one_run`.
 
     Args:
         claim: the epsilon that is claimed, at least 0.
@@ -385,7 +385,9 @@ def guesses_refuting(
 
 
 def gaussian_mu(epsilon: float, delta: float) -> float:
-    """The largest mu for which mu-GDP implies (epsilon, delta)-DP: the inverse of the next.
+    """Compute the largest mu for which mu-GDP implies (epsilon, delta)-DP.
+
+    It is the inverse of `gaussian_epsilon`.
 
     Args:
         epsilon: at least 0.
@@ -415,7 +417,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 @hinted
 def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
+    """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 
     Args:
         mu: at least 0.
@@ -450,7 +452,7 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
 
 
 def _find_largest(holds: Callable[[float], bool], most: float = _MOST_EPSILON) -> float:
-    """A point where it holds, within rounding of one where it does not; 0 if it does not at 0."""
+    """Find the largest point where `holds` is true, within rounding; 0 if false at 0."""
     if not holds(0.0):
         return 0.0
     low, high = 0.0, 1.0

@@ -24,7 +24,7 @@ _LEAST_CONFIDENCE = 0.6
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
-    """Certified lower limit on epsilon from the share of the hits that fell on the first side.
+    """Compute a certified lower limit on epsilon from the first side's share of the hits.
 
     ``epsilon_lower = max(0, ln(t / (1 - t)) - ln(n / n'))`` with ``t`` the (1 - confidence)
     quantile of Beta(k, k' + 1), the lower limit for the probability that a hit is one of x.

@@ -77,7 +77,7 @@ class Declared(Shown):
             flag(name, getattr(self, name))
 
     def __call__(self, bound: _Bound) -> _Bound:
-        """The bound itself, declared."""
+        """Return the bound itself, declared."""
         if not hasattr(bound, "__dict__"):
             raise mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
@@ -86,7 +86,7 @@ class Declared(Shown):
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
-        """Refuse a delta that the bound of this name has no form for."""
+        """Raise an error if the bound of this name has no form for the delta."""
         if self.deltas == "zero" and delta != 0.0:
             raise invalid("bound", f"another than {name!r} where delta is above 0", name)
         if self.deltas == "positive" and delta == 0.0:
@@ -96,7 +96,7 @@ class Declared(Shown):
 def bound_of(
     bound: Any, rows: Literal["independent", "one_run"] = "independent"
 ) -> Callable[..., float]:
-    """A bound for such rows: one of this package by its name, or any function as it is.
+    """Return a bound for the given rows: one of this package by name, or any function unchanged.
 
     Raises:
         TypeError: if it is neither a string nor callable.
@@ -113,7 +113,7 @@ def bound_of(
 
 
 def declared(bound: Callable[..., Any]) -> Declared:
-    """What a bound declares; of a function that declares nothing, its name and the defaults."""
+    """Return the declaration of a bound; the default is its name and the default fields."""
     found = getattr(bound, "declared", None)
     if isinstance(found, Declared):
         return found

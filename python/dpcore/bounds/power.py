@@ -55,7 +55,7 @@ def detectable(
     confidence: float = 0.95,
     power: float = 0.95,
 ) -> tuple[float, float]:
-    """The smallest ratio p/q of an event with p = `mass` that n draws a side certify.
+    """Find the smallest ratio p/q of an event with p = `mass` that n draws a side certify.
 
     The sentence it fills in: "had this event had probability at least `mass` on one side and been
     at least `ratio` times as likely there as on the other, a violation of epsilon > `claim` would
@@ -122,7 +122,7 @@ def detectable(
 def _count_cells(
     n: int, mass: float, cells: int = _CELLS, reach: float = _REACH
 ) -> tuple[npt.NDArray[np.int64], _Floats]:
-    """First counts of the cells of Binomial(n, mass), and the cells' probabilities."""
+    """Return first counts of the cells of Binomial(n, mass), and the cells' probabilities."""
     from scipy.special import betainc
 
     spread = reach * math.sqrt(n * mass * (1.0 - mass)) + reach
@@ -134,7 +134,7 @@ def _count_cells(
 
 
 def _certificate_probability(n: int, most: _Floats, weight: _Floats) -> Callable[[float], float]:
-    """The function q -> probability of a certificate, from below."""
+    """Return the function q -> probability of a certificate, from below."""
     from scipy.special import betaincc
 
     some = most >= 0.0
@@ -149,7 +149,7 @@ def _certificate_probability(n: int, most: _Floats, weight: _Floats) -> Callable
 
 
 def _find_most(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
-    """The largest k' at which the margin is above 0; -1 if there is none."""
+    """Find the largest k' at which the margin is above 0; -1 if there is none."""
     at_low = margin(k, 0)
     if at_low <= 0.0:
         return -1
@@ -178,7 +178,7 @@ def certifies(
     confidence: float = 0.95,
     cells: int = _FINE,
 ) -> float:
-    """The probability that n draws a side certify more than a claim, for an event of known rates.
+    """Compute the chance that n draws a side certify more than a claim, at known event rates.
 
     ``sum over k of P(K = k) P(K' <= most(k))``, K ~ Binomial(n, p), K' ~ Binomial(n, q), most(k)
     the largest k' with ``clopper_pearson > claim``: exact where each count has a cell of its own,
@@ -211,7 +211,7 @@ def certifies(
 def _most_of(
     n: int, first: npt.NDArray[np.int64], claim: float, delta: float, alpha: float
 ) -> _Floats:
-    """The largest k' that certifies with each k; -1 if none does.
+    """Find the largest k' that certifies with each k; -1 if no k' does.
 
     The upper limit of k' is below l just where P(Binomial(n, l) <= k') < alpha.
     """
@@ -248,7 +248,7 @@ def trials_for(
     *,
     rough: bool = False,
 ) -> int | None:
-    """The fewest draws a side that certify more than a claim with a given probability.
+    """Find the fewest draws a side that certify more than a claim with a given probability.
 
     The power rises with n by teeth, for counts are whole numbers; that of the number returned is
     at least `power`, and one less does not reach it. Above 10^8 draws, and where `rough`, the
@@ -296,7 +296,7 @@ def trials_for(
 def _approximate_trials(
     claim: float, p: float, q: float, delta: float, confidence: float, power: float
 ) -> int | None:
-    """The number, were counts and limits normal; None beyond all that can be counted."""
+    """Compute the number for normal counts and limits; return None if it is too large."""
     from scipy.special import ndtri
 
     if p <= delta or (q > 0.0 and math.log((p - delta) / q) <= claim):
@@ -312,7 +312,7 @@ def _approximate_trials(
 
 
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
-    """A number at which a margin is not below 0 and one less is, near `start`; None if too large.
+    """Find the least number near `start` with a margin of at least 0; None if too large.
 
     From the start outwards in growing steps, then inwards as in `_find_most`; up to one of so many
     parts of it.
@@ -345,7 +345,7 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
 def gaussian_event(
     claim: float, true_epsilon: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
-    """The rates (p, q) of the threshold that shows soonest that Gaussian noise loses too much.
+    """Return rates (p, q) of the threshold that needs fewest draws against Gaussian noise.
 
     Outputs above t, N(mu, 1) against N(0, 1) with mu that of the true loss; t from a grid.
 

@@ -37,7 +37,7 @@ def predicted(
     *,
     tail: float = _PILOT_TAIL,
 ) -> npt.NDArray[np.float64]:
-    """The Clopper-Pearson bound that fresh draws would give, if the pilot's doubts are justified.
+    """Compute the Clopper-Pearson bound that fresh draws would give at the pilot's limits.
 
     The true rates are taken to be the pilot's own pessimistic limits, p low and q high, each of
     which fails with probability `tail`. Then ``trials`` p and ``trials`` q are the counts expected,
@@ -86,7 +86,7 @@ def predicted_limits(
     confidence: float = 0.95,
     tail: float = _PILOT_TAIL,
 ) -> tuple[_Floats, _Floats]:
-    """Return the two limits that `predicted` makes its bound of: p from below and q from above."""
+    """Return the two limits from which `predicted` makes its bound: p from below, q from above."""
     hits, draws = _check_counts("k", k, "n", n)
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     total = float(count("trials", trials))
@@ -114,7 +114,7 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _F
 def _looked_up(
     hits: _Floats, draws: _Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> _Floats:
-    """`_expected_limit`, from a table of all counts where the pilots are few and of one size."""
+    """Look up `_expected_limit` in a table of all counts if pilots are few and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
     if 0 < n <= _TABLED and (draws == n).all() and (places == hits).all():
         return _limit_table(n, total, tail, alpha, upper=upper)[places]
@@ -131,7 +131,7 @@ def _limit_table(n: int, total: float, tail: float, alpha: float, *, upper: bool
 def _expected_limit(
     hits: _Floats, draws: _Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> _Floats:
-    """The limit that `total` draws at the pilot's own limit would give."""
+    """Compute the limit that `total` draws at the pilot's own limit would give."""
     if upper:
         q = _beta_limit(hits + 1.0, draws - hits, tail, upper=True)
         return _beta_limit(q * total + 1.0, total - q * total, alpha, upper=True)
@@ -140,7 +140,10 @@ def _expected_limit(
 
 
 def _beta_limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats:
-    """Where the upper (or lower) tail of Beta(a, b) is alpha; 1 at b = 0, 0 at a = 0."""
+    """Find the point at which a tail of Beta(a, b) is alpha.
+
+    The tail is the upper or the lower one. The result is 1 at b = 0 and 0 at a = 0.
+    """
     from scipy.special import betainccinv, betaincinv, ndtri
 
     z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
@@ -155,7 +158,10 @@ def _beta_limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats
 
 
 def _paulson_quantile(a: _Floats, b: _Floats, z: float) -> _Floats:
-    """The quantile of Beta(a, b) at normal score z: cube roots of chi-squares are near normal."""
+    """Compute Beta(a, b)'s quantile at normal score z.
+
+    Cube roots of chi-square variables are near normal.
+    """
     s, t = 1.0 / (9.0 * a), 1.0 / (9.0 * b)
     lead = (1.0 - t) ** 2 - z * z * t
     middle = (1.0 - s) * (1.0 - t)

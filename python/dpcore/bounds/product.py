@@ -21,7 +21,7 @@ def every_coordinate(
     delta: float = 0.0,
     confidence: float = 0.95,
 ) -> float:
-    """Certified lower limit on epsilon of an event that asks something of every coordinate.
+    """Compute a certified lower limit on epsilon of an event that depends on every coordinate.
 
     If the coordinates of an output are independent, and those of one group have equal inputs
     (x_i, x'_i) and equal noise, the event "each coordinate is in the event of its group" has

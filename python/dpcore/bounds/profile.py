@@ -36,7 +36,7 @@ _NODES, _WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
 
 
 def _mills_ratio(t: float) -> tuple[float, float]:
-    """R(t) and -R'(t) = 1 - t R(t), both to a few units in the last place; t > -37."""
+    """Compute R(t) and -R'(t) = 1 - t R(t), to a few units in the last place; t > -37."""
     if t < _TAIL:
         from scipy.special import erfcx
 
@@ -51,7 +51,7 @@ def _mills_ratio(t: float) -> tuple[float, float]:
 
 
 def _mills_difference(s: float, mu: float) -> float:
-    """R(s) - R(s + mu) > 0."""
+    """Compute R(s) - R(s + mu) > 0."""
     if mu > _CLOSE * (1.0 + abs(s)):
         return _mills_ratio(s)[0] - _mills_ratio(s + mu)[0]
     half = 0.5 * mu
@@ -60,7 +60,7 @@ def _mills_difference(s: float, mu: float) -> float:
 
 
 def _tail_offset(epsilon: float, mu: float) -> float:
-    """The offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf beyond float64."""
+    """Compute the offset s = (2 epsilon - mu^2) / (2 mu), rounded once; +-inf beyond float64."""
     width = Fraction(mu)
     exact = (2 * Fraction(epsilon) - width * width) / (2 * width)
     try:
@@ -70,7 +70,7 @@ def _tail_offset(epsilon: float, mu: float) -> float:
 
 
 def log_delta(epsilon: float, mu: float) -> float:
-    """The logarithm of delta, mu = distance / sigma being finite and at least 0.
+    """Compute the logarithm of delta; mu = distance / sigma is finite and at least 0.
 
     As a number it is relatively accurate, so that it also tells delta = 1 - 1e-15 from 1.
     """
@@ -86,7 +86,7 @@ def log_delta(epsilon: float, mu: float) -> float:
 
 
 def _one_minus_delta(s: float, mu: float) -> float:
-    """1 - delta = Phi(s) + phi(s) R(s + mu), a sum of positive terms."""
+    """Compute 1 - delta = Phi(s) + phi(s) R(s + mu), a sum of positive terms."""
     from scipy.special import ndtr
 
     return float(ndtr(s)) + math.exp(_log_density(s)) * _mills_ratio(s + mu)[0]
@@ -98,7 +98,10 @@ def _log_density(s: float) -> float:
 
 
 def mu_of(epsilon: float, delta: float) -> float:
-    """The mu whose profile passes through (epsilon, delta), 0 < delta < 1, to 1e-13 or so."""
+    """Find the mu whose profile passes through (epsilon, delta), to about 1e-13.
+
+    It needs 0 < delta < 1.
+    """
     # Two lower bounds: delta <= Phi(-s), where s = z gives half of what is asked at most; and
     # delta <= 2 Phi(mu/2) - 1 <= mu / sqrt(2 pi).
     z = math.sqrt(-2.0 * math.log(delta))
@@ -112,7 +115,7 @@ def mu_of(epsilon: float, delta: float) -> float:
 
 
 def epsilon_of(mu: float, delta: float) -> float:
-    """The epsilon at which the profile of mu passes through delta, 0 if it never does."""
+    """Find the epsilon at which the profile of mu passes through delta, 0 if it never does."""
     target = math.log(delta)
     if log_delta(0.0, mu) <= target:
         return 0.0

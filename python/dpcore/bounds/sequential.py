@@ -59,7 +59,7 @@ class _Bets(NamedTuple):
 @Declared(title="anytime valid", anytime=True, implied=True)
 @hinted
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Certified lower limit on epsilon that holds at every number of draws at once.
+    """Compute a certified lower limit on epsilon that holds at every number of draws at once.
 
     ``epsilon_lower`` is the largest epsilon whose mixture of bets
 
@@ -215,7 +215,7 @@ class Martingale:
         return self.log_wealth
 
     def _learn(self, event: Hashable, seen: _Floats) -> float:
-        """The growth of the mixture that belongs to the event."""
+        """Update and return the growth of the mixture that belongs to the event."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + seen
         new = _log_sum(self._bets.log_weight + after @ self._factors)
@@ -237,7 +237,7 @@ class Martingale:
         return self._best
 
     def refuted(self, confidence: float = 0.95) -> bool:
-        """True once the wealth has reached 1/(1 - confidence).
+        """Return True once the wealth has reached 1/(1 - confidence).
 
         Args:
             confidence: strictly between 0 and 1, fixed before the first look.
@@ -252,7 +252,7 @@ class Martingale:
         return self.log_peak >= -math.log1p(-confidence_level(confidence)) + 1e-9
 
     def __repr__(self) -> str:
-        """One line: the claim and the wealth."""
+        """Return one line: the claim and the wealth."""
         found = f"log_wealth={self.log_wealth:.6g}"
         return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {found}>"
 
@@ -262,7 +262,7 @@ def _cells_of(k: int, k_prime: int, n: int) -> _Floats:
 
 
 def _log_factors(bets: _Bets, delta: float, s: float) -> _Floats:
-    """Log of what every bet pays for X = 1, X = 0, X' = 1 and X' = 0, shape (4, bets)."""
+    """Compute the log payment of every bet for X = 1, X = 0, X' = 1, X' = 0, shape (4, bets)."""
     v, q0 = bets.stake, bets.centre
     gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])
     with np.errstate(divide="ignore"):
@@ -278,7 +278,7 @@ def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
 
 @lru_cache(maxsize=64)
 def _uninformed_bets(delta: float, s: float) -> _Bets:
-    """The mixture that knows nothing."""
+    """Make the mixture of bets without prior information."""
     centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRES)) ** 2
     stake = np.outer(_largest_stake(centre, delta, s), _STAKES).ravel()
     share = 1.0 / (4.0 + np.arange(_STAKES.size))
@@ -287,7 +287,7 @@ def _uninformed_bets(delta: float, s: float) -> _Bets:
 
 
 def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
-    """Parts of the stake that is best if the rates are p and q; none if the claim allows them.
+    """Make parts of the best stake at rates p and q; return none if the claim allows them.
 
     The centre x maximises the likelihood of (p, q) among the claim's boundary pairs (x/s + delta,
     x). With the stake (x - q)/(x (1 - x)) the two factors are then the likelihood ratios of the
@@ -323,7 +323,10 @@ def _log_sum(values: _Floats) -> float:
 
 
 def _find_last(rejects: Callable[[float], bool]) -> float:
-    """The largest epsilon rejected, from below; 0 if none is. The rejected ones are an interval."""
+    """Find the largest rejected epsilon, from below; 0 if none is.
+
+    The rejected ones are an interval.
+    """
     if not rejects(0.0):
         return 0.0
     low, high = 0.0, 1.0

@@ -49,7 +49,7 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
-    """Certified lower limits on delta(epsilon), for every epsilon at once.
+    """Compute certified lower limits on delta(epsilon), for every epsilon at once.
 
     ``delta(epsilon) >= max(0, p_low - e^epsilon q_high)`` with the limits of `clopper_pearson`,
     each at (1 - confidence)/2. One rectangle serves every epsilon: the whole curve holds with
@@ -88,7 +88,7 @@ def epsilon_lower_at(
     confidence: float = 0.95,
     bound: Callable[[Counts, float, float], float] | BoundName = clopper_pearson,
 ) -> npt.NDArray[np.float64]:
-    """A certified lower limit on epsilon for each of several deltas.
+    """Compute a certified lower limit on epsilon for each of several deltas.
 
     With `clopper_pearson` all of them hold at once, as they come from one rectangle. With another
     bound each holds with probability `confidence`, but not all together.
@@ -123,7 +123,7 @@ def epsilon_lower_at(
 
 @hinted
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
-    """Certified lower limit on mu, if the mechanism is mu-GDP for any mu.
+    """Compute a certified lower limit on mu, if the mechanism is mu-GDP for any mu.
 
     ``mu >= max(0, Phi^-1(p_low) - Phi^-1(q_high))``: a mu-GDP mechanism has type II error at
     least Phi(Phi^-1(1 - a) - mu) at type I error a.
@@ -184,7 +184,7 @@ class Band(Record, word="Band"):
         choice("method", self.method, METHODS)
 
     def at(self, type_one: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The band as a step function: the least type II error shown at this type I error or less.
+        """Evaluate the band: the least type II error shown at this type I error or less.
 
         Args:
             type_one: type I errors, any shape, from 0 to 1.
@@ -205,7 +205,7 @@ class Band(Record, word="Band"):
         return steps
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
-        """The privacy profile that the points certify, for every epsilon at once.
+        """Compute the privacy profile that the points certify, for every epsilon at once.
 
         ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``, of which the points give
         a lower limit.
@@ -227,7 +227,7 @@ class Band(Record, word="Band"):
         return found
 
     def epsilon(self, delta: float) -> float:
-        """Certified lower limit on epsilon at a delta, for every delta at once.
+        """Compute a certified lower limit on epsilon at a delta, for every delta at once.
 
         Args:
             delta: in [0, 1).
@@ -260,7 +260,7 @@ def tradeoff_band(
     confidence: float = 0.95,
     method: Method = "clopper_pearson",
 ) -> Band:
-    """An upper band on the trade-off curve from how often a score exceeds fixed thresholds.
+    """Compute an upper band on the trade-off curve from exceedances of fixed thresholds.
 
     At each threshold the type I error is q = P(score above | x') <= q_high and the type II error
     1 - p <= 1 - p_low; f falls, so (q_high, 1 - p_low) lies on or above f. Each of the two sides

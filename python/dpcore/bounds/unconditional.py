@@ -37,7 +37,7 @@ _MOST = 2**40
 @Declared(title="exact unconditional test", recorded=True, slow=True)
 @hinted
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
-    """Certified lower limit on epsilon by inverting an unconditional exact test.
+    """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
     The pairs of counts are put into a fixed order, by how large an epsilon they speak for. The
     p-value of the claim ``p <= e^epsilon q + delta`` is
@@ -100,7 +100,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
 
 
 def _find_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
-    """The boundary of all counts at least as high in the order as the observed ones.
+    """Find the boundary of all counts at least as high in the order as the observed ones.
 
     The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, low and high
     being Wilson's limits at the normal score s. It rises in j and falls in j'. As a function of
@@ -139,7 +139,7 @@ def _find_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
 
 
 def _make_test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[float], float]:
-    """The function epsilon -> (score of the p-value) - (score of alpha): certified where <= 0."""
+    """Make the function epsilon -> score of the p-value - score of alpha; certified if <= 0."""
     from scipy.special import ndtri
 
     gamma = _SHARE * alpha
@@ -176,7 +176,7 @@ def _make_test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callabl
 
 
 def _cut_indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
-    """First cell of J that may hold counts as high as observed, for every cell of J'."""
+    """Find, for every cell of J', the first cell of J with counts as high as observed."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
     index: npt.NDArray[np.int64] = np.clip(cell, 0, side.offset.size).astype(np.int64)
@@ -184,7 +184,7 @@ def _cut_indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
 
 
 def _tail_probability(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _Floats:
-    """P(J >= cut(J')) at every rate."""
+    """Compute P(J >= cut(J')) at every rate."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
     tail: _Floats = np.einsum("ij,ij->i", mass_prime, upper[:, index])
@@ -192,7 +192,7 @@ def _tail_probability(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.
 
 
 def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, float]:
-    """A first guess of the limit and the scale on which it moves: the normal approximation."""
+    """Compute a first guess of the limit, and its scale, from the normal approximation."""
     from scipy.special import ndtri
 
     p = (counts.k + 0.5) / (counts.n + 1.0)
@@ -204,7 +204,7 @@ def _guess_start(counts: Counts, delta: float, alpha: float) -> tuple[float, flo
 
 
 def _find_largest(test: Callable[[float], float], guess: float, scale: float) -> float:
-    """The largest epsilon that the test certifies, from below; 0 if it certifies none."""
+    """Find the largest epsilon that the test certifies, from below; 0 if it certifies none."""
     low, high = (math.nan, 0.0), (math.nan, 0.0)
     x, step = guess, scale
     for _ in range(200):
@@ -227,7 +227,7 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
 
 
 def _secant_between(low: tuple[float, float], high: tuple[float, float], tolerance: float) -> float:
-    """The secant's point, kept off the ends so that both of them close in."""
+    """Return the secant's point, moved away from the ends so that both of them close in."""
     span = high[0] - low[0]
     point = low[0] - low[1] * span / (high[1] - low[1])
     margin = min(span / 4.0, max(tolerance / 2.0, 0.02 * span))

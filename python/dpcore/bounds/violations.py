@@ -12,7 +12,7 @@ _MOST_GUESSES = 2**20
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """The true loss where the noise's scale is `factor` times the one that the claim needs.
+    """Compute the true loss if the noise's scale is `factor` times the one for the claim.
 
     ``claim / factor`` for Laplace noise, whose loss is its sensitivity over its scale, and for any
     other noise of delta 0 whose loss falls so. With delta > 0 it is that of Gaussian noise: mu of
@@ -40,7 +40,9 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
-    """The other side's probability of a threshold on Gaussian noise: `Phi(Phi^-1(p) - mu)`.
+    """Compute the other side's probability of a threshold on Gaussian noise.
+
+    It is `Phi(Phi^-1(p) - mu)`.
 
     Args:
         p: probability on the numerator's side, in (0, 1].
@@ -65,7 +67,7 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
 def guesses_power(
     guesses: int, canaries: int, claim: float, rate: float, delta: float, confidence: float
 ) -> float:
-    """The probability that guesses about canaries of one run refute a claim.
+    """Compute the probability that guesses about canaries of one run refute a claim.
 
     ``P(W >= v)``, W ~ Binomial(guesses, rate), v the fewest right guesses that refute it.
 
@@ -102,7 +104,7 @@ def guesses_for(
     power: float,
     most: int = _MOST_GUESSES,
 ) -> int | None:
-    """The fewest guesses that refute a claim with a given probability.
+    """Find the fewest guesses that refute a claim with a given probability.
 
     Args:
         canaries: how many canaries a run of so many guesses has.

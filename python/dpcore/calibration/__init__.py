@@ -38,5 +38,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the names that the module defines; imported names are left out but can be imported."""
     return [*__all__]

@@ -18,7 +18,7 @@ KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
 
 
 def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
-    """The largest distance of two clipped neighbours of a domain, and a pair that attains it.
+    """Return the largest distance of two clipped neighbours of a domain, and such a pair.
 
     Args:
         domain: one of `dpcore.sensitivity`'s.
@@ -55,12 +55,12 @@ def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair
 
 
 def _is_inside(domain: Any, clip: Clip) -> bool:
-    """True if the clip changes no member."""
+    """Return True if the clip changes no member."""
     return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _SLACK)
 
 
 def _farthest_norm(domain: Any, norm: Norm) -> float:
-    """The largest norm of a member."""
+    """Compute the largest norm of a member."""
     if isinstance(domain, (Simplex, OneHot)):
         return 1.0
     if isinstance(domain, MinMaxRows):

@@ -88,7 +88,7 @@ class MaskedWords(Shown):
 
     @property
     def name(self) -> str:
-        """What reports call it."""
+        """Name of the mechanism in reports."""
         fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
         return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
 
@@ -97,11 +97,11 @@ class MaskedWords(Shown):
 
     @property
     def claim(self) -> float:
-        """What is claimed of it: the bound of `word_dropout`, its conditions not looked at."""
+        """Claimed epsilon: the bound of `word_dropout`, without a check of its conditions."""
         return word_dropout(self.epsilon, self.mu)
 
     def law(self, text: str) -> Floats:
-        """The exact probabilities of all answers to a text.
+        """Compute the exact probabilities of all answers to a text.
 
         Args:
             text: words, with a space between two.
@@ -111,7 +111,9 @@ class MaskedWords(Shown):
         return found
 
     def loss(self, pair: Pair) -> float:
-        """The exact privacy loss of two texts: the largest abs(ln(P_x / P_x')) of an answer.
+        """Compute the exact privacy loss of two texts.
+
+        It is the largest abs(ln(P_x / P_x')) of an answer.
 
         Args:
             pair: two texts.
@@ -150,7 +152,7 @@ class MaskedWords(Shown):
         return found
 
     def _masked(self, text: str) -> tuple[Floats, Floats]:
-        """The probability of each choice of masks, and the law of the answer given that choice."""
+        """Return each mask choice's probability, and the law of the answer given that choice."""
         words = instance("text", text, str).split()
         if not 1 <= len(words) <= _LONGEST:
             raise invalid("text", f"1 to {_LONGEST} words", text)
@@ -165,7 +167,7 @@ class MaskedWords(Shown):
         return self._chances(text, choices.sum(axis=1), len(words)), laws
 
     def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
-        """The probability of each choice, by how many words it hides."""
+        """Compute the probability of each choice from the number of words that it hides."""
         if self.masks == "bernoulli":
             found: Floats = self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
             return found
@@ -222,13 +224,13 @@ class Counterexample(Shown):
 
 
 def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
-    """Answer 1 with probability ``e^(epsilon shift) / (1 + e^epsilon)``."""
+    """Return both probabilities; answer 1 has ``e^(epsilon shift) / (1 + e^epsilon)``."""
     chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
     return 1.0 - chance, chance
 
 
 def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Answer 1 is the likelier for "a" in front, the less likely for "b" behind.
+    """Return probabilities: answer 1 is likelier with "a" in front, less likely with "b" behind.
 
     Each place moves the probability by e^epsilon: `epsilon` for any change of one word.
     """
@@ -236,12 +238,18 @@ def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
 
 
 def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
-    """Answer 1 is the likelier for any text with "a" or "b": `epsilon` for any two texts."""
+    """Return probabilities: answer 1 is likelier for a text with "a" or "b".
+
+    It has `epsilon` for any two texts.
+    """
     return _coin_probabilities(float("a" in words or "b" in words), epsilon)
 
 
 def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
-    """Randomised response to "a", and one more answer that tells of a mask: never neighbours."""
+    """Return probabilities: randomised response to "a", and an answer that shows a mask.
+
+    Texts with and without a mask are never neighbours.
+    """
     if MASK in words:
         return 0.0, 0.0, 1.0
     return (*_coin_probabilities(float("a" in words), epsilon), 0.0)

@@ -29,7 +29,7 @@ def word_dropout(
     neighbours: Literal["one word", "any two texts"] = "one word",
     masked_is_neighbour: bool = True,
 ) -> float:
-    """The epsilon of a mechanism whose input has lost each word with probability mu.
+    """Compute the epsilon of a mechanism whose input has lost each word with probability mu.
 
     ``ln((1 - mu) e^epsilon + mu)``, under three conditions; without any one of them it is wrong,
     and there is an example for each (`COUNTEREXAMPLES`).

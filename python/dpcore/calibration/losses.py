@@ -83,7 +83,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return None if claim is None else float(claim)
 
     def delta(self, epsilon: float) -> float:
-        """The smallest delta that holds at an epsilon.
+        """Compute the smallest delta that holds at an epsilon.
 
         Args:
             epsilon: at least 0.
@@ -107,7 +107,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return 0.0
 
     def epsilon(self, delta: float = 0.0) -> float:
-        """The smallest epsilon that holds at a delta.
+        """Compute the smallest epsilon that holds at a delta.
 
         Args:
             delta: in [0, 1).
@@ -136,7 +136,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return high
 
     def __str__(self) -> str:
-        """One line: what it buys, what was claimed, and why."""
+        """Return one line: the privacy that it gives, the claim, and the reason."""
         level = f"epsilon {self.value:.6g}"
         if self.mu is not None:
             level = f"epsilon {self.epsilon(_SHOWN):.6g} at delta {_SHOWN:g}"
@@ -146,7 +146,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
 @hinted
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
-    """The smallest epsilon that a mechanism's noise really gives, any claim of its own aside.
+    """Compute the smallest epsilon that a mechanism's noise gives, whatever it claims.
 
     For Laplace noise in every entry the L1 distance over the scale, for `L2Laplace` the L2
     distance over the scale, for Gaussian noise a profile of epsilon and delta; inf where some

@@ -91,7 +91,7 @@ class GaussianNoise(Record, word="GaussianNoise"):
         return self.epsilon
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Two neighbours as far apart as they may be: zeros, and `sensitivity` in one entry."""
+        """Return two neighbours at the largest distance: zeros, and `sensitivity` in one entry."""
         x_prime = np.zeros(dimension(dim))
         x_prime[0] = self.sensitivity
         return Pair(np.zeros(dim), x_prime)
@@ -110,7 +110,7 @@ class GaussianNoise(Record, word="GaussianNoise"):
         return self.mechanism(x, size, rng)
 
     def __str__(self) -> str:
-        """One line, and the note."""
+        """Return one line, and the note."""
         line = (
             f"sigma {self.sigma:.6g} for epsilon {self.epsilon:g}, delta {self.delta:g} at L2 "
             f"sensitivity {self.sensitivity:g} ({self.formula})"
@@ -120,7 +120,7 @@ class GaussianNoise(Record, word="GaussianNoise"):
 
 @hinted
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """The smallest delta that Gaussian noise has at an epsilon: its privacy profile.
+    """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
     ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, D the
     sensitivity; evaluated in logarithms, to a relative 1e-12 down to 1e-300.
@@ -153,7 +153,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
 
 @hinted
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
-    """The smallest epsilon that Gaussian noise has at a delta: the inverse of `gaussian_delta`.
+    """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
 
     Args:
         sigma: standard deviation of the noise, in the units of the input.
@@ -184,7 +184,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> GaussianNoise:
-    """Gaussian noise by the textbook formula, refused where its true delta is above the declared.
+    """Make Gaussian noise by the textbook formula; refuse a true delta above the declared one.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
@@ -242,7 +242,7 @@ def gaussian_classical(
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> GaussianNoise:
-    """The least Gaussian noise for (epsilon, delta), at any epsilon.
+    """Make the least Gaussian noise for (epsilon, delta), at any epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 @hinted
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
-    """The scale of Laplace noise, independent in every entry, for pure epsilon.
+    """Compute the scale of Laplace noise, independent in every entry, for pure epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
@@ -71,7 +71,7 @@ _TAIL: Final = 1e-18
 
 @hinted
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
-    """The L2 Laplace mechanism for pure epsilon.
+    """Make the L2 Laplace mechanism for pure epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
 
@@ -161,7 +161,7 @@ class L2Laplace(Record, word="L2Laplace"):
         return noise
 
     def log_ratio(self, outputs: npt.ArrayLike, pair: Pair) -> Floats:
-        """The privacy loss of outputs: ln of the density on x over the density on x'.
+        """Compute the privacy loss of outputs: ln of the density on x over the density on x'.
 
         Args:
             outputs: shape `(size, dim)`, finite, in the units of the input.
@@ -301,11 +301,11 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
 
 
 def generator(rng: Any) -> np.random.Generator:
-    """The Generator itself, or a new one from a seed or from fresh entropy."""
+    """Return the Generator itself, or a new one from a seed or from fresh entropy."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
 
 def row_norms(rows: Floats) -> Floats:
-    """The L2 norm of every row."""
+    """Compute the L2 norm of every row."""
     found: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return found

@@ -91,7 +91,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return math.log1p(self.values * ((1.0 - self.blind) / self.blind))
 
     def loss(self, pair: Pair) -> float:
-        """The exact loss on a pair: `entry_loss` for every entry in which the inputs differ.
+        """Compute the exact loss on a pair: `entry_loss` for every entry that differs.
 
         Args:
             pair: two inputs of the same shape.
@@ -114,7 +114,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         return int((x != x_prime).sum()) * self.entry_loss
 
     def default_pair(self, dim: int = 1) -> Pair:
-        """Two inputs that differ in their first entry, 0 against 1, shape `(dim,)`."""
+        """Return two inputs that differ in their first entry, 0 against 1, shape `(dim,)`."""
         x = np.zeros(dimension(dim), dtype=np.int64)
         x_prime = x.copy()
         x_prime[0] = 1

@@ -57,7 +57,7 @@ class Certificate(Record):
         freeze_arrays(self, "alphas", "bound")
 
     def at(self, alphas: Reals) -> Certificate:
-        """The same certificate at some of its orders.
+        """Return the same certificate at some of its orders.
 
         Raises:
             ValueError: if one of them is not among `alphas`.
@@ -76,7 +76,7 @@ class Certificate(Record):
         )
 
     def __str__(self) -> str:
-        """One line for each direction, and one on the law where groups were counted."""
+        """Return one line for each direction, and one on the law where groups were counted."""
         lines = []
         for side, (event, counts) in enumerate(zip(self.events, self.counts, strict=True)):
             what = f"D(P{side}||P{1 - side})"
@@ -90,7 +90,7 @@ class Certificate(Record):
 
 
 def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certificate:
-    """Certified lower bounds of D_alpha in both directions.
+    """Compute certified lower bounds of D_alpha in both directions.
 
     One event E and bins B_1, ..., B_m per direction, chosen on the choosing rows, are counted on
     the counted rows. With p_low <= P(E) and Q(E) <= q_high, and p_low > q_high,
@@ -154,7 +154,7 @@ def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certi
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Certified lower limit of the epsilon of (epsilon, delta)-indistinguishable P0 and P1.
+    """Compute a certified lower limit of epsilon at delta from the counted rows.
 
     Threshold, side and direction are chosen on the choosing rows for this delta; the certificate
     is `dpcore.bounds.clopper_pearson` of the counted rows.
@@ -179,7 +179,7 @@ def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> 
 
 
 def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
-    """Plug-in loss of the event of `epsilon_lower` on the counted rows: an estimate, no bound.
+    """Estimate the loss of the event of `epsilon_lower` by plug-in: an estimate, not a bound.
 
     ln((k/n - delta) / (k'/n')). It is 0 where that is negative or k/n <= delta, since such an
     event asks for no epsilon above 0; and infinite where k/n > delta and no counted row of the
@@ -209,7 +209,7 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
 def _certify_direction(
     held_out: HeldOut, side: int, alphas: Reals, failure: float
 ) -> tuple[Reals, str, Counts, tuple[Counts, ...]]:
-    """Bounds of one direction, its event in words, and what was counted."""
+    """Compute the bounds of one direction; describe its event and return the counts."""
     above = alphas[alphas > 1.0]
     order = [side, 1 - side]
     chosen, counted = held_out.chosen[order], held_out.counted[order]
@@ -241,7 +241,7 @@ def _certify_direction(
 
 
 def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Reals:
-    """Bounds for orders above 1 by simultaneous limits: a lower and an upper one for each bin."""
+    """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
     tail = failure / (2.0 * len(bins))
     p_low = np.array([limits(c.k, c.n, tail)[0] for c in bins])
     q_high = np.array([limits(c.k_prime, c.n_prime, tail)[1] for c in bins])
@@ -255,7 +255,7 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Real
 
 
 def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
-    """Counts of the event expected to certify most at delta, numerator first."""
+    """Count the event expected to certify most at delta, numerator first."""
     instance("held_out", held_out, HeldOut)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     trials = min(held_out.counted_rows)

@@ -62,7 +62,7 @@ def gaussian(
     mean1: npt.ArrayLike,
     sigma1: npt.ArrayLike,
 ) -> Reals:
-    """D_alpha of two normal laws.
+    """Compute D_alpha of two normal laws.
 
     In every coordinate ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)``
     with ``s^2 = alpha s1^2 - (alpha - 1) s0^2``, inf where s^2 <= 0; coordinates add up.
@@ -126,7 +126,7 @@ def laplace(
     shift: npt.ArrayLike,
     scale1: npt.ArrayLike | None = None,
 ) -> Reals:
-    """D_alpha of two Laplace laws, a distance `shift` apart.
+    """Compute D_alpha of two Laplace laws at distance `shift`.
 
     With one scale and e = abs(shift)/scale, ``ln(alpha/(2 alpha - 1) e^{(alpha - 1) e} +
     (alpha - 1)/(2 alpha - 1) e^{-alpha e}) / (alpha - 1)`` in every coordinate; e at inf.
@@ -178,7 +178,7 @@ def laplace(
 
 
 def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
-    """D_alpha of two exponential laws that begin at the same point.
+    """Compute D_alpha of two exponential laws that begin at the same point.
 
     ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, inf where
     ``alpha l0 <= (alpha - 1) l1``.
@@ -218,7 +218,7 @@ def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
 
 
 def discrete(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals:
-    """D_alpha of two laws on the same finitely many points.
+    """Compute D_alpha of two laws on the same finitely many points.
 
     ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``; inf for alpha >= 1 where q is 0 on a point
     that p has, and for all orders where no point is common.
@@ -261,7 +261,7 @@ def mixture_with_atom(
     weight1: float,
     rest: npt.ArrayLike | Callable[[Reals], npt.ArrayLike],
 ) -> Reals:
-    """D_alpha of two laws that share an atom, with a rest that has no mass there.
+    """Compute D_alpha of two laws that share an atom, with a rest that has no mass there.
 
     ``ln(w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}) /
     (alpha - 1)``, R the divergence of the rests.
@@ -305,7 +305,7 @@ def mixture_with_atom(
 
 
 def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Reals:
-    """The RDP curve of k-ary randomised response: two answers' laws on any two different truths.
+    """Compute the RDP curve of k-ary randomised response, for any two different true values.
 
     ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``,
     ``o = 1 / (e^epsilon + k - 1)`` the probability of each wrong answer; epsilon at inf.
@@ -345,7 +345,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
 
 
 def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Reals:
-    """The RDP curve of Gaussian noise: ``alpha (sensitivity / sigma)^2 / 2``.
+    """Compute the RDP curve of Gaussian noise: ``alpha (sensitivity / sigma)^2 / 2``.
 
     Args:
         alphas: orders above 0, or inf; any shape.
@@ -372,7 +372,7 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
 
 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Reals:
-    """The RDP curve of Laplace noise: `laplace` at the distance `sensitivity`.
+    """Compute the RDP curve of Laplace noise: `laplace` at the distance `sensitivity`.
 
     With noise in every entry it holds, from order 1 on, for inputs within the L1 distance
     `sensitivity`: the curve is convex in the distance and 0 at 0, so that a distance in one entry

@@ -44,7 +44,7 @@ class Converted(Record):
     delta: float
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         order = "no order decides" if self.alpha is None else f"decided at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({order})"
 
@@ -72,14 +72,14 @@ class Line(Record):
     delta: float
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         formula = f"line {self.xi:.4g} + {self.rho:.4g} alpha, at alpha = {self.alpha:.4g}"
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 
 
 @hinted
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
-    """The least epsilon over the orders given, at one delta.
+    """Return the least epsilon over the orders given, at one delta.
 
     ``D + ln(1 - 1/alpha) - ln(alpha delta) / (alpha - 1)``, D itself at order inf, never below 0;
     and 0 where ``delta^2 >= 1 - e^-D``, which is at least the squared total variation.
@@ -125,7 +125,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
 
 @hinted
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
-    """The line above all divergences given that has the least epsilon.
+    """Return the line above all given divergences that has the least epsilon.
 
     Among the lines xi + rho alpha with xi, rho >= 0 that no value exceeds, the one with the least
     ``xi + rho a + ln(1/delta) / (a - 1)``, ``a = clip(1 + sqrt(ln(1/delta) / rho), least order,
@@ -179,7 +179,7 @@ def _price_order(
 
 
 def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
-    """(xi, rho) of the lines that may be best."""
+    """List (xi, rho) of the lines that may be best."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_Point] = []
     for x, y in zip(a.tolist(), d.tolist(), strict=True):
@@ -196,7 +196,7 @@ def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
 
 
 def _is_below_chord(first: _Point, middle: _Point, last: _Point) -> bool:
-    """True if the middle point is on or below the chord of the others."""
+    """Return True if the middle point is on or below the chord of the others."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])
 

@@ -63,7 +63,7 @@ class Epsilon(Record):
     reasons: tuple[str, ...] = ()
 
     def __str__(self) -> str:
-        """The three figures, each with what it is."""
+        """Return the three figures as text, each with its description."""
         from .report.text import epsilon_text
 
         return epsilon_text(self)
@@ -79,7 +79,7 @@ def compute_epsilons(
     confidence: float,
     size_p: float | None,
 ) -> Epsilon:
-    """The certified figure, the plug-in of its event, and the converted curve.
+    """Compute the certified figure, the plug-in of its event, and the converted curve.
 
     Args:
         delta: in [0, 1).
@@ -122,7 +122,7 @@ def compute_epsilons(
 
 
 def select_resolved_orders(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
-    """Orders above one up to the first that is not resolved, and the curve to convert there."""
+    """Select the orders above 1 up to the first unresolved one, and the curve to convert there."""
     above = alphas > 1.0
     kept = above & np.logical_and.accumulate(resolved | ~above)
     # D_alpha never falls with alpha and is never negative.
@@ -132,7 +132,7 @@ def select_resolved_orders(alphas: Reals, value: Reals, resolved: Flags) -> tupl
 def _convert_curves(
     curves: Sequence[tuple[Reals, Reals]], delta: float
 ) -> tuple[float | None, float | None, Line | None]:
-    """The larger direction of both conversions, from resolved orders above one only."""
+    """Convert both directions from resolved orders above 1 only; return the larger values."""
     if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
         return None, None, None
     direct = [canonne_kamath_steinke(*curve, delta) for curve in curves]

@@ -47,7 +47,7 @@ Side = tuple[Reals, Reals, float]
 
 
 def log_excess(x: Reals) -> Reals:
-    """What x exceeds ln(1 + x) by, for x > -1.
+    """Compute x - ln(1 + x), for x > -1.
 
     With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), as ln(1 + x) = 2 artanh(z).
     """
@@ -63,7 +63,7 @@ def log_excess(x: Reals) -> Reals:
 
 
 def exp_excess(x: Reals) -> Reals:
-    """(e^x - 1 - x) / x^2 > 0, 1/2 at 0."""
+    """Compute (e^x - 1 - x) / x^2 > 0, 1/2 at 0."""
     small = np.abs(x) < _SMALL
     inner = np.where(small, x, 0.0)
     series = np.zeros_like(inner)
@@ -74,7 +74,7 @@ def exp_excess(x: Reals) -> Reals:
 
 
 def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
-    """1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
+    """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
     found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * ratio_gap(x, y, power)))
     for i in zip(*np.nonzero(np.abs(found) < _NEAR), strict=True):
@@ -84,13 +84,13 @@ def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
 
 
 def ratio_gap(x: Reals, y: Reals, power: int) -> Reals:
-    """1 - (x/y)^p for p = 1 or 2; the difference is taken before anything is rounded."""
+    """Compute 1 - (x/y)^p for p = 1 or 2; take the difference before anything is rounded."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
 
 def log_ratio(x: Reals, y: Reals) -> Reals:
-    """ln(x / y) of positive numbers, also where the ratio leaves the range of float64."""
+    """Compute ln(x / y) of positive numbers, also where the ratio leaves the range of float64."""
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
     inside = (ratio > 1e-300) & (ratio < 1e300)
@@ -100,7 +100,7 @@ def log_ratio(x: Reals, y: Reals) -> Reals:
 
 
 def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -> Reals:
-    """D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, r the ratio of the scales.
+    """Compute D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, r the ratio of the scales.
 
     Args:
         a: orders, at least 1/2.
@@ -128,7 +128,7 @@ def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -
 def normal_divergence(
     a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals, pull: Reals
 ) -> Reals:
-    """D_a of normal laws in each coordinate; the variances are given as to `scale_divergence`.
+    """Compute D_a of normal laws per coordinate; variances are given as to `scale_divergence`.
 
     `pull` is the distance of the means over sqrt(a s1^2 - b s0^2).
     """
@@ -137,7 +137,7 @@ def normal_divergence(
 
 
 def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
-    """D of order inf; `pull` is the distance of the means over s1."""
+    """Compute D of order inf; `pull` is the distance of the means over s1."""
     if ((tau < 0.0) | ((tau == 0.0) & (pull != 0.0))).any():
         return float("inf")
     away = np.where(pull == 0.0, 0.0, pull * pull / np.where(tau > 0.0, tau, 1.0))
@@ -147,7 +147,7 @@ def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
 def diagonalise_covariances(
     spread0: Reals, spread1: Reals, shift: Reals
 ) -> tuple[Reals, Reals, Reals]:
-    """Where both covariances are diagonal and that of P1 is one: 1 - r, ln r and the shift."""
+    """Return 1 - r, ln r and the shift in axes where P1's covariance is 1, P0's diagonal."""
     from scipy.linalg import eigh
 
     tau, axes = eigh(spread1 - spread0, spread1)
@@ -156,7 +156,9 @@ def diagonalise_covariances(
 
 
 def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
-    """What a shift adds to D_a of two Laplace laws: e + ln(1 - b g) / b, g = (1 - e^-we) / w.
+    """Compute a shift's share of D_a of two Laplace laws.
+
+    It is e + ln(1 - b g) / b with g = (1 - e^-we) / w; e is the distance.
 
     Args:
         b: orders less 1.
@@ -176,7 +178,7 @@ def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
 def discrete_divergence(
     a: float, b: float, log_p: Reals, loss: Reals, missing: float, rest: Reals | None = None
 ) -> float:
-    """D_a of two discrete laws, on the points that P has.
+    """Compute D_a of two discrete laws, on the points that P has.
 
     Args:
         a: the order, at least 1/2, or inf.
@@ -211,7 +213,7 @@ def discrete_divergence(
 def compare_laws(
     p: Reals, q: Reals, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
-    """One discrete law against another, both to be divided by their sums.
+    """Compare two discrete laws, both to be divided by their sums.
 
     `gap` is ln of the second sum over the first; the sums themselves are rounded.
     """
@@ -223,7 +225,7 @@ def compare_laws(
 
 
 def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
-    """Atom and rest as two points, and which of them P0 has."""
+    """Split each law into atom and rest as two points, and mark those that P0 has."""
     p, q = np.array([w0, 1.0 - w0]), np.array([w1, 1.0 - w1])
     log_p, loss, missing = compare_laws(p, q)
     if w0 < 1.0 and w1 < 1.0 and w1 - w0 > -0.5 * q[1]:
@@ -233,7 +235,7 @@ def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
 
 
 def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
-    """The terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
+    """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
     They sum to (sum of p^a q^-b - 1)/b, as p and q sum to 1.
     """
@@ -253,7 +255,7 @@ def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
 
 
 def correlated_divergence(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
-    """Divergence of two normal laws, one of them at least with correlations."""
+    """Compute the divergence of two normal laws, at least one of them with correlations."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = one, other

@@ -29,7 +29,7 @@ _SUM_TOLERANCE: Final = 1e-9
 
 
 def read_orders(alphas: Any) -> Reals:
-    """Orders above 0, inf included, in any shape."""
+    """Read orders above 0, inf included, in any shape."""
     requirement = "an array of orders above 0"
     try:
         found = np.asarray(alphas)
@@ -47,7 +47,7 @@ def read_orders(alphas: Any) -> Reals:
 def by_part(
     alphas: Reals, part: Callable[[Reals, Reals, bool], Reals], limit: Callable[[], float]
 ) -> Reals:
-    """D_alpha as a sum over coordinates.
+    """Compute D_alpha as a sum over coordinates.
 
     Args:
         alphas: checked orders.
@@ -71,7 +71,10 @@ def by_part(
 
 
 def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -> Reals:
-    """D_alpha order by order: `value` is (place, a, b, swap), as in `by_part`; a may be inf."""
+    """Compute D_alpha for each order.
+
+    `value` takes (place, a, b, swap), as in `by_part`; a may be inf.
+    """
     found = []
     for i, a in enumerate(alphas.ravel().tolist()):
         if a < 0.5:
@@ -82,12 +85,12 @@ def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -
 
 
 def read_coordinates(name: str, value: Any) -> Reals:
-    """A number or a vector of finite numbers, as a vector."""
+    """Read a number or a vector of finite numbers, as a vector."""
     return vector(name, [value] if np.ndim(value) == 0 else value)
 
 
 def read_deviations(name: str, value: Any) -> Reals:
-    """A positive number or a vector of them, as a vector."""
+    """Read a positive number or a vector of them, as a vector."""
     found = read_coordinates(name, value)
     if not ((found > 0.0) & (found <= LARGEST)).all():
         raise invalid(name, f"above 0 and at most {LARGEST:g} in every entry", value)
@@ -95,7 +98,7 @@ def read_deviations(name: str, value: Any) -> Reals:
 
 
 def _check_covariance(name: str, value: Any) -> Reals:
-    """A symmetric positive definite matrix."""
+    """Check and return a symmetric positive definite matrix."""
     requirement = "a symmetric positive definite matrix"
     found = np.asarray(value)
     if found.dtype.kind not in "uif":
@@ -112,7 +115,7 @@ def _check_covariance(name: str, value: Any) -> Reals:
 
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
-    """The number of coordinates: vectors agree, or have one entry that stands for all."""
+    """Return the number of coordinates; each vector has this length or one entry for all."""
     sizes = {name: len(part) for name, part in parts.items()}
     most = max(sizes.values())
     for name, size in sizes.items():
@@ -122,7 +125,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 
 
 def read_probabilities(name: str, value: Any) -> Reals:
-    """A vector of probabilities, as given: they sum to 1 within 1e-9."""
+    """Read a vector of probabilities, unchanged; they must sum to 1 within 1e-9."""
     found = vector(name, value)
     total = math.fsum(found.tolist())
     if (found < 0.0).any() or abs(total - 1.0) > _SUM_TOLERANCE:
@@ -131,7 +134,7 @@ def read_probabilities(name: str, value: Any) -> Reals:
 
 
 def read_covariance(name: str, value: Any) -> Reals:
-    """A covariance from what `gaussian` takes; a number stays one entry, which stands for all."""
+    """Read a covariance from an argument of `gaussian`; a number gives one entry for all."""
     return (
         _check_covariance(name, value)
         if np.ndim(value) == 2
@@ -140,7 +143,7 @@ def read_covariance(name: str, value: Any) -> Reals:
 
 
 def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
-    """The divergences of the rests, in the shape of the orders."""
+    """Return the divergences of the rests, in the shape of the orders."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     found = np.asarray(rest(alphas) if callable(rest) else rest)
     if found.dtype.kind not in "uif":

@@ -16,7 +16,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def freeze_arrays(record: Record, *names: str) -> None:
-    """Replace arrays of a new record by read-only copies; None stays."""
+    """Replace arrays of a new record by read-only copies; leave None unchanged."""
     for name in names:
         array = getattr(record, name)
         if array is not None:

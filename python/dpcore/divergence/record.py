@@ -43,7 +43,7 @@ class Beside(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Diagnostics(Record):
-    """What the method saw of the rows.
+    """Diagnostics of the method and the rows.
 
     Attributes:
         effective: effective number of terms of each average, (sum w)^2 / sum w^2, shape
@@ -148,7 +148,7 @@ class Estimate(Record):
         return np.where(self.resolved.all(axis=0), self.value.max(axis=0), np.nan)
 
     def epsilon(self, delta: float) -> Epsilon:
-        """What the two samples say about (epsilon, delta), as three labelled figures.
+        """Compute three labelled figures on (epsilon, delta) from the two samples.
 
         Args:
             delta: in [0, 1); there is no default.
@@ -179,7 +179,9 @@ class Estimate(Record):
         )
 
     def plot(self, ax: Any = None) -> Figure:
-        """D_alpha with error bars, ceiling, certified bound and line; what is not resolved is grey.
+        """Draw D_alpha with error bars, ceiling, certified bound and line.
+
+        Orders that are not resolved are grey.
 
         Args:
             ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
@@ -193,7 +195,7 @@ class Estimate(Record):
         return draw_estimate(self, ax)
 
     def plot_convergence(self, ax: Any = None) -> Figure:
-        """Running mean and standard deviation over the replicates of a bootstrap or subsampling.
+        """Draw running mean and standard deviation over bootstrap or subsampling replicates.
 
         Args:
             ax: a pair of matplotlib axes, one per direction, or one whose place both take; None
@@ -210,14 +212,14 @@ class Estimate(Record):
         return draw_convergence(self, ax)
 
     def __repr__(self) -> str:
-        """One line: D_1 in both directions, and the orders resolved."""
+        """Return one line: D_1 in both directions, and the orders resolved."""
         first = " and ".join(f"{value:.4g}" for value in self.kl)
         orders = " and ".join("none" if a is None else f"{a:.4g}" for a in self.alpha_max)
         found = f"D_1 = {first} nats, orders resolved to {orders}"
         return f"<Estimate by {self.method}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """Belief first, then the curve, the checks and the seed."""
+        """Return the report: belief first, then the curve, the checks and the seed."""
         from .report.text import estimate_text
 
         return estimate_text(self)

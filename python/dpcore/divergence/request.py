@@ -112,19 +112,19 @@ class Request:
             object.__setattr__(self, name, value)
 
     def on(self, points: Points) -> Request:
-        """The same request on other rows, of which nothing is checked again."""
+        """Return the same request on other rows, without new checks."""
         other = copy.copy(self)
         object.__setattr__(other, "points", points)
         return other
 
     def stream(self, purpose: int) -> np.random.Generator:
-        """The random numbers for one purpose."""
+        """Return the random numbers for one purpose."""
         return np.random.default_rng((self.seed, purpose))
 
     def plan(
         self, sizes: tuple[int, int], groups: tuple[Labels | None, Labels | None]
     ) -> Plan | None:
-        """How the rows of two sets are resampled."""
+        """Make the plan to resample the rows of two sets."""
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
 
@@ -135,7 +135,7 @@ def _resolve_method(method: str, points: Points) -> str:
 
 
 def _mostly_atoms(points: Points) -> bool:
-    """Whether 99 % of the rows sit on values that the ball treats as atoms."""
+    """Return True if 99 % of the rows have values that the ball treats as atoms."""
     m0, m1 = points.multiplicity
     # The ball's rule of five, in either direction.
     atom = ((m0 > 0) & (np.maximum(m0 - 1, m1) >= 5)) | ((m1 > 0) & (np.maximum(m1 - 1, m0) >= 5))
@@ -170,7 +170,7 @@ def _warn_few(points: Points, k: int, fitted: bool) -> None:
 
 
 def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
-    """Whether the caller said what may be counted as independent."""
+    """Return True if the caller stated which rows or groups are independent."""
     if rows is not None and not (isinstance(rows, str) and rows == "independent"):
         raise invalid("rows", "None or 'independent'", rows)
     stated = rows is not None or all(groups is not None for groups in points.groups)
@@ -185,7 +185,7 @@ def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
 
 
 def _max_order(method: str, points: Points, k: int) -> float:
-    """The largest order that the method, and the one shown beside it, can be asked for."""
+    """Return the largest order that the method and the one shown with it allow."""
     if method == "poczos":
         # At k + 1 its constant has a pole.
         return float(np.nextafter(k + 1, 0))
@@ -193,7 +193,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
 
 
 def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str, ...]]:
-    """The orders asked for, and the finer grid on which beliefs are decided."""
+    """Return the requested orders, and the finer grid on which beliefs are decided."""
     usual = _RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_LARGEST, limit)]
     if alphas is KL_ONLY:

@@ -36,7 +36,7 @@ more; beside another method the former."""
 
 
 def run_estimate(request: Request) -> Estimate:
-    """Runs the method, the one beside it, the checks and the certificate, and judges them."""
+    """Run the method, the other one, the checks and the certificate, and judge them."""
     points = request.points
     fit = _fit_scores(request)
     used = _select_points(request, request.method)
@@ -97,7 +97,7 @@ def run_estimate(request: Request) -> Estimate:
 
 
 def _select_points(request: Request, method: str) -> Points:
-    """The rows that a method works on.
+    """Select the rows that a method uses.
 
     The ball needs not many more rows of one set than of the other: the smaller one decides the
     error, and a search takes time in proportion to both.
@@ -139,7 +139,7 @@ def _fit_scores(request: Request) -> CrossFit | None:
 
 
 def _run_other_method(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
-    """The method beside: the score where there is one, the ball beside the score."""
+    """Run the method shown for comparison: the ball with a score, otherwise the score."""
     if not request.checks:
         return "", None
     other = "ball" if request.method == "score" else "score"
@@ -179,7 +179,7 @@ def _judge_values(
 
 
 def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
-    """The ball that a score is held against: of one row of each group, if these have one law.
+    """Return the ball to compare with a score, on one row of each group if these have one law.
 
     The rows of a group are near each other: as neighbours they raise the ball above its target.
     """
@@ -193,7 +193,7 @@ def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Ra
 
 
 def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | None, str | None]:
-    """What of each set lies beyond the other one, in words."""
+    """Describe in words the part of each set that lies beyond the other one."""
     if request.points.identical:
         return None, None
     scores = fit if request.method == "score" else None
@@ -203,7 +203,7 @@ def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | Non
 
 
 def _note_few_rows(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
-    """A word where a score is fitted on too few rows to see much."""
+    """Return a note if a score is fitted on too few rows."""
     rows, dim = min(request.points.sizes), request.points.dim
     if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
         return ()
@@ -268,7 +268,7 @@ def _make_estimate(
 
 
 def _make_zero(request: Request) -> Raw:
-    """What every method returns for two equal sets."""
+    """Make the result of every method for two equal sets."""
     shape = (2, len(request.grid))
     return Raw(
         value=np.zeros(shape),
@@ -292,7 +292,7 @@ def _note_subsample(points: Points, used: Points) -> tuple[str, ...]:
 
 
 def _note_larger_value(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
-    """A word where a local method gives more than the score in many dimensions."""
+    """Return a note if a local method exceeds the score in many dimensions."""
     if score is None or request.points.dim <= 2:
         return ()
     spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))

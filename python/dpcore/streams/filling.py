@@ -22,7 +22,7 @@ def check_size(size: int, dim: int) -> int:
 def array_for(
     out: npt.NDArray[Any] | None, shape: tuple[int, int], dtype: npt.DTypeLike
 ) -> npt.NDArray[Any]:
-    """The array to fill: `out` itself, once it is known to fit, or a new one.
+    """Return the array to fill: `out` after a check of its fit, or a new one.
 
     Args:
         out: what the caller gave, or None.

@@ -103,7 +103,7 @@ def reseed_a_forked_child() -> None:
 
 
 def torch_generators() -> list[Any]:
-    """The default generators of torch, of the CPU and of devices in use; none without torch."""
+    """List the default generators of torch: CPU and devices in use; empty without torch."""
     torch = imported_module("torch")
     # A module that stands in for torch has none.
     found = [torch.default_generator] if hasattr(torch, "default_generator") else []
@@ -137,13 +137,13 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
 
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
-    """The words in torch's state: each of 32 bits has a place of 64."""
+    """Return the words in torch's state: each word of 32 bits has a place of 64."""
     return state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
 
 
 @functools.cache
 def _torch_state() -> npt.NDArray[np.uint8] | None:
-    """A state of torch's twister after `manual_seed`; None if its words lie elsewhere than here.
+    """Return a state of torch's twister after `manual_seed`; None if the layout differs.
 
     They follow from the first by the recursion that every implementation seeds with, so that a
     state of another layout is told at once.
@@ -189,13 +189,13 @@ class Generators:
 
     @classmethod
     def defaults(cls) -> Generators:
-        """The global ones of Python, numpy and torch."""
+        """Collect the global generators of Python, numpy and torch."""
         states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
         return cls(states + [(one.get_state, one.set_state) for one in torch_generators()])
 
     @classmethod
     def everywhere(cls) -> Generators:
-        """The global ones, and all others that Python's collector of garbage knows of."""
+        """Collect the global generators, and all others that Python's garbage collector knows."""
         found = cls.defaults()._states
         globals = len(found)
         things = gc.get_objects()
@@ -230,7 +230,7 @@ class Generators:
             put(state)
 
     def kept(self, draw: _Draw) -> _Draw:
-        """The same draws; the states before each are kept."""
+        """Return the same draws, and keep the states before each."""
 
         def drawn(*arguments: Any) -> Any:
             self._kept = self.read_states()
@@ -239,7 +239,7 @@ class Generators:
         return drawn
 
     def put_back(self, draw: _Draw) -> _Draw:
-        """The same draws, each from the states that were kept."""
+        """Return the same draws, each from the states that were kept."""
 
         def drawn(*arguments: Any) -> Any:
             self._set(self._kept)

@@ -31,7 +31,7 @@ MOST_DRAWS: Final = 2**63
 
 
 def seed_of(rng: Rng) -> int:
-    """The seed of a run, in [0, 2**63).
+    """Return the seed of a run, in [0, 2**63).
 
     Args:
         rng: None draws fresh entropy from the operating system (so a forked child never repeats
@@ -51,14 +51,14 @@ def seed_of(rng: Rng) -> int:
 
 
 def threads_of(threads: Any, default: int | None = None) -> int:
-    """The number of threads: `default` (all cores) for None."""
+    """Return the number of threads: `default` (all cores) for None."""
     if threads is None:
         return _core.cores() if default is None else default
     return integer("threads", threads, 1, _core.MOST_THREADS)
 
 
 def block_of(elements: int, device: str = "cpu") -> int:
-    """Trials in a block of outputs of `elements` numbers; never depends on the machine.
+    """Return the trials of a block of outputs of `elements` numbers, on every machine the same.
 
     Args:
         elements: numbers in one output.

@@ -18,5 +18,5 @@ __all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "in
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """List the names that the module defines; imported names are left out but can be imported."""
     return [*__all__]

@@ -23,7 +23,7 @@ _RARE: Final = 1e-6
 
 
 def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
-    """The outputs whose tails are looked at, and their centre.
+    """Choose the outputs for the tail checks, and their centre.
 
     Args:
         layer: the layer, for two more calls at 0 where they are needed.
@@ -46,7 +46,7 @@ def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
 
 
 def _at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
-    """Outputs at the input 0, if there is noise around it as there is at the input."""
+    """Return outputs at the input 0 if there is noise around it as at the input."""
     draws = len(seen.first)
     try:
         first, second = layer.draw(0 * x, draws), layer.draw(0 * x, draws)
@@ -61,7 +61,7 @@ def _at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
 
 
 def _replace_by_walls(seen: Seen) -> Floats | None:
-    """The input with all entries that do not fit replaced by one upper and one lower wall."""
+    """Replace all input entries that do not fit by one upper and one lower wall."""
     assert seen.clean is not None
     fits = _may_be_medians(seen.first, seen.clean)
     middle = np.median(seen.first, axis=0)
@@ -74,7 +74,7 @@ def _replace_by_walls(seen: Seen) -> Floats | None:
 
 
 def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
-    """Whether each number of the centre may be the median of its coordinate: a sign test."""
+    """Test by signs if each number of the centre may be the median of its coordinate."""
     from scipy.special import betainc
 
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)

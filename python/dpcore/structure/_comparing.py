@@ -10,7 +10,7 @@ from ._seeing import Seen
 
 
 def check_scale(seen: Seen, level: float) -> Check:
-    """Is the noise larger or smaller at other inputs?
+    """Check that the noise is not larger or smaller at other inputs.
 
     Differences of two rows are free of the clean vector, whatever it is.
     """
@@ -69,14 +69,14 @@ def column_scale(seen: Seen, level: float) -> Check:
 
 
 def _difference_sizes(outputs: Floats) -> Floats:
-    """Sizes of the differences of disjoint pairs of rows: by coordinate, and their mean."""
+    """Return sizes of differences of disjoint row pairs: by coordinate, and their mean."""
     half = len(outputs) // 2
     size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
 def check_modes(seen: Seen, level: float) -> Check:
-    """Is the noise in train mode that in eval mode?"""
+    """Check that the noise in train mode equals that in eval mode."""
     name, mode = "modes", seen.mode
     if mode is None:
         return check_from_rule(name, "no train and eval mode")

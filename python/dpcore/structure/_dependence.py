@@ -23,7 +23,7 @@ _ROUNDED = 16.0
 
 
 def no_noise(seen: Seen, level: float) -> Check:
-    """Coordinates that are the same in all draws of both calls."""
+    """Find coordinates that are the same in all draws of both calls."""
     n, d = seen.first.shape
     still = (seen.first == seen.first[0]).all(axis=0) & (seen.second == seen.first[0]).all(axis=0)
     if seen.clean is not None:
@@ -47,7 +47,7 @@ def _format_all(d: int) -> str:
 
 
 def shared_rows(seen: Seen, level: float) -> Check:
-    """Rows of one call that repeat others, or follow them."""
+    """Find rows of one call that repeat others, or follow them."""
     name, n = "shared_rows", len(seen.first)
     if seen.varying.size == 0:
         if no_noise(seen, level).flagged:
@@ -71,7 +71,7 @@ def shared_rows(seen: Seen, level: float) -> Check:
 
 
 def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Neighbours, and rows half a call apart; no row stands in two pairs."""
+    """Pair neighbours, and rows half a call apart; no row is in two pairs."""
     return (
         (values[0 : 2 * half : 2], values[1 : 2 * half : 2]),
         (values[:half], values[half : 2 * half]),
@@ -79,7 +79,7 @@ def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[
 
 
 def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
-    """Do equal rows come at one distance from each other? The p-value, and that distance."""
+    """Test if equal rows are at one distance; return the p-value and that distance."""
     n = len(ids)
     order = np.argsort(ids, kind="stable")
     equal = ids[order[1:]] == ids[order[:-1]]
@@ -95,7 +95,7 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
 
 
 def shared_calls(seen: Seen, level: float) -> Check:
-    """Rows of a second call that were in the first one."""
+    """Find rows of a second call that were in the first one."""
     name, n = "shared_calls", len(seen.first)
     if seen.varying.size == 0:
         fixed = bool((seen.first[0] == seen.second[0]).all())
@@ -122,7 +122,7 @@ def shared_calls(seen: Seen, level: float) -> Check:
 
 
 def check_rank(seen: Seen, level: float) -> Check:
-    """How many directions the noise has: differences of outputs span as many."""
+    """Check that differences of outputs span every direction, so that noise has full rank."""
     name, columns = "rank", _choose_columns(seen)
     d = len(columns)
     if d < 2:
@@ -144,7 +144,7 @@ def check_rank(seen: Seen, level: float) -> Check:
 
 
 def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
-    """The noisy coordinates, or as many of them as all pairs can be made of."""
+    """Choose the noisy coordinates, or as many of them as allow all pairs."""
     most = min(_COLUMNS, len(seen.first) // 2)
     if seen.varying.size <= most:
         return seen.varying
@@ -176,7 +176,7 @@ def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
 
 
 def _largest_bare_error(seen: Seen) -> float | None:
-    """The largest error of outputs minus their row minimum, if that takes the noise away."""
+    """Return the largest error of outputs minus their row minimum, if that removes the noise."""
     bare = seen.first - seen.first.min(axis=1, keepdims=True)
     clean = bare[0] if seen.clean is None else seen.clean - seen.clean.min()
     error = float(np.abs(bare - clean).max())
@@ -184,12 +184,12 @@ def _largest_bare_error(seen: Seen) -> float | None:
 
 
 def check_correlation(seen: Seen, level: float) -> Check:
-    """Coordinates whose noise rises and falls together."""
+    """Check for coordinates whose noise rises and falls together."""
     return _check_common_size(seen, level, "correlation", seen.first, "the noise", "")
 
 
 def shared_size(seen: Seen, level: float) -> Check:
-    """Coordinates whose noise is large together."""
+    """Check for coordinates whose noise is large together."""
     values = np.abs(seen.first - np.median(seen.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _check_common_size(seen, level, "shared_size", values, "the size of the noise", meant)

@@ -33,7 +33,7 @@ _ENOUGH = 20
 
 
 def one_sided(seen: Seen, level: float) -> Check:
-    """Noise that never goes below, or never above, the clean vector, at any input."""
+    """Check for noise that is never below, or never above, the clean vector, at any input."""
     name, noises = "one_sided", seen.noises()
     if not noises or seen.varying.size == 0:
         return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
@@ -58,7 +58,7 @@ def one_sided(seen: Seen, level: float) -> Check:
 
 
 def off_centre(seen: Seen, level: float) -> Check:
-    """Noise that is more often above the clean vector than below, or the reverse."""
+    """Check for noise that is more often above the clean vector than below, or the reverse."""
     name, noises = "off_centre", seen.noises()
     if not noises or seen.varying.size == 0:
         return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
@@ -73,7 +73,7 @@ def off_centre(seen: Seen, level: float) -> Check:
 
 
 def _sign_p_values(noise: Floats) -> Floats:
-    """One-sided p-values of "above" and "below" by coordinate, and of the sums of rows."""
+    """Compute one-sided p-values of "above" and "below" by coordinate, and of row sums."""
     from scipy.special import betainc
 
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
@@ -86,7 +86,7 @@ def _sign_p_values(noise: Floats) -> Floats:
 
 
 def check_atom(seen: Seen, level: float) -> Check:
-    """A value of the noise that comes back, while all others are new, and moves with the input."""
+    """Check for a repeated noise value, all others being new, that moves with the input."""
     name, noises = "atom", seen.noises()
     if not noises or seen.varying.size == 0:
         return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
@@ -115,13 +115,13 @@ def check_atom(seen: Seen, level: float) -> Check:
 
 
 def _by_rounding(seen: Seen) -> Floats:
-    """At most the chance that rounding makes one given float of continuous noise."""
+    """Bound the chance that rounding makes one given float of continuous noise."""
     chance: Floats = np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
     return chance
 
 
 def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
-    """By coordinate: the most frequent value, and if the others hardly come twice."""
+    """Return each coordinate's most frequent value, and if the others hardly occur twice."""
     n, d = noise.shape
     held = np.sort(noise, axis=0)
     changes = np.ones((n, d), bool)
@@ -136,7 +136,7 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
 
 
 def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
-    """True if the value comes back at another input too, relative to that input's clean vector."""
+    """Return True if the value also occurs at another input, relative to its clean vector."""
     if not noises:
         return True
     # The clean vector is added and taken off again: a few steps of rounding.
@@ -150,7 +150,7 @@ def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: floa
 
 
 def check_grid(seen: Seen, level: float) -> Check:
-    """Values that come back in the tail: a coarse uniform number behind an inverse law."""
+    """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
     name = "grid"
     if seen.varying.size == 0:
         return check_from_rule(name, _NOTHING)
@@ -189,7 +189,7 @@ def _format_centre(seen: Seen) -> str:
 
 
 def _pool_sizes(seen: Seen) -> Floats:
-    """Sizes of the noise of both calls, without what rows or coordinates share.
+    """Return noise sizes of both calls, without the parts that rows or coordinates share.
 
     A row that comes again, or a draw that is used for several coordinates, is a fault of another
     kind, and says nothing of the grid.
@@ -207,19 +207,19 @@ def _pool_sizes(seen: Seen) -> Floats:
 
 
 def _log_value_count(tail: int, equal: int, draws: int) -> float:
-    """Logarithm of how many values there are, both signs, if `tail` draws repeat so often."""
+    """Compute the log number of values, both signs, if `tail` draws repeat that often."""
     # tail^2 / 2 pairs, on the share tail / draws of half of the values.
     return math.log2(max(1.0, tail * draws / max(1, equal)))
 
 
 def _is_discrete(seen: Seen) -> bool:
-    """True if half of the noisy coordinates have a discrete law."""
+    """Return True if half of the noisy coordinates have a discrete law."""
     mixed = _find_modes(seen.first[:, seen.varying])[1]
     return bool(mixed.mean() < 0.5)
 
 
 def check_cut(seen: Seen, level: float) -> Check:
-    """Noise that ends at a wall: the largest draws stand as close as the others."""
+    """Check for noise that ends at a wall: the largest draws are as close as the others."""
     name = "range"
     if seen.varying.size == 0:
         return check_from_rule(name, _NOTHING)
@@ -249,7 +249,7 @@ def check_cut(seen: Seen, level: float) -> Check:
 
 
 def _gaussian_share(k: int, n: int) -> float:
-    """What the first half of k spacings would have of the whole for Gaussian noise.
+    """Compute the share of the first half of k spacings for Gaussian noise.
 
     Its tail is lighter than an exponential one; each spacing is in proportion to the Mills ratio.
     """
@@ -262,7 +262,7 @@ def _gaussian_share(k: int, n: int) -> float:
 
 
 def _describe_tails(noise: Floats) -> str:
-    """The largest draw against what fitted laws expect."""
+    """Compare the largest draw with the values that fitted laws expect."""
     n, top = noise.size, float(noise.max())
     laplace = n * math.exp(-top / float(noise.mean()))
     gauss = n * math.erfc(top / math.sqrt(2 * float((noise**2).mean())))

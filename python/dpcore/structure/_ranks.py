@@ -17,7 +17,7 @@ _MIX = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
-    """Ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
+    """Return ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
     rows = np.ascontiguousarray(values.T)
     order = np.argsort(rows, axis=1)
     held = np.take_along_axis(rows, order, axis=1)
@@ -38,24 +38,24 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
 
 
 def two_sided(z: float) -> float:
-    """Chance of a normal deviate at least this far from 0."""
+    """Compute the chance of a normal deviate at least this far from 0."""
     return math.erfc(abs(z) / math.sqrt(2))
 
 
 def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
-    """P-value of the largest of several deviates (Bonferroni), and its place."""
+    """Return the p-value of the largest of several deviates (Bonferroni), and its place."""
     place = int(np.argmax(np.abs(z)))
     return min(1.0, len(z) * two_sided(float(z[place]))), place
 
 
 def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Is row i of the one tied to row i of the other? Spearman's rank correlation by column."""
+    """Test if row i of one set is tied to row i of the other, by Spearman's correlation."""
     r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
     return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
 
 
 def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
-    """Do the columns have one law in both? Wilcoxon's rank sum test by column."""
+    """Test if the columns have one law in both sets, by Wilcoxon's rank sum test."""
     m, n = len(first), len(second)
     ranks = rank_scores(np.concatenate([first, second]), rng)
     # The variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
@@ -64,7 +64,7 @@ def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tupl
 
 
 def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
-    """Are the columns independent of each other?
+    """Test if the columns are independent of each other.
 
     Two statistics: the largest of all rank correlations, and the sum of their squares, which is
     chi-squared and sees many weak ones (Schott, 2005, Biometrika).
@@ -86,7 +86,7 @@ def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, f
 
 
 def at_least(k: int, n: int, p: float) -> float:
-    """Chance that a binomial variable of n trials is k or more."""
+    """Compute the chance that a binomial variable of n trials is k or more."""
     from scipy.special import betainc
 
     if k <= 0 or p >= 1.0:
@@ -95,7 +95,7 @@ def at_least(k: int, n: int, p: float) -> float:
 
 
 def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
-    """One number for each row, equal for equal rows and, but for chance 2^-60, for no others."""
+    """Return one number a row; equal rows share it, others only by a chance of 2^-60."""
     # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     bits = (bits ^ (bits >> np.uint64(32))) * _MIX
@@ -106,7 +106,7 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
 
 
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
-    """An upper guess of the chance that two independent rows are equal.
+    """Compute an upper guess of the chance that two independent rows are equal.
 
     Half as much again as seen, and room for what so few rows cannot show.
     """

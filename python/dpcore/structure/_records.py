@@ -75,13 +75,13 @@ class Check(Record):
         return dict(self.evidence)
 
     def __str__(self) -> str:
-        """One line."""
+        """Return one line."""
         return f"{self.name}: {'FLAGGED: ' if self.flagged else ''}{self.what}"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inspection(Record):
-    """Everything that `inspect` found out about a noise layer.
+    """Result of `inspect` on a noise layer.
 
     Args:
         mechanism: what messages call it.
@@ -126,12 +126,12 @@ class Inspection(Record):
         return not self.flagged
 
     def __getitem__(self, name: str) -> Check:
-        """The check of that name."""
+        """Return the check of that name."""
         choice("name", name, tuple(check.name for check in self.checks))
         return next(check for check in self.checks if check.name == name)
 
     def __str__(self) -> str:
-        """A table, one line a check."""
+        """Return a table, one line a check."""
         head = (
             f"structure of {self.mechanism}: "
             f"{', '.join(self.flagged) + ' flagged' if self.flagged else 'nothing flagged'}"
@@ -161,12 +161,12 @@ def _format_p(value: float | None) -> str:
 def check_from_p_value(
     name: str, p: float, level: float, bad: str, good: str, **evidence: Any
 ) -> Check:
-    """A check that a p-value decides; `bad` is said if it is flagged, else `good`."""
+    """Make a check decided by a p-value; use `bad` if it is flagged, otherwise `good`."""
     p = min(1.0, float(p))
     flagged = p <= level
     return Check(name, flagged, bad if flagged else good, p, tuple(evidence.items()))
 
 
 def check_from_rule(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
-    """A check that no p-value decides."""
+    """Make a check without a p-value."""
     return Check(name, flagged, what, None, tuple(evidence.items()))

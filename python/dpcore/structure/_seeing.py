@@ -111,13 +111,13 @@ class Seen:
         return self.precision * largest
 
     def noises(self) -> list[Floats]:
-        """The noise at every input, where the clean vector is known; the first one first."""
+        """Return the noise at inputs with a known clean vector; the first input comes first."""
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
 
 
 def usual_draws(dim: int) -> int:
-    """Draws of a call unless the user says otherwise: a million numbers, 1,536 draws at least."""
+    """Return the default draws of a call: a million numbers, 1,536 draws at least."""
     return min(_MOST, max(_FEWEST, _ELEMENTS // dim))
 
 
@@ -155,7 +155,7 @@ class Layer:
         return float(np.finfo(kind).eps) if kind is not None and kind.kind == "f" else 2.0**-52
 
     def draw(self, x: Any, size: int) -> Floats:
-        """Outputs of one call with a generator of its own, shape `(size, dim)`."""
+        """Draw outputs of one call with a separate generator, shape `(size, dim)`."""
         rng = make_generator(self.seed, SAMPLE, 0, self._calls)
         self._calls += 1
         outputs = call_mechanism(self.mechanism, x, size, rng)
@@ -174,7 +174,7 @@ class Layer:
         return rows
 
     def clean(self, x: Any, here: bool) -> Floats | None:
-        """The vector that the noise is added to at x, rounded as the outputs are.
+        """Return the vector to which the noise is added at x, rounded as the outputs are.
 
         Args:
             x: the input.
@@ -202,7 +202,7 @@ class Layer:
 
 
 def _known_input(mechanism: Any, x: Any) -> Any:
-    """What dpcore's own mechanisms add their noise to; x itself for all others."""
+    """Return the vector to which dpcore's own mechanisms add their noise; otherwise x."""
     if not isinstance(mechanism, Native) or not is_native(mechanism):
         return x
     from .. import _core
@@ -216,7 +216,7 @@ def _known_input(mechanism: Any, x: Any) -> Any:
 
 
 def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
-    """Real, finite numbers as an array: of a list, an array or a tensor."""
+    """Return real, finite numbers of a list, an array or a tensor as an array."""
     detached = value.detach().cpu() if hasattr(value, "detach") else value
     array = numeric(name, "an array of finite numbers", detached)
     if not np.isfinite(array).all():
@@ -254,7 +254,7 @@ def collect_outputs(
 def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, given: Sequence[Any] | None
 ) -> tuple[tuple[Other, ...], tuple[str, ...]]:
-    """Outputs at the user's other inputs, or at some that are made up of x."""
+    """Collect outputs at the user's other inputs, or at some that are made from x."""
     if given is not None:
         labels = [f"others[{place}]" for place in range(len(given))]
         inputs = [p if hasattr(p, "detach") else as_finite_array("others", p) for p in given]
@@ -278,7 +278,7 @@ def _collect_at(layer: Layer, label: str, x: Any, size: int) -> Other:
 
 
 def _choose_far_shift(x: Any, first: Floats) -> float:
-    """A shift of ten times the size of the noise, a whole number for inputs that are."""
+    """Choose a shift of ten noise sizes, a whole number for whole inputs."""
     noise = np.abs(first - np.median(first, axis=0)).mean()
     far = float(10 * noise) or 1.0
     whole = as_finite_array("x", x).dtype.kind in "bui"

@@ -93,7 +93,7 @@ class SharedDraw(Shown):
     scale: float = 1.0
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, 1))
 
 
@@ -108,7 +108,7 @@ class SharedRow(Shown):
     scale: float = 1.0
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         noise = rng.laplace(scale=self.scale, size=len(x))
         return np.tile(np.asarray(x) + noise, (size, 1))
 
@@ -126,7 +126,7 @@ class FixedSeed(Shown):
     seed: int = 0
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         own = np.random.default_rng(self.seed)
         return np.asarray(x) + own.laplace(scale=self.scale, size=(size, len(x)))
 
@@ -142,7 +142,7 @@ class RowRange(Shown):
     epsilon: float = 1.0
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         scale = (np.max(x) - np.min(x)) / self.epsilon
         return np.asarray(x) + rng.laplace(scale=scale, size=(size, len(x)))
 
@@ -161,7 +161,7 @@ class Float32Laplace(Shown):
     scale: float = 1.0
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`, float32."""
+        """Draw outputs, shape `(size, dim)`, float32."""
         grid = rng.integers(1 - 2**23, 2**23, size=(size, len(x)))
         u = (grid * 2.0**-23).astype(np.float32)
         noise = -np.float32(self.scale) * np.sign(u) * np.log1p(-np.abs(u))
@@ -190,7 +190,7 @@ class TrainingOnly(Shown):
         return self.train(False)
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         noise = rng.laplace(scale=self.scale, size=(size, len(x)))
         return np.asarray(x) + float(self.training) * noise
 
@@ -201,7 +201,7 @@ class Always(TrainingOnly):
     __slots__ = ()
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         return np.asarray(x) + rng.laplace(scale=self.scale, size=(size, len(x)))
 
 
@@ -218,7 +218,7 @@ class OwnGenerator(Shown):
     generator: np.random.Generator = field(default_factory=np.random.default_rng)
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Outputs, shape `(size, dim)`."""
+        """Draw outputs, shape `(size, dim)`."""
         return np.asarray(x) + self.generator.laplace(scale=self.scale, size=(size, len(x)))
 
 

@@ -46,7 +46,7 @@ def fork_reuse(
     timeout: float = 60.0,
     false_alarm: float = 1e-6,
 ) -> Check:
-    """Does the noise come again after a fork: in parent and child, or in two children?
+    """Check if the noise is repeated after a fork: in parent and child, or in two children.
 
     `os.fork` copies the state of every generator in memory: of a module, of numpy's global one, of
     torch's (Python's `random` seeds itself anew in a child; other instances do not). Workers made
@@ -125,7 +125,7 @@ def _make_generator(layer: Layer, process: int) -> np.random.Generator:
 
 
 def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator], Any]:
-    """The mechanism without what would seed a global generator for each call."""
+    """Return the mechanism without the part that seeds a global generator for each call."""
     if isinstance(mechanism, Repeated) and mechanism.seeded == "global":
         fn = mechanism.fn
         return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
@@ -159,7 +159,7 @@ def _as_rows(layer: Layer, outputs: Any) -> Floats:
 def _draw_everywhere(
     layer: Layer, draw: Any, x: Any, size: int, children: int, timeout: float
 ) -> list[Any]:
-    """Outputs of the parent, then of every child."""
+    """Draw outputs of the parent and every child, the parent's first in the list."""
     running: list[tuple[int, int]] = []
     try:
         for process in range(1, children + 1):
@@ -196,7 +196,7 @@ def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
 
 
 def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
-    """Everything that the child does; it never returns into the caller's program."""
+    """Run the child's work; it never returns into the caller's program."""
     status = 1
     try:
         os.close(reading)
@@ -217,7 +217,7 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
 
 
 def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
-    """What a child answers."""
+    """Read the answer of a child."""
     parts = []
     while True:
         left = deadline - time.monotonic()
@@ -245,7 +245,7 @@ def _end_child(pid: int) -> None:
 
 
 def _compare_processes(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
-    """Flagged if two processes share more rows than chance explains."""
+    """Compare the processes; flag two that share more rows than chance explains."""
     size = len(outputs[0])
     if all((one == one[0]).all() for one in outputs):
         return check_from_rule("fork", "the outputs do not vary: nothing to compare", seed=seed)

@@ -169,7 +169,7 @@ class _Side:
         return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
     def replicates(self, copies_a: Any, copies_b: Any, alphas: Reals) -> Reals:
-        """Values for copies of every point in R replicates, shapes (R, u), as (R, alphas)."""
+        """Return values for copies of all points in R replicates, shapes (R, u), as (R, alphas)."""
         walkable = *self._walkable(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
         values, run_outs, rescans = _core.ball_replicates(*arguments)
@@ -188,7 +188,7 @@ class _Side:
         self.counted["rescans"] += int(rescans)
 
     def _searched(self) -> Iterator[tuple[slice, Arrays]]:
-        """Lists of a block of queries at a time, in pooled ids."""
+        """Iterate over blocks of queries and yield their lists, in pooled ids."""
         rows, first = self.points.rows, self.points.first
         if not len(self.other):
             if len(self.queries):
@@ -227,7 +227,7 @@ def _no_lists(queries: int) -> Arrays:
 
 
 def _join_blocks(blocks: list[Arrays]) -> Arrays:
-    """The lists of all blocks as one; empties `blocks` array by array to save memory."""
+    """Join the lists of all blocks; empty `blocks` array by array to save memory."""
     if not blocks:
         return _no_lists(0)
     columns = [list(column) for column in zip(*blocks, strict=True)]
@@ -247,7 +247,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
 def _gather_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
 ) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Reals]:
-    """Equal (n, j, atom) gathered, with their weights added."""
+    """Gather equal cells (n, j, atom) and add their weights."""
     order = np.lexsort((j, n, atom))
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
     new = np.ones(len(n), bool)
@@ -257,7 +257,7 @@ def _gather_cells(
 
 
 def _resample_values(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | None]:
-    """Standard errors and the replicates' values."""
+    """Compute standard errors and the replicates' values."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
         return np.full((2, len(alphas)), np.nan), None

@@ -53,7 +53,7 @@ class Logistic(Record):
         freeze_arrays(self, "center", "spread", "weights")
 
     def __call__(self, rows: npt.NDArray[Any]) -> Reals:
-        """The log odds of rows, shape (n, d) to (n,)."""
+        """Return the log odds of rows, shape (n, d) to (n,)."""
         step = max(1, _NUMBERS // rows.shape[1])
         with _one_thread():
             found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
@@ -66,12 +66,12 @@ class Logistic(Record):
         return odds
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log odds of a logistic regression on z and |z|^2, d = {len(self.weights)}"
 
 
 def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
-    """The regression fitted to rows of both sets, shapes (n0, d) and (n1, d).
+    """Fit the regression to rows of both sets, shapes (n0, d) and (n1, d).
 
     The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and a free intercept,
     minimised by L-BFGS from w = 0, on one thread: the steps are short, and threads that wait for
@@ -112,7 +112,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
 def _make_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
 ) -> tuple[Reals, Reals, Reals, tuple[float, float]]:
-    """Standardised coordinates and squared lengths of both sets stacked, and their moments."""
+    """Standardise coordinates and squared lengths of both sets, stacked; return moments too."""
     dim = train0.shape[1]
     made = np.empty((len(train0) + len(train1), dim + 1))
     z = made[:, :dim]

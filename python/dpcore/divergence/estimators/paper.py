@@ -95,7 +95,7 @@ class _Formula:
     literal: bool
 
     def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
-        """Values and effective terms, shapes (2, A); the latter are NaN for the printed form."""
+        """Return values and effective terms, shapes (2, A); the printed form has NaN terms."""
         weights = weights0, weights1
         there = [w[ids] > 0 for w, ids in zip(weights, self.four.sets, strict=True)]
         own, totals = [], []

@@ -71,7 +71,7 @@ class _Formula:
     constants: Reals
 
     def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
-        """Values and effective terms, shapes (2, A); NaN if a set has too few rows for k."""
+        """Return values and effective terms, shapes (2, A); NaN if a set has too few rows for k."""
         weights = weights0, weights1
         sizes = int(weights0.sum()), int(weights1.sum())
         value, effective = np.full((2, 2, len(self.orders)), np.nan)
@@ -106,7 +106,7 @@ def _check_distances(points: Points, alphas: Reals, k: int, plan: Plan | None) -
 
 
 def _log_constants(k: int, orders: Reals) -> Reals:
-    """The logarithm of B for every order, from ratios of gamma functions."""
+    """Compute the logarithm of B for every order, from ratios of gamma functions."""
     at = np.array([float(k)])
     return np.array(
         [

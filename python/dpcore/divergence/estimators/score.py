@@ -54,7 +54,7 @@ class Fold:
         return len(self.rows[0]), len(self.rows[1])
 
     def groups(self, points: Points) -> tuple[Labels | None, Labels | None]:
-        """The groups of the rows, numbered from 0 without gaps."""
+        """Return the groups of the rows, numbered from 0 without gaps."""
         found = [
             None if g is None else np.unique(g[rows], return_inverse=True)[1]
             for g, rows in zip(points.groups, self.rows, strict=True)
@@ -122,7 +122,7 @@ def score_ball(
     make_plan: MakePlan,
     threads: int | None = None,
 ) -> Raw:
-    """The ball estimate of the held-out scores, averaged over the folds.
+    """Estimate by balls on the held-out scores, averaged over the folds.
 
     Standard errors are sqrt(se_1^2 + se_2^2)/2: given the scores, the folds are independent.
 
@@ -144,7 +144,7 @@ def score_ball(
 
 
 def is_fixed(score: Callable[..., Any]) -> bool:
-    """True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
+    """Return True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
     if not callable(score):
         raise mistyped("score", f"None or {_SCORE}", score)
     if isinstance(score, np.ufunc):
@@ -167,7 +167,7 @@ def is_fixed(score: Callable[..., Any]) -> bool:
 def split_units(
     name: str, size: int, groups: Labels | None, parts: int, rng: np.random.Generator
 ) -> list[Labels]:
-    """Rows dealt at random into parts of equal numbers of units (rows, or groups)."""
+    """Deal rows at random into parts of equal numbers of units (rows, or groups)."""
     units = size if groups is None else int(groups.max()) + 1
     if units < 2 * parts:
         kind = "rows" if groups is None else "groups"
@@ -183,7 +183,7 @@ def fit_score(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
-    """A score fitted on sample rows, and how many rows of each set it was fitted on."""
+    """Fit a score on sample rows; return it with the number of rows of each set used."""
     most = most_trained(points.dim)
     drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
     train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
@@ -194,14 +194,14 @@ def fit_score(
 
 
 def most_trained(dim: int) -> int:
-    """Rows of a set that a score of `dim` columns is fitted on, at most."""
+    """Return the largest number of rows of a set on which a score of `dim` columns is fitted."""
     return min(TRAINED, max(_FEWEST, _NUMBERS // dim))
 
 
 def score_rows(
     points: Points, rows: tuple[Labels, Labels], score: Score, trained: tuple[int, int]
 ) -> Fold:
-    """The scores of sample rows, each distinct point scored once."""
+    """Compute the scores of sample rows; each distinct point is scored once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     wanted = np.zeros(points.unique, bool)
     wanted[ids[0]] = wanted[ids[1]] = True
@@ -212,7 +212,7 @@ def score_rows(
 
 
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
-    """What a score says about points, in blocks that bound the memory."""
+    """Evaluate a score on points, in blocks that bound the memory."""
     step = max(1, _NUMBERS // points.dim)
     found = []
     for start in range(0, len(ids), step):
@@ -232,7 +232,7 @@ def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
 
 
 def fitting_notes(points: Points, folds: list[Fold]) -> tuple[str, ...]:
-    """What to tell of the training rows, if some were left out."""
+    """Return a note on the training rows if some were left out."""
     most = most_trained(points.dim)
     if max(max(fold.trained) for fold in folds) < most:
         return ()
@@ -264,7 +264,7 @@ def _average_folds(raws: list[Raw]) -> Raw:
 
 
 def _average_replicates(first: Raw, second: Raw) -> Reals | None:
-    """Replicates of the average: fold by fold where both have the same number of them."""
+    """Average the replicates fold by fold where both have the same number of them."""
     if first.replicates is None or second.replicates is None:
         return None
     number = min(len(first.replicates), len(second.replicates))

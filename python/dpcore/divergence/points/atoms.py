@@ -24,7 +24,7 @@ Mask = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Atoms:
-    """What is repeated in two sets.
+    """Repeated values (atoms) of two sets.
 
     Args:
         of: for each direction the points handled as atoms, shape (u,): all points if nearly all
@@ -40,7 +40,7 @@ class Atoms:
 
 
 def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
-    """Atoms of two sets, from the rows of each set at every distinct point."""
+    """Find the atoms of two sets, from the rows of each set at every distinct point."""
     m0, m1 = multiplicity
     both, rows = m0 + m1, int((m0 + m1).sum())
     several = both > 1

@@ -41,11 +41,11 @@ class Finder:
 
     @property
     def work(self) -> int:
-        """What one query costs."""
+        """Cost of one query."""
         return len(self.among) if self.points.dim > 1 else _SORTED_WORK
 
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
-        """The `width` nearest points, ordered by distance, then by pooled id.
+        """Find the `width` nearest points, ordered by distance, then by pooled id.
 
         Returns:
             Pooled ids and squared distances, shapes (q, width).
@@ -68,7 +68,7 @@ class Finder:
         return self.among[places[cut]], squared[cut]
 
     def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Reals, npt.NDArray[np.bool_]]:
-        """From the sorted values; and whether a tie at the last entry may reach further.
+        """Look up neighbours in the sorted values; mark rows where a tie may reach further.
 
         The `width` nearest lie among the `width` next values on either side. One more is looked
         at: if it is as near as the last entry, differences have been rounded to the same number.

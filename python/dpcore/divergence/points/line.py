@@ -84,13 +84,13 @@ def line_ball(
 
 
 def _share_outside(values: Reals, others: Reals) -> float:
-    """Share of the values below or above all others."""
+    """Compute the share of the values below or above all others."""
     outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
     return outside / len(values)
 
 
 def compute_ceiling(size: int, depth: int, alphas: Reals) -> Reals:
-    """The value if every ball held all of the numerator and `depth` rows of the denominator."""
+    """Compute the value if every ball held all of the numerator and `depth` denominator rows."""
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
     for i, order in enumerate((alphas - 1.0).tolist()):

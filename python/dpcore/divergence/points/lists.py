@@ -26,7 +26,7 @@ _FEWEST, _MOST = 256, 8192
 
 
 def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
-    """Entries of a list such that `needed` of them, copies counted, are left in a replicate.
+    """Return the list length that leaves `needed` entries, with copies, in a replicate.
 
     Args:
         needed: rows (or points) that a query must reach.
@@ -55,7 +55,10 @@ def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = F
 
 
 def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
-    """Queries a second or so at a time, at `each` bytes `BLOCK_BYTES` or 256 of them."""
+    """Yield blocks of queries of about a second.
+
+    A block holds at most `BLOCK_BYTES` at `each` bytes a query, or 256 queries.
+    """
     work = int(_PRODUCTS / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
     step = min(max(min(work, room), _FEWEST), _MOST)
@@ -162,7 +165,7 @@ class Lists:
         return Finder(self.points, among, self.threads, self.counted)
 
     def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Reals]:
-        """The nearest `entries` for some queries, as arrays of that width."""
+        """Find the nearest `entries` for some queries, as arrays of that width."""
         skipped = 0 if self.own else 1
         width = min(entries + skipped, len(finder.among))
         listed, squared = finder.nearest(queries, width)
@@ -178,7 +181,7 @@ class Lists:
 def _walk_copies(
     copies: npt.NDArray[Any], log_squared: Reals, goal: npt.NDArray[np.int64]
 ) -> tuple[Any, Reals, npt.NDArray[np.bool_]]:
-    """Copies up to the goal-th point with any, its distance, and whether the list ran out."""
+    """Return copies up to the goal-th present point, its distance, and if the list ran out."""
     number = (copies > 0).cumsum(1, dtype=np.int32)
     ran_out = number[:, -1] < goal
     place = np.argmax(number >= goal[:, None], 1)
@@ -219,14 +222,14 @@ class Four:
 
     @property
     def counted(self) -> dict[str, int]:
-        """What the searches did, all four together, and the longest list."""
+        """Counts of all four searches together, and the longest list."""
         every = [entry for pair in self.lists for entry in pair]
         names = "rescans", "run_outs"
         longest = max(entry.listed.shape[1] for entry in every)
         return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
 
     def zeros(self, k: int) -> list[int]:
-        """Rows of each set whose k-th neighbour in either set lies at distance zero."""
+        """Count rows of each set whose k-th neighbour in either set lies at distance zero."""
         found: list[int] = []
         for pair, ids in zip(self.lists, self.sets, strict=True):
             rows = pair[0].points.multiplicity[len(found)][ids]
@@ -236,7 +239,7 @@ class Four:
 
 
 def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
-    """Copies of every point on one side, shape (u,).
+    """Count the copies of every point on one side, shape (u,).
 
     `rows` says how often each sample row is present, shape (N,); None for once each.
     """
@@ -249,7 +252,7 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
 def average_ratios(
     log_ratios: Reals, copies: npt.NDArray[Any], orders: Reals, constants: Reals
 ) -> tuple[Reals, Reals]:
-    """ln(e^constant times the mean of e^(order * log ratio)) / order, and the effective terms.
+    """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and effective terms.
 
     Args:
         log_ratios: logarithm of the estimated ratio of densities at each query, shape (q,).
@@ -275,7 +278,7 @@ def average_ratios(
 def from_lists(
     task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Reals, Reals]]
 ) -> Raw:
-    """Estimates from the lists, with standard errors where there is a plan; no row is an atom.
+    """Estimate from the lists, with standard errors if there is a plan; no row is an atom.
 
     Args:
         task: what is asked.
@@ -311,7 +314,7 @@ def from_lists(
 
 
 def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
-    """Refuse samples in which `zeros` rows of each set have a neighbour at distance zero."""
+    """Raise an error if `zeros` rows of each set have a neighbour at distance zero."""
     if not any(zeros):
         return
     told = " and ".join(

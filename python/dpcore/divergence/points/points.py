@@ -87,11 +87,11 @@ class Points:
 
     @property
     def first(self) -> Labels:
-        """Where each point first stands in the rows of y0 followed by those of y1, shape (u,)."""
+        """First place of each point in the rows of y0 followed by those of y1, shape (u,)."""
         return self.pool.found[2]
 
     def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
-        """At most so many sample rows of each set, drawn at random; the same points if all fit."""
+        """Draw up to a given number of rows of each set at random; keep all points if all fit."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
         sizes = (min(pair) for pair in zip(most, self.sizes, strict=True))
@@ -102,7 +102,7 @@ class Points:
         return self._taken(kept)
 
     def single(self, rng: np.random.Generator) -> Points:
-        """One random row of each group; all rows of a set without groups."""
+        """Draw one random row of each group; keep all rows of a set without groups."""
         kept = [
             np.arange(size) if groups is None else np.sort(one_of_each(groups, rng))
             for size, groups in zip(self.sizes, self.groups, strict=True)
@@ -110,7 +110,7 @@ class Points:
         return self._taken(kept)
 
     def _taken(self, kept: Sequence[Labels]) -> Points:
-        """Some sample rows of each set."""
+        """Return the points of some sample rows of each set."""
         rows, groups = [], []
         for side in (0, 1):
             given = self.groups[side]
@@ -159,7 +159,7 @@ class Points:
         return np.array_equal(*self.multiplicity)
 
     def distinct(self, enough: int) -> int:
-        """Distinct points of the set with fewer of them, or `enough` if there are that many."""
+        """Count distinct points of the set with fewer of them, at most `enough`."""
         # Most sets show it in their first rows; pooling a million costs a third of a second.
         some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
         if all(len(rows) >= enough for rows in some):
@@ -167,7 +167,7 @@ class Points:
         return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
 
     def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
-        """Rows of the points with these pooled ids, shape (len(ids), d), a copy."""
+        """Return the rows of the points with these pooled ids, shape (len(ids), d), as a copy."""
         places, size = self.first[ids], len(self.rows[0])
         out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
         left = places < size
@@ -176,7 +176,7 @@ class Points:
         return out
 
     def sample(self, side: int) -> Rows:
-        """The sample rows of a set, shape (N, d): the rows themselves where none has a count."""
+        """Return the sample rows of a set, shape (N, d); not a copy if no row has a count."""
         rows = self.rows[side]
         # Whitened in different places, equal rows may differ in their last bits.
         same = self.sizes[side] == len(rows) and self.scale != "whiten"
@@ -254,14 +254,14 @@ def find_points(
 
 
 def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
-    """One random row of each group, in the order of the groups."""
+    """Draw one random row of each group, in the order of the groups."""
     # The first row of each group in a random order.
     order = rng.permutation(len(groups))
     return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
 
 
 def _read_rows(name: str, value: Any) -> Rows:
-    """The rows of a set as a C-contiguous array of finite float32 or float64."""
+    """Read the rows of a set as a C-contiguous array of finite float32 or float64."""
     requirement = "rows of real numbers, shape (n, d) or (n,), as float64, float32 or integers"
     if np.ma.is_masked(value):
         raise mistyped(name, requirement + ", none of them masked", value)
@@ -287,7 +287,7 @@ def _read_rows(name: str, value: Any) -> Rows:
 
 
 def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
-    """True if the extremes already tell the two sets apart."""
+    """Return True if the extremes already distinguish the two sets."""
     least, most = ([f(side) for side in rows] for f in (np.min, np.max))
     return bool(least[0] != least[1] or most[0] != most[1])
 
@@ -299,7 +299,7 @@ def _iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
 
 
 def _require_finite(name: str, rows: Rows) -> None:
-    """Refuse rows with NaN, infinity or numbers whose squares overflow."""
+    """Raise an error for NaN, infinity or numbers whose squares overflow."""
     largest = min(_LARGEST, float(np.finfo(rows.dtype).max))
     # Comparing extremes takes no memory, and a NaN makes the comparison false.
     if all(b.min() >= -largest and b.max() <= largest for _, b in _iterate_blocks(rows)):

@@ -28,7 +28,7 @@ REPLICATES = 200
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Plan:
-    """How to resample two sets of rows.
+    """Plan to resample two sets of rows.
 
     Args:
         kind: "jackknife", "subsample" or "bootstrap".
@@ -47,7 +47,7 @@ class Plan:
     seed: int
 
     def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
-        """How often each row is present in replicates [start, stop), shapes (stop - start, n)."""
+        """Return the count of each row in replicates [start, stop), shapes (stop - start, n)."""
         drawn = [self._drawn(i) for i in range(start, stop)]
         return (
             np.stack([units[self.labels[0]] for units, _ in drawn]),
@@ -55,13 +55,13 @@ class Plan:
         )
 
     def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
-        """Ranges of replicates whose weights take about 64 MiB for `rows` rows in all."""
+        """Yield ranges of replicates whose weights take about 64 MiB for `rows` rows in all."""
         size = max(1, 2**24 // max(rows, 1))
         for start in range(0, self.replicates, size):
             yield start, min(start + size, self.replicates)
 
     def std_error(self, values: Reals) -> Reals:
-        """Standard errors from the replicates' values, shape (replicates, ...) to (...).
+        """Compute standard errors of the replicates' values, shape (replicates, ...) to (...).
 
         Delete-group jackknife (Shao and Wu 1989): (g - 1)/g times the sum of squared deviations,
         one set at a time, summed over the two. Subsampling half of the rows without replacement
@@ -93,7 +93,7 @@ def plan_replicates(
     rng: np.random.Generator,
     replicates: int | None = None,
 ) -> Plan | None:
-    """The plan for `error=kind`; None where no error bars are asked for.
+    """Make the plan for `error=kind`; return None if no error bars are requested.
 
     Args:
         kind: one of `ERRORS`, or None.
@@ -124,7 +124,7 @@ def plan_replicates(
 
 
 def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
-    """Rows (or the caller's groups) dealt at random into at most 20 groups of equal size."""
+    """Deal rows (or the caller's groups) at random into at most 20 groups of equal size."""
     units = rows if groups is None else int(groups.max()) + 1
     dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
     return dealt if groups is None else dealt[groups]

@@ -25,7 +25,7 @@ _BLOCK = 2**20
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
-    """A note if one coordinate's variance outweighs the median of those that vary at all."""
+    """Return a note if one variance far exceeds the median of those above 0."""
     if both[0].shape[1] == 1:
         return ()
     variances = _column_moments(both, counts)[1]
@@ -39,7 +39,10 @@ def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
 
 
 def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
-    """Both sets in the new coordinates, and notes; `unique` is the number of distinct points."""
+    """Scale both sets to new coordinates, and return notes.
+
+    `unique` is the number of distinct points.
+    """
     mean, variances = _column_moments(both, counts)
     if scale == "std":
         deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
@@ -81,7 +84,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
 
 
 def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
-    """Rows in float64 and their counts as a column, about 8 MiB at a time."""
+    """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
     step = max(1, _BLOCK // both[0].shape[1])
     for rows, count in zip(both, counts, strict=True):
         for start in range(0, len(rows), step):
@@ -93,7 +96,7 @@ def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals
 
 
 def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
-    """Mean and variance of every column over the sample rows of both sets.
+    """Compute mean and variance of every column over the sample rows of both sets.
 
     Rows are added one after another, never by a matrix product, so that every CPU agrees. The
     variance of a constant column is exactly 0.
@@ -115,7 +118,7 @@ def _weighted_covariance(both: Both, counts: Counts, mean: Reals) -> Reals:
 
 
 def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
-    """Both sets through a map of blocks of rows, in their own precision."""
+    """Apply a map of blocks of rows to both sets, in their own precision."""
     out = []
     for rows in both:
         new: Rows = np.empty((len(rows), dim), rows.dtype)

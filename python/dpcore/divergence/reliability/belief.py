@@ -109,7 +109,7 @@ class Case:
 
 
 def judge_estimate(case: Case) -> Judged:
-    """Belief by belief, in the order of the rules."""
+    """Judge the estimate belief by belief, in the order of the rules."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
     largest = tuple(_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
@@ -135,7 +135,7 @@ def judge_estimate(case: Case) -> Judged:
 
 
 def exact_zero(alphas: Reals) -> Judged:
-    """The two sets are the same rows equally often: every divergence between them is 0."""
+    """Return 0 for every divergence: the two sets hold the same rows equally often."""
     shape = (2, len(alphas))
     top = float(alphas[-1])
     reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
@@ -159,7 +159,7 @@ def _alpha_max(case: Case, direction: int) -> float | None:
 
 
 def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, str]]:
-    """Why a value may not be resolved: where, and in words."""
+    """List reasons why a value may not be resolved: the place, and the words."""
     value, above_one = case.raw.value, np.broadcast_to(case.alphas > 1.0, beyond.shape)
     rows = case.raw.rows_per_atom
     causes = [
@@ -185,7 +185,7 @@ def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, st
 
 
 def _find_contradictions(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
-    """What was found beside the estimate and speaks against it."""
+    """List findings of the other checks that contradict the estimate."""
     value, causes = case.raw.value, []
     if case.above is not None:
         other, error = case.above
@@ -206,7 +206,7 @@ def _find_contradictions(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
 
 
 def _fill_errors(case: Case, error: Reals) -> Reals:
-    """Standard errors; where none were asked for, those of equal laws, roughly and from above."""
+    """Return standard errors; if missing, use rough upper values for equal laws."""
     if np.isfinite(error).any():
         return np.nan_to_num(error, nan=0.0, posinf=0.0)
     rough = np.sqrt(np.maximum(case.alphas, 1.0) * sum(1.0 / size for size in case.sizes))
@@ -226,7 +226,7 @@ def _explain_blindness(case: Case, mask: Mask) -> str:
 
 
 def _find_blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
-    """Values that cannot be told from 0, and how many rows would tell the first of them."""
+    """Find values not distinguished from 0; say how many rows would resolve the first."""
     value = case.raw.value
     mask = (spread > SHARP) & (np.abs(value) < TOLD * spread)
     text = "the standard error is too large to tell the value from 0"
@@ -245,7 +245,7 @@ def _choose_reason(
     causes: list[tuple[Mask, str]],
     resolved: Mask,
 ) -> str:
-    """One sentence on the first rule that applies to any order that was asked for."""
+    """Return one sentence on the first rule that applies to any requested order."""
     asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked
     if (refuted & asked).any():
         assert case.certified is not None
@@ -268,7 +268,7 @@ def _choose_reason(
 
 
 def _describe_unseen(case: Case, i: int) -> str | None:
-    """What of the numerator the denominator has nothing of, in words; None if it is little."""
+    """Describe the numerator's rows missing from the denominator; return None if few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
     if share > _UNSEEN:
         return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"

@@ -64,14 +64,14 @@ class Beyond:
     where: str
 
     def __str__(self) -> str:
-        """A clause: how many, of how many, where."""
+        """Return a clause with the number, the total and the place."""
         return f"{self.number:,} of {self.units:,} {self.where}"
 
 
 def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
 ) -> tuple[Beyond | None, Beyond | None]:
-    """What of each set lies beyond the other one, as far as the estimate cannot explain it.
+    """Find units of each set beyond the other one that the estimate cannot explain.
 
     Args:
         points: both sets.
@@ -96,7 +96,7 @@ def find_outside_units(
 
 
 def edge_p_value(beyond: int, within: int, others: int) -> float:
-    """Chance that `beyond` of `within` units lie beyond all of `others`, the ratio being constant.
+    """Compute the chance that `beyond` of `within` units exceed all `others`, the ratio constant.
 
     Args:
         beyond: units of the one set beyond all of the other.
@@ -112,7 +112,7 @@ def edge_p_value(beyond: int, within: int, others: int) -> float:
 
 
 def max_outside_units(units: int, others: int, level: float = RARE) -> int:
-    """Units of a set that may lie apart from the other one, which has `others` units."""
+    """Return how many units of a set may lie outside the other one, of `others` units."""
     from scipy.special import bdtrc
 
     share = min(1.0, _SHARE + 1.0 / (others + 1))
@@ -151,7 +151,7 @@ def _in_scores(points: Points, fit: CrossFit, side: int) -> Beyond | None:
 
 
 def _at_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
-    """Units of the first set beyond all of the second at those ends where they are too many."""
+    """Find units of the first set beyond all of the second at ends with too many of them."""
     return sum(_at_top(values, labels, sign, level) for sign in (1.0, -1.0))
 
 
@@ -195,7 +195,7 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> Beyond | Non
 
 
 def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Reals:
-    """Squared distances from the nearest other point."""
+    """Compute squared distances from the nearest other point."""
     own = int(queries is among)
     finder = Finder(points, among, threads, {"rescans": 0})
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
@@ -209,7 +209,7 @@ def _make_beyond(points: Points, side: int, number: int, where: str) -> Beyond |
 
 
 def _unit_labels(points: Points, side: int) -> Labels | Ids:
-    """The unit of every sample row."""
+    """Return the unit of every sample row."""
     groups = points.groups[side]
     return points.ids[side] if groups is None else groups
 

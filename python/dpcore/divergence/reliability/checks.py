@@ -76,7 +76,7 @@ class Checks(Record):
         freeze_arrays(self, "certified")
 
     def __str__(self) -> str:
-        """Two or three lines for a report; the bounds of D_alpha are left to the table."""
+        """Return two or three lines for a report; the table shows the bounds of D_alpha."""
         what = "groups" if self.grouped else "rows"
         rows0, rows1 = self.energy_rows
         certified = (
@@ -191,7 +191,10 @@ class _Units:
         return float(np.mean(self.placements[0]))
 
     def variance(self) -> float:
-        """Of the AUC given the score: DeLong's, or Obuchowski's over the groups of each set."""
+        """Compute the variance of the AUC given the score.
+
+        It is DeLong's, or Obuchowski's over the groups of each set.
+        """
         total = 0.0
         for placed, labels, units in zip(self.placements, self.labels, self.units, strict=True):
             if units < 2:
@@ -202,7 +205,7 @@ class _Units:
         return total
 
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
-        """Permutation p-value of the AUC; the score is fixed."""
+        """Compute the permutation p-value of the AUC; the score is fixed."""
         if any(labels is not None for labels in self.labels):
             drawn = self._grouped(permutations, rng)
         else:
@@ -212,7 +215,7 @@ class _Units:
         return permutation_p(drawn)
 
     def _alone(self, permutations: int, rng: np.random.Generator) -> Reals:
-        """The centred AUC as it is and for permuted rows, shape (1 + permutations,).
+        """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
 
         How many permuted rows fall on each level is a multivariate hypergeometric draw. Levels
         are quantiles of all scores together: the same whatever the labels.
@@ -226,7 +229,7 @@ class _Units:
         return _centred_auc(ranked, int(own.sum()), int(counts.sum()))
 
     def _grouped(self, permutations: int, rng: np.random.Generator) -> Reals:
-        """The centred AUC as it is and for permuted units, shape (1 + permutations,)."""
+        """Compute the centred AUC for original and permuted units, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [
             np.arange(len(r)) if g is None else g
@@ -247,12 +250,12 @@ def _one_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
 
 
 def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
-    """AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
+    """Compute AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
 
 def _rank_levels(counts: Labels) -> Labels:
-    """The level of each of the distinct scores, from 0 without gaps; at most `_LEVELS`."""
+    """Return the level of each distinct score, from 0 without gaps; at most `_LEVELS` levels."""
     if len(counts) <= _LEVELS:
         return np.arange(len(counts))
     level = (np.cumsum(counts) - counts / 2.0) * (_LEVELS / counts.sum())
@@ -260,13 +263,13 @@ def _rank_levels(counts: Labels) -> Labels:
 
 
 def permutation_p(drawn: Reals) -> float:
-    """(1 + #)/(1 + B) for values whose first is the observed one; rounding counts as a tie."""
+    """Compute (1 + #)/(1 + B); the first value is observed, and rounding counts as a tie."""
     least = drawn[0] - _ROUNDING * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
 
 def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
-    """The mean AUC with a normal interval on the logit scale.
+    """Compute the mean AUC with a normal interval on the logit scale.
 
     At an AUC of 0 or 1 the variance is 0 and the exact limit of independent pairs takes its place:
     if m pairs of one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
@@ -289,7 +292,7 @@ def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float,
 
 
 def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
-    """Squared energy distance of drawn rows, its p-value, and how many rows were drawn."""
+    """Return the squared energy distance of drawn rows, its p-value and the number drawn."""
     drawn = [_draw_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
     (rows0, unit0), (rows1, unit1) = drawn
     ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
@@ -309,7 +312,7 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
 
 
 def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
-    """Rows for the energy distance, and their units from 0 without gaps.
+    """Draw rows for the energy distance, and number their units from 0 without gaps.
 
     Whole groups in random order as long as they fit, of each at most `_GROUP_ROWS` rows: one rule
     for both sets, so that the groups drawn are exchangeable if those given are.
@@ -331,7 +334,7 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
 
 
 def pairwise_distances(rows: Reals) -> Reals:
-    """Euclidean distances between rows, by their products after centring."""
+    """Compute Euclidean distances between rows, by their products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
     out: Reals = rows @ rows.T
@@ -344,7 +347,7 @@ def pairwise_distances(rows: Reals) -> Reals:
 
 
 def _energy_distances(distances: Reals, labels: Flags) -> Reals:
-    """2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
+    """Compute 2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
     count = np.count_nonzero(labels, axis=0)
     weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))
     within: Reals = np.einsum("ij,ij->j", weights, distances @ weights)

@@ -25,7 +25,7 @@ Whole = npt.NDArray[np.int64]
 
 
 def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
-    """d_alpha(p || q) of two coins where p > q, 0 elsewhere; shapes (e,), (a,) to (e, a).
+    """Compute d_alpha(p || q) of two coins; 0 unless p > q. Shapes are (e,), (a,) to (e, a).
 
     It increases in p and decreases in q there, for every alpha > 0, so that a lower limit of p
     and an upper limit of q may stand in their place.
@@ -56,7 +56,7 @@ def best_event(
     alphas: Reals,
     tail: float,
 ) -> tuple[int, bool]:
-    """Threshold and side (True: score >= threshold) whose bound is best on average over orders.
+    """Find the threshold and side (True: score >= threshold) with the best mean bound over orders.
 
     Args:
         chosen: choosing rows that reach each threshold, numerator first, shape (2, t).
@@ -84,7 +84,7 @@ def best_bins(
     alphas: Reals,
     failure: float,
 ) -> Whole:
-    """Edges of the bins expected to certify most, as columns of 0, thresholds..., infinity.
+    """Find edges of the bins expected to certify most, as columns of 0, thresholds..., infinity.
 
     For a given order and number of bins the best partition is a shortest path, since the sum that
     the bound is the logarithm of has one term for each bin.
@@ -111,13 +111,13 @@ def best_bins(
 
 
 def _on_average(told: Reals) -> Reals:
-    """Mean over orders of the share of the best bound there, shape (e, a) to (e,)."""
+    """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
     best = told.max(axis=0)
     return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
 
 
 def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
-    """Rates of the numerator taken for lower, and of the denominator for higher than they look."""
+    """Lower the numerator's rates and raise the denominator's rates."""
     return (
         _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_DOUBT),
         _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _DOUBT),
@@ -127,7 +127,7 @@ def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals
 def _expected_limits(
     rates: tuple[Reals, Reals], counted_rows: tuple[int, int], tail: float
 ) -> tuple[Reals, Reals]:
-    """The limits that the counted rows would give at these rates."""
+    """Compute the limits that the counted rows would give at these rates."""
     from scipy.special import ndtri
 
     z = -float(ndtri(tail))
@@ -135,7 +135,7 @@ def _expected_limits(
 
 
 def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
-    """Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
+    """Compute Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
     square = z * z
     middle = rate + square / (2.0 * size)
     spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
@@ -144,7 +144,7 @@ def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
 
 
 def _few_edges(chosen: Whole) -> Whole:
-    """Columns that may be edges: both ends, and thresholds spread over the ranks."""
+    """Select columns that may be edges: both ends, and thresholds spread over the ranks."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _EDGES:
         inside = np.unique(np.linspace(1, chosen.shape[1], _EDGES).astype(np.int64))
@@ -152,13 +152,13 @@ def _few_edges(chosen: Whole) -> Whole:
 
 
 def _pair_index(start: Whole, stop: Whole, size: int) -> Whole:
-    """Where the pair (start, stop) stands among the pairs start < stop in order."""
+    """Return the place of (start, stop) among the ordered pairs with start < stop."""
     place: Whole = start * (2 * size - start - 1) // 2 + stop - start - 1
     return place
 
 
 def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:
-    """For each order and number of bins the edges whose terms e^power add up to most."""
+    """Find the edges whose terms e^power have the largest sum, for each order and bin number."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
     terms[:, pairs[0], pairs[1]] = np.exp(powers - largest)

@@ -25,7 +25,7 @@ _FEWEST: Final = 8
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
-    """P-value of "the sizes of groups do not depend on their values", of both sets together.
+    """Test that group sizes do not depend on values, for both sets together; return the p-value.
 
     The energy distance between the law of rows and that of one random row of each group, whose
     sizes are permuted: exact if sizes and rows are independent. The smaller p-value counts, twice
@@ -50,7 +50,7 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
 
 
 def two_laws(p: float | None) -> tuple[str, ...]:
-    """A note for the reader where sizes depend on values."""
+    """Return a note for the reader if sizes depend on values."""
     if p is None or p > LEVEL:
         return ()
     return (

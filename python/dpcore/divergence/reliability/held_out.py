@@ -32,7 +32,7 @@ Whole = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class HeldOut(Record):
-    """How many rows reach each threshold of a score.
+    """Numbers of rows that reach each threshold of a score.
 
     Args:
         thresholds: ascending, shape (t,). The event is "score >= threshold", or its opposite.
@@ -166,15 +166,15 @@ class _Parts:
         return cls(np.flatnonzero(counted & single), other, place[other] % folds, single[other])
 
     def inside(self, fold: int) -> Labels:
-        """Rows of a fold."""
+        """Return the rows of a fold."""
         return np.asarray(self.other[self.fold == fold])
 
     def outside(self, fold: int) -> Labels:
-        """Rows of all other folds."""
+        """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
     def choosing(self, fold: int | None) -> Labels:
-        """Rows of a fold (of all for None) that choose, one of a group."""
+        """Return the rows of a fold (of all for None) that choose, one of a group."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
 
@@ -196,7 +196,7 @@ def _out_of_fold(
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Reals, Reals]:
-    """Scores of the choosing rows by fits that have not seen their fold."""
+    """Score the choosing rows by fits on the other folds."""
     found: list[tuple[Reals, Reals]] = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         fitted, trained = fit_score(
@@ -209,7 +209,7 @@ def _out_of_fold(
 
 
 def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
-    """About 200 of the choosing scores: dense at both ends of each set, even in between."""
+    """Select about 200 choosing scores: dense at both ends of each set, even in between."""
     found = []
     for scores in (scores0, scores1):
         size = len(scores)
@@ -221,6 +221,6 @@ def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
 
 
 def _count_above(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
-    """Rows of each set with score >= threshold."""
+    """Count the rows of each set with score >= threshold."""
     below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
     return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)

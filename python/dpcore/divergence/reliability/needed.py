@@ -17,7 +17,7 @@ _SHOWN: Final = 1.0
 
 
 def to_tell(value: float, spread: float, rows: int) -> int:
-    """Rows of each set that resolve a value, if its standard error falls with their square root.
+    """Return the rows of each set that resolve a value, if its error falls with their root.
 
     Args:
         value: the estimate.
@@ -29,7 +29,7 @@ def to_tell(value: float, spread: float, rows: int) -> int:
 
 
 def to_see(dim: int, k: int, fitted: bool) -> int:
-    """Rows of each set from which on a divergence of one nat shows.
+    """Return the least number of rows of each set at which a divergence of one nat shows.
 
     Balls of k neighbours resolve a KL divergence of .4 ln(N/k). A score is fitted on half of the
     rows, and shows in the other half: twice as many. A linear score of d coordinates, fitted on n
@@ -47,7 +47,7 @@ def to_see(dim: int, k: int, fitted: bool) -> int:
 
 
 def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
-    """What so few rows cannot show, and how many could."""
+    """Explain the limit of too few rows, and give the number that suffices."""
     need = to_see(dim, k, fitted)
     numbers = f"{dim:,} number{'s'[: dim > 1]}"
     return (
@@ -57,7 +57,7 @@ def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:
 
 
 def fitting_note(rows: int, dim: int, k: int) -> str:
-    """Of a score fitted on fewer rows than it takes to see half of one nat."""
+    """Return a note on a score fitted on too few rows to see half of one nat."""
     return (
         f"{rows:,} rows of {dim:,} numbers are few for a fitted score: of a divergence of "
         f"{2 * dim / rows:.3g} nats it sees about half, of smaller ones less; one nat takes "
@@ -66,6 +66,6 @@ def fitting_note(rows: int, dim: int, k: int) -> str:
 
 
 def _round_up(rows: float) -> int:
-    """Upwards to two digits: it is a guess."""
+    """Round up to two digits, as the number is a guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
     return math.ceil(rows / unit) * unit

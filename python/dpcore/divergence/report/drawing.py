@@ -40,7 +40,7 @@ _NARROW: Final = 0.16
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
-    """D_alpha in both directions; what is not resolved is grey."""
+    """Draw D_alpha in both directions; unresolved orders are grey."""
     figure, axes = _get_panels(ax, 2)
     own = not isinstance(ax, (list, tuple, np.ndarray))
     edges = _order_edges(estimate.alphas)
@@ -67,7 +67,7 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
-    """Running mean and standard deviation over the first n replicates.
+    """Draw the running mean and standard deviation over the first n replicates.
 
     Where both have settled there are replicates enough: this is how Gusain and Leith (2025)
     choose their number. Three orders are shown at most, those with finite replicates only.
@@ -99,7 +99,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
 
 
 def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
-    """The picture and its panels: those given, or new ones."""
+    """Return the figure and its panels, given or new."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = get_canvas(ax, relative_size(1.15, 0.85))
         return picture, list(picture.subplots(1, number))
@@ -110,7 +110,7 @@ def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
 
 
 def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
-    """Thin axes, and one legend for all panels."""
+    """Thin the axes, and add one legend for all panels."""
     handles: dict[str, Any] = {}
     for panel in axes:
         thin_axes(panel)
@@ -129,7 +129,7 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
 
 
 def _order_edges(alphas: Reals) -> Reals:
-    """Where the stretch of each order ends: half way to its neighbours, on the log scale."""
+    """Return the interval ends of each order: half way to its neighbours, on the log scale."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
     widest = np.diff(logs).max() / 2.0 if len(logs) > 1 else math.log(1.5)
@@ -138,7 +138,7 @@ def _order_edges(alphas: Reals) -> Reals:
 
 
 def _value_limits(estimate: Estimate) -> tuple[float, float]:
-    """Common limits that hold every finite value and error bar."""
+    """Return common limits that hold every finite value and error bar."""
     values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
     if estimate.certified is not None:
         values.append(estimate.certified)
@@ -156,7 +156,7 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
 
 
 def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
-    """Grey behind every order that is not resolved, with the reason in words."""
+    """Shade every unresolved order in grey, with the reason in words."""
     whole = math.log(edges[-1] / edges[0])
     for word, start, stop in find_runs(estimate.belief[direction]):
         if word == ESTIMATE:
@@ -173,7 +173,7 @@ def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Re
 
 
 def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """What the method gives at most; in words where it lies above the picture."""
+    """Draw the largest value that the method can give; use words if it exceeds the axis."""
     ceiling = estimate.ceiling[direction]
     if not np.isfinite(ceiling).any():
         return
@@ -188,12 +188,12 @@ def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
 
 
 def _add_legend_text(panel: Axes, words: str) -> None:
-    """Words in the legend that stand for nothing drawn."""
+    """Add words to the legend without a drawn line."""
     panel.plot([], [], linestyle="none", label=words)
 
 
 def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """The certified lower bound, and the other method's estimate."""
+    """Draw the certified lower bound, and the other method's estimate."""
     alphas = estimate.alphas
     single = len(alphas) == 1
     if estimate.certified is not None:
@@ -214,7 +214,7 @@ def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> No
 
 
 def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Values with error bars: filled where resolved, hollow elsewhere, arrows where infinite."""
+    """Draw values with error bars: filled where resolved, otherwise hollow; arrows if infinite."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
     panel.plot(
@@ -251,7 +251,7 @@ def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
 
 
 def _draw_line(panel: Axes, estimate: Estimate, direction: int) -> None:
-    """Gusain and Leith's line above the resolved curve, for the least delta that is seen."""
+    """Draw Gusain and Leith's line above the resolved curve, for the least delta shown."""
     alphas, curve = select_resolved_orders(
         estimate.alphas, estimate.value[direction], estimate.resolved[direction]
     )
@@ -265,7 +265,7 @@ def _draw_line(panel: Axes, estimate: Estimate, direction: int) -> None:
 
 
 def _set_order_ticks(panel: Axes) -> None:
-    """Ticks at round orders: as many as the axis has room for."""
+    """Set ticks at round orders, as many as fit on the axis."""
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     low, high = panel.get_xlim()
@@ -275,7 +275,7 @@ def _set_order_ticks(panel: Axes) -> None:
 
 
 def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
-    """Up to three orders with finite replicates: the lowest, near 2, and the highest resolved."""
+    """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
     finite = np.isfinite(values).all(axis=(0, 1))
     wanted = np.flatnonzero(finite & estimate.resolved.any(axis=0))
     if not len(wanted):
@@ -287,7 +287,7 @@ def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
 
 
 def _running_moments(values: Reals) -> tuple[Reals, Reals]:
-    """Mean and standard deviation (one less in the divisor) of the first 1, 2, ... values."""
+    """Compute mean and standard deviation (n - 1 in the divisor) of the first n values."""
     count = np.arange(1, len(values) + 1)
     # Deviations from the first value: squares of the values themselves would cancel.
     shifted = values - values[0]

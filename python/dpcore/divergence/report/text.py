@@ -27,7 +27,7 @@ _NEGATIVE: Final = "-"
 
 
 def estimate_text(estimate: Estimate) -> str:
-    """The report of an estimate, at most 100 columns wide; its last line is the time."""
+    """Return the report of an estimate, at most 100 columns wide; its last line is the time."""
     shown = choose_table_rows(estimate)
     rows = [("belief", line) for line in belief_lines(estimate)]
     rows.append(("reason", estimate.reason))
@@ -39,7 +39,7 @@ def estimate_text(estimate: Estimate) -> str:
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
-    """Three figures, each with what it is, and the reasons for what is missing."""
+    """Format three figures with descriptions, and the reasons for missing ones."""
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
     rows = [
         ("epsilon_lower", _format_figure(epsilon.epsilon_lower), certified),
@@ -74,7 +74,7 @@ def _format_figure(value: float | None) -> str:
 
 
 def belief_lines(estimate: Estimate) -> list[str]:
-    """The belief by direction and ranges of orders; one line if both directions agree."""
+    """List the belief by direction and orders; use one line if both directions agree."""
     told = [_format_ranges(estimate, direction) for direction in (0, 1)]
     if told[0] == told[1]:
         return [f"both directions: {told[0]}"]
@@ -94,7 +94,7 @@ def _format_ranges(estimate: Estimate, direction: int) -> str:
 
 
 def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Runs of one belief along the orders: (belief, start, stop)."""
+    """Find runs of one belief along the orders: (belief, start, stop)."""
     found: list[tuple[str, int, int]] = []
     for i, word in enumerate(map(str, words)):
         if found and found[-1][0] == word:
@@ -105,7 +105,7 @@ def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
 
 
 def choose_table_rows(estimate: Estimate) -> list[int]:
-    """Positions of the orders that a table shows: all, or about ten of many.
+    """Return positions of the orders that a table shows: all, or about ten of many.
 
     Always the first and the last, order 1, and what is nearest to alpha_max of each direction and
     to 2, 4, 8 and 16.
@@ -131,7 +131,7 @@ def _format_heading(estimate: Estimate, shown: Sequence[int]) -> str:
 
 
 def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
-    """One row for each order; a direction takes its value, error, mark, ceiling, certificate."""
+    """Format one row for each order: value, error, mark, ceiling, certificate by direction."""
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
@@ -155,7 +155,7 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
 
 
 def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
-    """Value, error and mark of each row, each kind in a column of its own; empty kinds left out."""
+    """Join value, error and mark of each row in separate columns; leave out empty kinds."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
     rows = []
@@ -171,7 +171,7 @@ def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
 
 
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """What the marks in the table mean, those that occur."""
+    """Explain the marks that occur in the table."""
     words = {str(word) for word in np.unique(estimate.belief[:, shown])}
     told = [f"{mark} {word}" for word, mark in _MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
@@ -186,7 +186,7 @@ def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
 
 
 def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
-    """Everything below the table, as (label, text)."""
+    """List the lines below the table, as (label, text)."""
     rows = []
     if 1.0 not in estimate.alphas:
         rows.append(
@@ -207,7 +207,7 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]
 
 
 def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
-    """The other method at the first, a middle and the last order that the table resolves."""
+    """Format the other method at the first, a middle and the last resolved order shown."""
     other = estimate.beside
     assert other is not None
     top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
@@ -275,7 +275,7 @@ def _format_error(value: float) -> str:
 
 
 def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
-    """Rows of (label, text), wrapped; a label that repeats is printed once."""
+    """Wrap rows of (label, text); print a repeated label once."""
     lines, last = [], None
     for label, text in rows:
         head = f"  {label if label != last or label == 'note' else '':<{_LABEL - 2}}"
