@@ -63,7 +63,7 @@ class Declaration(Record, word="Declaration"):
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
-        """One line: both numbers, the pair, and which is larger."""
+        """Return one line: both numbers, the pair, and which number is larger."""
         found = self.attained
         shown = (
             f"declared {self.declared:.12g}, attained {found.value:.12g} by this pair "
@@ -105,7 +105,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
-    """The scale of Laplace noise that gives pure epsilon: b = Delta_1 / epsilon.
+    """Compute the scale of Laplace noise that gives pure epsilon: b = Delta_1 / epsilon.
 
     Args:
         epsilon: the claim, in (0, 1e300].
@@ -149,7 +149,7 @@ def laplace_scale(
 
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
-    """The domain that a transform ends up in, or the domain itself."""
+    """Return the domain of a transform's results, or the domain itself."""
     # A class has the methods of its objects, too, but no fields.
     if callable(getattr(transform, "range", None)) and not isinstance(transform, type):
         if dim is None:
