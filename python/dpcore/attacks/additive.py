@@ -125,7 +125,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         )  # fmt: skip
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores of outputs, shape `(size,)`.
+        """Return the scores of outputs, shape `(size,)`.
 
         Args:
             outputs: outputs of as many entries as there are columns, shape `(size, ...)`.
@@ -146,7 +146,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         columns = self.offsets.size - 1
         summed = f"{columns} {_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():

@@ -82,7 +82,7 @@ class Cells(Merged, word="Cells"):
             raise invalid("values", "one for each cell of the last ladder", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         outputs, strange = self.letters.convert(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
@@ -97,7 +97,7 @@ class Cells(Merged, word="Cells"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 

@@ -93,7 +93,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return 20 * max(1, int(self.entries.size))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`; never NaN."""
+        """Return the scores, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
@@ -108,7 +108,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         if self.summed:
             return f"log-likelihood ratio of the sum of the entries modulo {self.modulus}"
         if self.entries.size == 1:
@@ -267,7 +267,7 @@ class _Table:
 
     @property
     def total(self) -> float:
-        """What all columns together tell."""
+        """The total of all columns' evidence."""
         return float(self.worth.sum())
 
     def shrink_ratios(self) -> Floats:

@@ -67,7 +67,7 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """A function is one of outputs, an index one of an entry: parts are for the names."""
+        """Empty for functions and indices, which read outputs; parts are read for named scores."""
         return self.score is None or isinstance(self.score, str)
 
     def __post_init__(self) -> None:

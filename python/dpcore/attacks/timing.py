@@ -325,7 +325,7 @@ class Timing(AuditAttack):
         object.__setattr__(self, "warmup", integer("warmup", self.warmup, 0))
 
     def __repr__(self) -> str:
-        """The constructor call; a clock of one's own by its name, which is no address."""
+        """Return the constructor call; a user's clock appears by its name, without an address."""
         name = getattr(self.clock, "__qualname__", type(self.clock).__qualname__)
         clock = repr(self.clock) if isinstance(self.clock, str) else name
         return f"Timing(clock={clock}, warmup={self.warmup})"

@@ -52,7 +52,7 @@ Sizes = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the counted draws are to certify.
+    """The aim of the counted draws: their number, and the claim and confidence of the bound.
 
     Args:
         trials: draws a side that will be counted.

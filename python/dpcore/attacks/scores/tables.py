@@ -158,7 +158,7 @@ def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
 
 
 def _number_runs(start: Places) -> Places:
-    """Number the runs, from where the last run that ends at each place begins."""
+    """Return the number of the run of each bin, from the starts of the last runs."""
     tables, places = start.shape
     begins = np.zeros((tables, places), dtype=np.bool_)
     rows = np.arange(tables)
