@@ -267,7 +267,7 @@ class _Table:
 
     @property
     def total(self) -> float:
-        """The total of all columns' evidence."""
+        """The sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 
     def shrink_ratios(self) -> Floats:

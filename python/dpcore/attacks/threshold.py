@@ -67,7 +67,7 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """Empty for functions and indices, which read outputs; parts are read for named scores."""
+        """True for a named or chosen score; functions and indices read outputs, not their parts."""
         return self.score is None or isinstance(self.score, str)
 
     def __post_init__(self) -> None:

@@ -239,7 +239,7 @@ def _transform_grains(grains: Sequence[Grain], transform: str) -> Sequence[Grain
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Whole:
-    """Number the classes of columns that the inputs treat alike, shape `(columns,)`.
+    """Return the class number of each column; inputs treat one class alike, shape `(columns,)`.
 
     Two entries of the output are alike when the entries of the inputs behind them are: the same
     numbers in x, and in x'. Inputs of one entry, or whose number of entries divides the columns,
