@@ -156,7 +156,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
     def _count_bins(self) -> int:
-        """Return the most bins of a column that its weights tell apart."""
+        """Return the largest number of bins that the weights of a column distinguish."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         steps = np.diff(self.weights, axis=1, append=0.0) != 0.0
         changes = steps.any(axis=0)

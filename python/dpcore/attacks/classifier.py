@@ -280,7 +280,7 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
-    """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
+    """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     For outputs whose entries depend on each other in ways that no sum over entries sees. Features
     are the values and flags for atoms, NaN and infinities. Fitting takes seconds and trees score

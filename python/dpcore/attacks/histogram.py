@@ -104,7 +104,7 @@ class Cells(Merged, word="Cells"):
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """Counts how often each output occurs on either side and orders the outputs by the ratio.
+    """The counts of each output on both sides; the outputs are ordered by the ratio.
 
     For discrete outputs with enough pilot draws this is the likelihood ratio itself, and its best
     threshold the best event. Outputs may be integers, bools, strings, any hashable objects, rows

@@ -258,7 +258,7 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FloatLattice(ScoreAttack):
-    """Looks for lattices in the low-order bits of floating-point outputs.
+    """The search for lattices in the low-order bits of floating-point outputs.
 
     For every group of entries with equal inputs the pilot is tabulated by place (windows that end
     at 0, x_i, x'_i or a power of two away from them) and by the exponent of the lowest set bit.

@@ -126,7 +126,7 @@ def _make_distances(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair)
 
 
 def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
-    """Return the entries whose half-lines tell the sides apart best, the best first."""
+    """Return the entries whose half-lines distinguish the sides best, the best first."""
     dim = rows.shape[1]
     if dim == 1:
         return [0]

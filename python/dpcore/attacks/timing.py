@@ -288,7 +288,7 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 @hinted
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
-    """Times single calls; the event is one of output and latency together.
+    """The latency of single calls; the event is one of output and latency together.
 
     Scores of the output, the latency, and the latency beyond what is usual for such an output on
     either side compete on pilot calls that fitted none of them. Outputs may be numbers, rows of

@@ -75,7 +75,7 @@ class Above(EventRecord, word="Above"):
         return self.score
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event, and keep the scores for what else is counted on them."""
+        """Count the event, and keep the scores for further counts."""
         found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         if found is not None:
             return self._held(found)

@@ -1,4 +1,4 @@
-"""Outputs that stay where a mechanism made them: a tensor on any device, asked for a few numbers.
+"""Outputs that stay on the device where a mechanism made them; only a few numbers are copied.
 
 An event needs of a block one bool for each output. On a graphics card, copying the block would take
 longer than drawing it; on the CPU torch and numpy share the memory. Nothing here imports torch: a

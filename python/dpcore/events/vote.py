@@ -181,7 +181,7 @@ class Vote(EventRecord, word="Vote"):
             raise invalid(f"outputs of {name}", f"of shape (size, {dim})", shape)
 
     def _held(self, outputs: Held, name: str) -> Seen:
-        """Count where the outputs are; the answers alone are copied."""
+        """Count on the device of the outputs; only the answers are copied."""
         self._check_shape(outputs.shape, name)
         edges, signs, away = cache_per_device(self, outputs, self._edges)
         # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.

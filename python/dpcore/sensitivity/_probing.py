@@ -34,11 +34,11 @@ _AGREEMENT: Final = 1e-6
 
 
 class Spent(Exception):
-    """The allowance of a part of the search is used up."""
+    """The signal that a part of the search has used its allowance."""
 
 
 class Done(Exception):
-    """The claim is refuted, and no more was wanted."""
+    """The signal that the claim is refuted and the search can end."""
 
 
 class Probe:
@@ -68,7 +68,7 @@ class Probe:
 
     @property
     def batched(self) -> bool:
-        """True if one call of f answers for many inputs."""
+        """True if one call of f takes many inputs."""
         return self._rows
 
     @contextlib.contextmanager

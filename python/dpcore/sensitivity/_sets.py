@@ -13,7 +13,7 @@ from ._rows import Floats, as_possible_vector
 
 
 class Members(Record):
-    """A set of vectors; a domain says how far outside a vector lies, and what is close to it."""
+    """A set of vectors; a domain defines the distance of a vector outside and a nearby member."""
 
     __slots__ = ()
 

@@ -22,7 +22,7 @@ _SLACK: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Declaration(Record, word="Declaration"):
-    """A declared sensitivity beside the true one.
+    """A declared sensitivity and the true one.
 
     Args:
         declared: what somebody scales the noise by, finite and at least 0.
@@ -49,12 +49,12 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the pair is farther apart than declared: the claim does not hold."""
+        """True if the pair's distance exceeds the declared one: the claim does not hold."""
         return self.attained.value > self.declared * (1.0 + _SLACK)
 
     @property
     def too_large(self) -> bool:
-        """True if no two neighbours are as far apart as declared: more noise than needed."""
+        """True if the declared distance is never reached: there is more noise than needed."""
         return self.declared > self.attained.value * (1.0 + _SLACK)
 
     @property

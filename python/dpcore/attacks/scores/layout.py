@@ -205,7 +205,7 @@ class Layout(NamedTuple):
         return np.asarray((self.spread(self.symbols) == 0) & (self.places >= 0))
 
     def valued(self) -> Flags:
-        """Return which columns have ordinary values in more than one bin, that of NaN apart."""
+        """Return which columns have ordinary values in more than one bin other than that of NaN."""
         # The last bin is that of NaN: an ordinary one where NaN has not been met.
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary().sum(axis=1) - nan > 1)

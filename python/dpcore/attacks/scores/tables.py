@@ -123,7 +123,7 @@ def even_runs(k: Array, k_prime: Array, most: int) -> Places:
 
 
 def clear_runs(k: Array, k_prime: Array) -> Places:
-    """Find runs of neighbouring bins that the pilot does not tell apart.
+    """Find runs of neighbouring bins that the pilot does not distinguish.
 
     Of all partitions into runs, the one with the largest log-likelihood of the sides given the
     bins, less half the penalty for each run.
