@@ -29,7 +29,7 @@ __all__ = ["DiffPrivLib", "OpenDP", "ScipyNoise", "TorchModule", "TorchNoise", "
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """Return its public names; what it imports is not shown."""
     return [*__all__]
 
 
@@ -52,7 +52,7 @@ _FAMILIES: tuple[tuple[str, str], ...] = (
 
 
 def adapt(obj: Any) -> Any:
-    """The mechanism that an object of another package is, or None.
+    """Convert an object of another package to a mechanism; None if that is not possible.
 
     Some of these objects can be called, but not as `(x, size, rng)`: ask here first. A torch
     module whose `forward` cannot be called with one argument is a mechanism already, or none.

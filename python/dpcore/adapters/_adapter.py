@@ -1,4 +1,4 @@
-"""What every adapter says of itself besides being a mechanism."""
+"""The common part of adapters: statements beyond those of a mechanism."""
 
 from __future__ import annotations
 
@@ -50,12 +50,12 @@ class Adapter(Shown):
 
     @property
     def name(self) -> str:
-        """What a report calls the mechanism."""
+        """The name of the mechanism in reports."""
         return repr(self)
 
 
 def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
-    """The epsilon of a statement with delta 0, if it says anything; else None."""
+    """Return the epsilon of a statement with delta 0 if it is finite; else None."""
     if stated is None:
         return None
     epsilon, delta = stated
@@ -63,12 +63,12 @@ def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
 
 
 def read_numbers(x: Any) -> npt.NDArray[Any]:
-    """The input of additive noise as an array of real numbers of any shape."""
+    """Read the input of additive noise as an array of real numbers of any shape."""
     return numeric("x", "an array of real numbers", x)
 
 
 def unwrap_scalar(x: Any) -> Any:
-    """The plain Python value in a 0-d array or an array of one entry; anything else untouched."""
+    """Return the Python value in an array of one entry; anything else is unchanged."""
     if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
         return x.item()
     return x

@@ -89,11 +89,11 @@ class DiffPrivLib(Adapter):
 
     @property
     def sensitivity(self) -> float | None:
-        """How far apart two inputs are in the claim; None if they are no numbers."""
+        """The distance of two inputs in the claim; None if they are not numbers."""
         return float(self.mechanism.sensitivity) if self._is(_NUMERIC) else None
 
     def default_pair(self) -> Pair:
-        """Two inputs at the distance that the claim speaks of.
+        """Return two inputs at the distance of the claim.
 
         Returns:
             The two values of a `Binary`; numbers at the sensitivity, shape `(1,)`, from the lower

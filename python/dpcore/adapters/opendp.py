@@ -81,7 +81,7 @@ class OpenDP(Adapter):
 
     @property
     def stated(self) -> tuple[float, float] | None:
-        """What the privacy map says at `d_in`: (epsilon, 0) or (epsilon, delta), else None."""
+        """The value of the privacy map at `d_in`: (epsilon, 0) or (epsilon, delta), else None."""
         measure = str(self.measurement.output_measure)
         if self.d_in is None or "MaxDivergence" not in measure:
             return None
@@ -98,7 +98,7 @@ class OpenDP(Adapter):
 
     @property
     def sensitivity(self) -> float | None:
-        """How far apart two inputs are in the claim, where the metric is a norm; else None."""
+        """The distance of two inputs in the claim, where the metric is a norm; else None."""
         return None if self.d_in is None or self.norm is None else float(self.d_in)
 
     @property
@@ -106,7 +106,7 @@ class OpenDP(Adapter):
         return str(self.measurement.input_metric).partition("(")[0]
 
     def speaking_of(self, neighbour: Any) -> OpenDP:
-        """The measurement with the distance of a relation's neighbours as its `d_in`.
+        """Return the measurement with the distance of a relation's neighbours as its `d_in`.
 
         Args:
             neighbour: a relation of `dpcore.pairs`.
@@ -187,7 +187,7 @@ def _convert_argument(x: Any, carrier: str) -> Any:
 
 
 def _convert_exactly(value: Any, kind: str) -> Any:
-    """A whole float as the int or bool that the domain has; nothing is ever rounded."""
+    """Convert a whole float to the int or bool of the domain, without any rounding."""
     if isinstance(value, float) and value.is_integer() and kind[0] in "iu":
         return int(value)
     return bool(value) if kind == "bool" and value in (0, 1) else value

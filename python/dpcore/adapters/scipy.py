@@ -91,5 +91,5 @@ def _drop_unit_lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _family_name(frozen: Any) -> str:
-    """The name of a multivariate family, whose frozen objects have no readable repr."""
+    """Return the name of a multivariate family, whose frozen objects have no readable repr."""
     return type(frozen).__name__.removesuffix("_frozen")

@@ -159,7 +159,7 @@ class TorchModule(Adapter):
         return found
 
     def _placed(self, torch: Any, x: Any) -> Any:
-        """The input on the module's device and, if it was no tensor, in its dtype."""
+        """Move the input to the module's device and, if it was not a tensor, to its dtype."""
         # An epsilon that is learnt in float64 says nothing of what the layer works in.
         parts = [one for one in self.module.modules() if not getattr(one, "keeps_float64", False)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
@@ -200,7 +200,7 @@ def _device_type(held: Iterator[Any]) -> str:
 
 
 def _describe_output(found: Any) -> str:
-    """What a module returned instead of a tensor, its parts by name."""
+    """Describe a module's result that is not a tensor, with the names of its parts."""
     kind = type(found).__name__
     if isinstance(found, Mapping):
         return f"{kind} with {', '.join(map(repr, found))}"

@@ -82,5 +82,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """Return its public names; what it imports is not shown."""
     return [*__all__]

@@ -125,7 +125,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         )  # fmt: skip
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores of outputs, shape `(size,)`.
+        """Return the scores of outputs, shape `(size,)`.
 
         Args:
             outputs: outputs of as many entries as there are columns, shape `(size, ...)`.
@@ -146,7 +146,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         columns = self.offsets.size - 1
         summed = f"{columns} {_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():
@@ -156,7 +156,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return f"log-likelihood ratio {over} {summed}{pattern} ({self._count_bins()} bins)"
 
     def _count_bins(self) -> int:
-        """Return the most bins of a column that its weights tell apart."""
+        """Return the largest number of bins that the weights of a column distinguish."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
         steps = np.diff(self.weights, axis=1, append=0.0) != 0.0
         changes = steps.any(axis=0)

@@ -94,7 +94,7 @@ class Pilot(Protocol):
 
     @property
     def goal(self) -> Goal:
-        """What the counted draws are to certify."""
+        """The aim of the counted draws."""
 
     @property
     def size(self) -> int:
@@ -111,14 +111,14 @@ class Pilot(Protocol):
 
 
 class Attack(Protocol):
-    """What names an event: a function `(outputs, outputs_prime, pair) -> event`.
+    """An attack, which names an event: a function `(outputs, outputs_prime, pair) -> event`.
 
     Every attack of `dpcore.attacks` is one, and so is any function of one's own. It sees pilot
     draws, which are not counted.
     """
 
     def __call__(self, outputs: Array, outputs_prime: Array, pair: Pair, /) -> Event:
-        """The event to count, from pilot outputs.
+        """Choose the event to count, from pilot outputs.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size, ...)`.
@@ -150,7 +150,7 @@ class AuditAttack(Shown):
 
     @property
     def given(self) -> Any:
-        """What the user handed over, for complaints."""
+        """The object that the user passed, for error messages."""
         return self
 
     @property
@@ -248,7 +248,7 @@ class ScoreAttack(AuditAttack):
         return None
 
     def no_scores(self, outputs: Array) -> None:
-        """Complain that it makes no scores of such outputs, unless that is an answer too."""
+        """Raise an error if there are no scores of such outputs, unless the attack allows that."""
         raise not_applicable(self, outputs)
 
 

@@ -102,6 +102,6 @@ class Auto(ScoreAttack):
         return next((choice for choice in found if choice is not None), None)
 
     def no_scores(self, outputs: Array) -> None:
-        """Complain unless outputs have no entries: then the sides do not differ."""
+        """Raise an error unless outputs have no entries: then the sides do not differ."""
         if outputs.size:
             ScoreAttack.no_scores(self, outputs)

@@ -206,7 +206,7 @@ class Linear(Merged, word="Linear"):
         return 10 + 8 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """The log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds, shape `(size,)`, between -50 and 50."""
 
         def sum_features(made: Floats) -> Floats:
             total = np.full(len(made), self.intercept)
@@ -228,7 +228,7 @@ class Linear(Merged, word="Linear"):
         return Rough(total, rounding_slack(self.features.width + 1, size))
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log odds of a logistic regression on {self.features.width} features"
 
 
@@ -260,12 +260,12 @@ class Boosted(Merged, word="Boosted"):
         return 25 * int(getattr(self.model, "n_iter_", _ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
-        """The log odds, shape `(size,)`, between -50 and 50."""
+        """Return the log odds, shape `(size,)`, between -50 and 50."""
         with _limit_threads():
             return _score_chunks(outputs, self.features, self.model.decision_function)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log odds of boosted trees on {self.features.width} features"
 
 
@@ -280,7 +280,7 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
-    """Trains scikit-learn classifiers to tell outputs on x from outputs on x'.
+    """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.
 
     For outputs whose entries depend on each other in ways that no sum over entries sees. Features
     are the values and flags for atoms, NaN and infinities. Fitting takes seconds and trees score

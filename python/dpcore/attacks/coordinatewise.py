@@ -40,7 +40,7 @@ _MOST_ENTRIES: Final = 2**22
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Coordinatewise(AuditAttack):
-    """Learns one set per group of like coordinates, for mechanisms *declared* independent.
+    """One learned set per group of like coordinates, for mechanisms *declared* independent.
 
     Coordinates with equal (x_i, x'_i) form a group; where x_i = x'_i a coordinate says nothing
     and is left out. For each group the set that promises most is learnt: a half-line, or a union
@@ -158,7 +158,7 @@ def _pilot_rows(outputs: npt.ArrayLike, dim: int) -> Array:
 
 
 def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal: Goal) -> Options:
-    """Make the sets worth trying for one group: half-lines, then unions of the most telling bins.
+    """Make the sets to try for one group: half-lines, then unions of the most informative bins.
 
     Thresholds and the order of the bins come from the first halves of the pilot, probabilities
     from the second ones.

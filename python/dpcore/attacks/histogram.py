@@ -82,7 +82,7 @@ class Cells(Merged, word="Cells"):
             raise invalid("values", "one for each cell of the last ladder", self.values.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         outputs, strange = self.letters.convert(outputs)
         scores = np.zeros(len(outputs))
         ladders = [self.ladders[a:b] for a, b in itertools.pairwise((0, *self.ends))]
@@ -97,14 +97,14 @@ class Cells(Merged, word="Cells"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
-    """Counts how often each output occurs on either side and orders the outputs by the ratio.
+    """The counts of each output on both sides; the outputs are ordered by the ratio.
 
     For discrete outputs with enough pilot draws this is the likelihood ratio itself, and its best
     threshold the best event. Outputs may be integers, bools, strings, any hashable objects, rows

@@ -125,7 +125,7 @@ class FinerThan(Merged, word="FinerThan"):
         return np.asarray(found, np.float64)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         which = {"every": "each", "some": "some"}[self.quantifier]
         several = f"{which} of {len(self.columns)} entries"
         name = f"entry {self.columns[0]}" if len(self.columns) == 1 else several
@@ -199,7 +199,7 @@ class LowBits(Merged, word="LowBits"):
         return total
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         size = len(self.columns)
         listed = ", ".join(map(str, self.columns[:4])) + (f", ... ({size})" if size > 4 else "")
         return f"log ratio of the lowest set bits of {'entry' if size == 1 else 'entries'} {listed}"
@@ -258,7 +258,7 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class FloatLattice(ScoreAttack):
-    """Looks for lattices in the low-order bits of floating-point outputs.
+    """The search for lattices in the low-order bits of floating-point outputs.
 
     For every group of entries with equal inputs the pilot is tabulated by place (windows that end
     at 0, x_i, x'_i or a power of two away from them) and by the exponent of the lowest set bit.

@@ -89,7 +89,7 @@ class Products(NumericAttack):
 
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
-    """Yield the product of the best pair of signs, and the weighted sum of all that tell."""
+    """Yield the product of the best pair of signs, and the weighted sum of all informative ones."""
     sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
@@ -148,7 +148,7 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
-    """Yield the product and the likelihood ratio of the best pair; then those of all that tell."""
+    """Yield the product and likelihood ratio of the best pair; then of all informative pairs."""
     sides = [quadratic.centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()

@@ -1,4 +1,4 @@
-"""Whole numbers modulo 2 to 16: what their last digits say, whatever the numbers are.
+"""Whole numbers modulo 2 to 16: evidence in their last digits, for numbers of any size.
 
 An even number on x and an odd one on x' are no further apart than any two others, and no
 threshold, bin or moment tells them apart where there are too many numbers for a table.
@@ -93,7 +93,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return 20 * max(1, int(self.entries.size))
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`; never NaN."""
+        """Return the scores, shape `(size,)`; never NaN."""
         rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
@@ -108,7 +108,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         if self.summed:
             return f"log-likelihood ratio of the sum of the entries modulo {self.modulus}"
         if self.entries.size == 1:
@@ -139,7 +139,7 @@ def residues_of(rows: Array, modulus: int) -> Whole:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Residues(NumericAttack):
-    """Looks at whole numbers modulo 2 to 16: each column, all of them together, and their sum.
+    """Residues of whole numbers modulo 2 to 16: of each column, all columns, and their sum.
 
     For every modulus and column the pilot's counts of residues are compared between the sides;
     where Pearson's statistic exceeds what chance allows, the log ratios of the counts are the
@@ -211,7 +211,7 @@ def _sum_rows(rows: Array) -> Whole:
 
 
 def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
-    """Yield the best modulus of all columns together, and of the most telling one."""
+    """Yield the best modulus of all columns together, and of the most informative one."""
     best = _best_table(sides)
     telling = best.worth > 0.0
     for used in {int(telling.sum()): telling, 1: best.worth == best.worth.max()}.values():
@@ -221,7 +221,7 @@ def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, Res
 
 
 def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
-    """Yield the best modulus of the sum, where it tells the sides apart."""
+    """Yield the best modulus of the sum, where it distinguishes the sides."""
     best = _best_table(sides)
     if best.total > 0.0:
         none = np.zeros(0, dtype=np.int64)
@@ -229,7 +229,10 @@ def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
 
 
 def _best_table(sides: list[Whole]) -> _Table:
-    """Return the first table about as telling as the best: multiples of a modulus tell no less."""
+    """Return the first table about as informative as the best.
+
+    Multiples of a modulus are at least as informative.
+    """
     tables = [_Table.of(sides, modulus) for modulus in MODULI]
     most = max(table.total for table in tables)
     return next(table for table in tables if table.total * _AHEAD >= most)
@@ -267,7 +270,7 @@ class _Table:
 
     @property
     def total(self) -> float:
-        """What all columns together tell."""
+        """The sum of the estimated divergences of all columns."""
         return float(self.worth.sum())
 
     def shrink_ratios(self) -> Floats:

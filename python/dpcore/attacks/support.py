@@ -67,7 +67,7 @@ _EVIDENCE: Final = 3.0
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Support(NumericAttack):
-    """Looks for outputs that only one of the two inputs can produce.
+    """The search for outputs that only one of the two inputs can produce.
 
     Hypotheses from the pilot: entries that are NaN or infinite; entries beyond the other side's
     range, the range widened by a share of the gaps at its end; the extremes of a row; entries
@@ -162,7 +162,7 @@ def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
 
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
-    """Return the score that counts entries that repeat another, as far as rounding tells."""
+    """Return the score that counts entries that repeat another, up to rounding."""
     grain = coarsest_grain(grains)
     relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
@@ -209,7 +209,7 @@ def _find_one_sided_atoms(
 def _find_repeated_rows(
     rows: Array, rows_prime: Array, grains: Sequence[Grain]
 ) -> Iterator[AtRows]:
-    """Yield a score of whole rows of floats that come again on one side and never on the other.
+    """Yield a score of whole rows of floats that repeat on one side and never on the other.
 
     Rounded noise in several columns does not repeat; noise from a pool does, and so does a row to
     which no noise was added.

@@ -67,7 +67,7 @@ class Threshold(ScoreAttack):
 
     @property
     def parts(self) -> bool:  # type: ignore[override]
-        """A function is one of outputs, an index one of an entry: parts are for the names."""
+        """True for a named or chosen score; functions and indices read outputs, not their parts."""
         return self.score is None or isinstance(self.score, str)
 
     def __post_init__(self) -> None:
@@ -126,7 +126,7 @@ def _make_distances(wanted: tuple[str, ...], shape: tuple[int, ...], pair: Pair)
 
 
 def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
-    """Return the entries whose half-lines tell the sides apart best, the best first."""
+    """Return the entries whose half-lines distinguish the sides best, the best first."""
     dim = rows.shape[1]
     if dim == 1:
         return [0]

@@ -288,7 +288,7 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
 @hinted
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
-    """Times single calls; the event is one of output and latency together.
+    """The latency of single calls; the event is one of output and latency together.
 
     Scores of the output, the latency, and the latency beyond what is usual for such an output on
     either side compete on pilot calls that fitted none of them. Outputs may be numbers, rows of
@@ -325,7 +325,7 @@ class Timing(AuditAttack):
         object.__setattr__(self, "warmup", integer("warmup", self.warmup, 0))
 
     def __repr__(self) -> str:
-        """The constructor call; a clock of one's own by its name, which is no address."""
+        """Return the constructor call; a user's clock appears by its name, without an address."""
         name = getattr(self.clock, "__qualname__", type(self.clock).__qualname__)
         clock = repr(self.clock) if isinstance(self.clock, str) else name
         return f"Timing(clock={clock}, warmup={self.warmup})"

@@ -69,7 +69,7 @@ class Words(ScoreAttack):
         return (ratios_of(sides),) if _first_texts(sides) else ()
 
     def telling(self, outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
-        """Return the score, where no table of whole texts says as much.
+        """Return the score, where a table of whole texts is less informative.
 
         Args:
             outputs: pilot outputs on `x`, shape `(size,)`.

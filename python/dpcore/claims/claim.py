@@ -198,11 +198,11 @@ class Claim(Record):
         """Return epsilon at a delta."""
 
     def __repr__(self) -> str:
-        """One line: the claim, and how its curve follows."""
+        """Return one line: the claim, and the derivation of its curve."""
         return f"<{type(self).__name__} {self.in_words()}: {self.conversion}>"
 
     def __str__(self) -> str:
-        """The claim in words."""
+        """Return the claim in words."""
         return self.in_words()
 
 

@@ -1,4 +1,4 @@
-"""Events: what an audit counts. An event maps outputs to one bool per output."""
+"""Events, which an audit counts. An event maps outputs to one bool per output."""
 
 from .above import Above
 from .counting import Event, EventRecord
@@ -11,5 +11,5 @@ __all__ = ["SIDES", "Above", "Event", "EventRecord", "EveryCoordinate", "Never",
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """Return its public names; what it imports is not shown."""
     return [*__all__]

@@ -75,7 +75,7 @@ class Above(EventRecord, word="Above"):
         return self.score
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event, and keep the scores for what else is counted on them."""
+        """Count the event, and keep the scores for further counts."""
         found = score_held(self.score, outputs) if isinstance(outputs, Held) else None
         if found is not None:
             return self._held(found)
@@ -84,7 +84,7 @@ class Above(EventRecord, word="Above"):
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
     def _held(self, scores: Scores) -> Seen:
-        """The same where the outputs are; the answers alone are copied."""
+        """Count the event on the device of the outputs; only the answers are copied."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
         answers = self.of_scores(scores.settled(edge))
         answers = answers if isinstance(answers, np.ndarray) else numpy_of(answers)
@@ -95,7 +95,7 @@ class Above(EventRecord, word="Above"):
         return scores >= self.threshold if self.side == "above" else scores < self.threshold
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         name = score_name(self.score)
         if name.startswith("[") and name.endswith("]"):
             # A score of 0 or 1 names what is true where it is 1, and what is where it is 0.
@@ -106,7 +106,7 @@ class Above(EventRecord, word="Above"):
 
 
 def scores_of(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-    """The scores of outputs, checked: one real number each, shape `(size,)`.
+    """Compute and check the scores of outputs: one real number each, shape `(size,)`.
 
     Rows that a score of this package cannot read among others that it can, are NaN.
     """
@@ -132,7 +132,7 @@ def _check_scores(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.flo
 
 
 def _scores_by_rows(score: Score, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64] | None:
-    """The scores of the rows that can be read; None where several rows are all unreadable."""
+    """Compute the scores of the readable rows; None where none of several rows is readable."""
     scores = np.full(len(outputs), np.nan)
     groups, others = group_rows(outputs)
     read = [_fill_scores(scores, score, *group) for group in groups]
@@ -160,7 +160,7 @@ def _fill_scores(
 
 
 def score_name(score: Any) -> str:
-    """What a report calls a score: its own text, or the name of a plain function."""
+    """Return the name of a score in reports: its own text, or the name of a plain function."""
     if isinstance(score, Record):
         return str(score)
     return str(getattr(score, "__qualname__", None) or type(score).__qualname__)

@@ -1,4 +1,4 @@
-"""What an event answers when an audit counts it."""
+"""Counts of events, as an audit needs them."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ __all__ = [
 
 
 class Event(Protocol):
-    """What an audit counts: a function `outputs -> bools`.
+    """An event that an audit counts: a function `outputs -> bools`.
 
     Every event of `dpcore.events` is one, and so is any function of one's own.
     """
 
     def __call__(self, outputs: npt.NDArray[Any], /) -> npt.NDArray[np.bool_]:
-        """Whether the event happened, for each output.
+        """Return for each output whether the event happened.
 
         Args:
             outputs: outputs of a mechanism, shape `(size, ...)`.
@@ -47,7 +47,7 @@ Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 
 
 class Seen(NamedTuple):
-    """What counting an event on one block of outputs shows.
+    """The counts of an event on one block of outputs.
 
     Args:
         hits: of the event; then, for an event that pools coordinates, one count a group.
@@ -76,7 +76,7 @@ class Ballot(NamedTuple):
     complement: bool
 
     def hits(self, votes: int, size: int) -> int:
-        """Hits among `size` outputs of which `votes` voted for x'."""
+        """Return the hits among `size` outputs of which `votes` voted for x'."""
         return size - votes if self.complement else votes
 
 
@@ -103,7 +103,7 @@ class EventRecord(Record):
         return None
 
     def midway(self, pair: Pair) -> bool:
-        """Whether it is the majority vote midway between two inputs, for either of them."""
+        """Return True for the majority vote midway between two inputs, for either of them."""
         return False
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
@@ -127,7 +127,7 @@ class EventRecord(Record):
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-    """An event's answers, checked: one bool for each output."""
+    """Evaluate an event and check its answers: one bool for each output."""
     answers = np.asarray(event(outputs))
     if answers.dtype != np.bool_ or answers.shape != outputs.shape[:1]:
         requirement = f"a function that returns bools of shape ({len(outputs)},)"
@@ -174,12 +174,12 @@ def group_rows(
 
 
 def hits_of(answers: npt.NDArray[np.bool_]) -> int:
-    """How often an event happened."""
+    """Count how often an event happened."""
     return int(np.count_nonzero(answers))
 
 
 def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
-    """Entries that are NaN."""
+    """Count the entries that are NaN."""
     if isinstance(outputs, Held):
         return outputs.count_nan()
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0

@@ -56,7 +56,7 @@ class Intervals(Record, word="Intervals"):
         object.__setattr__(self, "below", bool(self.below))
 
     def __call__(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """Whether each number is inside, in the shape of the numbers."""
+        """Return for each number whether it is inside, in the shape of the numbers."""
         first = float(self.edges[0])
         if self.edges.size == 1:
             inside: npt.NDArray[np.bool_] = values < first if self.below else values >= first
@@ -67,7 +67,7 @@ class Intervals(Record, word="Intervals"):
         return found
 
     def __str__(self) -> str:
-        """The set as inequalities for y."""
+        """Format the set as inequalities for y."""
         ends: list[str | None] = [None] if self.below else []
         ends += [f"{edge:.6g}" for edge in self.edges.tolist()]
         ends += [None] * (len(ends) % 2)
@@ -162,7 +162,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         return found
 
     def pooled(self, outputs: npt.NDArray[Any]) -> tuple[int, ...]:
-        """How many numbers of each group lie in its set, over all outputs and coordinates.
+        """Count the numbers of each group that lie in its set, over all outputs and coordinates.
 
         Args:
             outputs: real numbers, shape `(size, ...)` with `dim` entries an output.
@@ -186,7 +186,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     def _regular(
         self, outputs: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
-        """The rows of objects that are vectors of `dim` numbers, and their places."""
+        """Return the places of the rows that are vectors of `dim` numbers, and these rows."""
         found = [
             (places, table.reshape(len(table), self.dim).astype(np.float64))
             for places, table in group_rows(outputs)[0]
@@ -211,14 +211,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     @property
     def assumption(self) -> str:
-        """What is taken for granted, to be printed with the verdict."""
+        """The assumption, to be printed with the verdict."""
         return (
             "assumed, not tested: the coordinates are independent of each other, and those of one "
             f"group ({', '.join(map(str, self.multiplicities))} of {self.dim}) have one law"
         )
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         parts = [
             f"{one} in {_format_size(len(group), self.dim)}"
             for group, one in zip(self.groups, self.sets, strict=True)
@@ -231,7 +231,7 @@ def _format_size(size: int, dim: int) -> str:
 
 
 def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
-    """Outputs as a table of real numbers, shape `(size, dim)`."""
+    """Convert outputs to a table of real numbers, shape `(size, dim)`."""
     values = np.asarray(outputs)
     if values.dtype.kind not in "buif":
         raise mistyped("outputs", "real numbers", outputs)
@@ -242,7 +242,7 @@ def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:
 
 
 def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[Any]:
-    """The columns of a group: a view where they are evenly spaced, as they mostly are."""
+    """Return the columns of a group: a view where they are evenly spaced, as they usually are."""
     step = group[1] - group[0] if len(group) > 1 else 1
     spaced = range(group[0], group[-1] + (1 if step > 0 else -1), step or 1)
     if step > 0 and tuple(spaced) == group:

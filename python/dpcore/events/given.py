@@ -31,7 +31,7 @@ class Given(EventRecord, word="Given"):
     event: Any
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """What the callable answers, unchecked."""
+        """Return the callable's answers, unchecked."""
         answers: npt.NDArray[np.bool_] = self.event(outputs)
         return answers
 
@@ -44,7 +44,9 @@ class Given(EventRecord, word="Given"):
 
 
 def event_of(event: Event | EventRecord) -> EventRecord:
-    """An event as an audit counts it; a subclass of ours may decide otherwise, and is a function.
+    """Return an event as an audit counts it.
+
+    A subclass of an event of this package may decide otherwise, so it counts as a function.
 
     Example:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score

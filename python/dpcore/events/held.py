@@ -1,4 +1,4 @@
-"""Outputs that stay where a mechanism made them: a tensor on any device, asked for a few numbers.
+"""Outputs that stay on the device where a mechanism made them; only a few numbers are copied.
 
 An event needs of a block one bool for each output. On a graphics card, copying the block would take
 longer than drawing it; on the CPU torch and numpy share the memory. Nothing here imports torch: a
@@ -62,7 +62,7 @@ class Held:
 
     @staticmethod
     def takes(tensor: Any) -> bool:
-        """Whether events can be decided where the tensor is; others are copied."""
+        """Return True if events can be decided on the tensor's device; other tensors are copied."""
         torch = imported_module("torch")
         return (
             tensor.layout == torch.strided
@@ -74,7 +74,7 @@ class Held:
         return int(self.tensor.shape[0])
 
     def __getitem__(self, rows: Any) -> Held:
-        """Some rows: a slice, or the tensor of bools that says which."""
+        """Return some rows, chosen by a slice or a tensor of bools."""
         return Held(self.tensor[rows])
 
     @property
@@ -96,36 +96,36 @@ class Held:
 
     @property
     def near(self) -> bool:
-        """Whether numpy can look at the numbers where they are."""
+        """True if numpy can read the numbers without a copy."""
         return bool(self.tensor.device.type == "cpu") and _format_dtype(self.tensor) != "bfloat16"
 
     def numpy(self) -> npt.NDArray[Any]:
-        """All of it as an array, a copy unless `near`."""
+        """Return all outputs as an array; it is a copy unless `near`."""
         if self._numpy is None:
             self._numpy = numpy_of(self.tensor)
         return self._numpy
 
     def columns(self, places: list[int]) -> npt.NDArray[Any]:
-        """Some entries of every output, shape `(size, places)`."""
+        """Return some entries of every output, shape `(size, places)`."""
         return numpy_of(self._rows()[:, places])
 
     def count_nan(self) -> int:
-        """Entries that are NaN."""
+        """Count the entries that are NaN."""
         # A NaN makes the sum NaN; to look at every entry for itself takes ten times as long.
         flat = self.flat
         told = flat if self._norm is None else self._norm
         return int(flat.isnan().sum()) if math.isnan(float(told.sum())) else 0
 
     def sum(self) -> Any:
-        """The sum of every row, in float64."""
+        """Compute the sum of every row in float64."""
         return self.flat.sum(1, dtype=imported_module("torch").float64)
 
     def dot(self, weights: Any) -> Any:
-        """The sum of every row's entries times weights, a tensor of float64."""
+        """Compute the sum of every row's entries times weights, a tensor of float64."""
         return self.flat.double() @ weights
 
     def norm(self) -> Any:
-        """At least the Euclidean norm of every row, in float64; NaN if an entry is."""
+        """Bound the Euclidean norm of every row from above, in float64; NaN if an entry is."""
         flat, torch = self.flat, imported_module("torch")
         double = flat.dtype == torch.float64
         found = flat.norm(dim=1, dtype=torch.float64 if double else torch.float32).double()
@@ -134,7 +134,7 @@ class Held:
         return self._norm
 
     def at_least(self, edges: Any) -> Any:
-        """1.0 where an entry is at or above the edge of its column, else 0.0."""
+        """Return 1.0 where an entry is at or above the edge of its column, else 0.0."""
         flat, torch = self.flat, imported_module("torch")
         # Numbers rather than bools: torch compares and adds them four times as fast.
         kind = torch.float32 if flat.dtype.itemsize < 4 else flat.dtype
@@ -143,7 +143,7 @@ class Held:
 
 
 def rounding_slack(terms: int, size: Any) -> Any:
-    """How far two sums of so many terms may be apart, whatever their orders and few roundings.
+    """Bound the difference of two sums of `terms` terms, in any orders and with few roundings.
 
     Args:
         terms: of the sum.
@@ -195,7 +195,7 @@ class Scores:
         return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
-        """The scores, on the same side of every threshold as the score's own numbers.
+        """Return the scores, on the same side of every threshold as the score's own numbers.
 
         The few that rounding could move across one are scored again as arrays are.
 
@@ -221,14 +221,17 @@ class Scores:
         return values
 
     def _far(self, thresholds: npt.NDArray[np.float64]) -> bool:
-        """Whether no score is near the one threshold; NaN and infinities are for `settled`."""
+        """Return True if no score is near the one threshold.
+
+        `settled` handles NaN and infinities.
+        """
         if len(thresholds) != 1 or not isinstance(self.values, np.ndarray):
             return False
         with np.errstate(invalid="ignore", over="ignore"):
             return bool((np.abs(self.values - thresholds[0]) > self.slack).all())
 
     def above(self, thresholds: npt.NDArray[np.float64]) -> tuple[int, ...]:
-        """How many scores are at or above each threshold; NaN is above none."""
+        """Count the scores at or above each threshold; NaN is not above any."""
         values = self.settled(thresholds)
         known = values[values == values]
         passed = self._passed(known, thresholds)
@@ -236,7 +239,7 @@ class Scores:
         return tuple((len(known) - bins.cumsum(0)[:-1]).tolist())
 
     def _passed(self, values: Any, thresholds: npt.NDArray[np.float64]) -> Any:
-        """How many thresholds are at or below each value; all of them for NaN."""
+        """Count the thresholds at or below each value; all of them for NaN."""
         if isinstance(values, np.ndarray):
             return np.searchsorted(thresholds, values, side="right")
         edges = cache_per_device(
@@ -246,7 +249,7 @@ class Scores:
 
 
 def _as_numpy_view(numbers: Any) -> Any:
-    """A tensor that numpy can look at as an array on the same memory; anything else as it is."""
+    """Return a tensor on the CPU as an array on the same memory; anything else unchanged."""
     if numbers is None or isinstance(numbers, (float, np.ndarray)):
         return numbers
     return numbers.numpy() if numbers.device.type == "cpu" else numbers
@@ -257,7 +260,7 @@ def _get_library(values: Any) -> Any:
 
 
 def score_held(score: Any, outputs: Held) -> Scores | None:
-    """The scores of held outputs; None where the score wants an array.
+    """Compute the scores of held outputs; None where the score needs an array.
 
     Only the package's own scores say how: a subclass of one may score otherwise.
     """
@@ -274,12 +277,12 @@ def is_own(score: Any) -> bool:
 
 
 def move_to_host(outputs: Any) -> npt.NDArray[Any]:
-    """Outputs as an array, wherever they are."""
+    """Return outputs as an array, on whichever device they are."""
     return outputs.numpy() if isinstance(outputs, Held) else outputs
 
 
 def numpy_of(tensor: Any) -> npt.NDArray[Any]:
-    """A tensor as an array; bfloat16, which numpy lacks, as float32 that says so."""
+    """Convert a tensor to an array; bfloat16, which numpy lacks, becomes float32 with a note."""
     if _format_dtype(tensor) == "bfloat16":
         return of_format(tensor.float().numpy(force=True), "bfloat16")
     found: npt.NDArray[Any] = tensor.numpy(force=True)
@@ -287,7 +290,7 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
 
 
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
-    """The same numbers, with a word on the format that they were converted from."""
+    """Return the same numbers with a note on the format from which they were converted."""
     kind: Any = np.dtype
     told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
     return told
@@ -300,7 +303,7 @@ def stated_bits(array: npt.NDArray[Any]) -> int:
 
 
 def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any]) -> Any:
-    """What an event or a score needs beside outputs, made once for each device and format.
+    """Make further data of an event or a score once for each device and format.
 
     Args:
         owner: the event or score; it never changes.
@@ -322,12 +325,14 @@ _made: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:
-    """Numbers as a tensor of float64 beside another one."""
+    """Make a tensor of float64 from numbers, on the device of another tensor."""
     return like.new_tensor(values.tolist(), dtype=imported_module("torch").float64)
 
 
 def at_least(edges: npt.NDArray[np.float64], name: str) -> npt.NDArray[np.floating[Any]]:
-    """The smallest number of a format that is not below each edge: the same comparisons with it.
+    """Return the smallest number of a format that is not below each edge.
+
+    Comparisons with it have the same results as with the edge.
 
     Args:
         edges: real numbers, infinite ones too.

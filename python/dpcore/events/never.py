@@ -20,9 +20,9 @@ class Never(EventRecord, word="Never"):
     happens: ClassVar[bool] = False
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
-        """False for every output."""
+        """Return False for every output."""
         return np.zeros(len(outputs), np.bool_)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "no event told the two sides apart on the pilot"

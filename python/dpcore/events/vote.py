@@ -72,7 +72,7 @@ class Vote(EventRecord, word="Vote"):
 
     @classmethod
     def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:
-        """The vote with its thresholds midway between the two inputs.
+        """Make the vote with thresholds midway between the two inputs.
 
         The midpoint is ``x/2 + x'/2``: it cannot overflow, and halving is exact except for
         subnormal inputs, so it is the correctly rounded midpoint (0.5 for 0 and 1).
@@ -129,7 +129,7 @@ class Vote(EventRecord, word="Vote"):
         return won if self.vote == "x_prime" else ~won
 
     def _of_objects(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.bool_]:
-        """The same where rows of another kind stand among the vectors; the event has none."""
+        """Evaluate the vote on rows of which some are not vectors; those are not in the event."""
         answers, dim = np.zeros(len(outputs), np.bool_), self.threshold.size
         tables = [
             (places, rows)
@@ -153,7 +153,7 @@ class Vote(EventRecord, word="Vote"):
         return Ballot(self.threshold, self.towards, self.vote == "x")
 
     def midway(self, pair: Pair) -> bool:
-        """Whether its thresholds lie midway between two inputs."""
+        """Return True if its thresholds lie midway between two inputs."""
         return replace(self, vote="x_prime") == Vote.between(pair)
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
@@ -168,7 +168,7 @@ class Vote(EventRecord, word="Vote"):
         return Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
     def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Outputs as contiguous, aligned float64 rows of the vote's dimension."""
+        """Convert outputs to contiguous, aligned float64 rows of the vote's dimension."""
         if outputs.dtype.kind not in "buif":
             raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
@@ -181,7 +181,7 @@ class Vote(EventRecord, word="Vote"):
             raise invalid(f"outputs of {name}", f"of shape (size, {dim})", shape)
 
     def _held(self, outputs: Held, name: str) -> Seen:
-        """Count where the outputs are; the answers alone are copied."""
+        """Count on the device of the outputs; only the answers are copied."""
         self._check_shape(outputs.shape, name)
         edges, signs, away = cache_per_device(self, outputs, self._edges)
         # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
@@ -194,7 +194,7 @@ class Vote(EventRecord, word="Vote"):
         return Seen((hits_of(answers),), nan, answers)
 
     def _edges(self, like: Any, name: str) -> tuple[Any, Any, Any]:
-        """Per entry what it is compared with (NaN: it has no vote), its sign, if it goes down."""
+        """Return per entry its edge (NaN: it has no vote), its sign, and if it votes downwards."""
         down = self.towards < 0
         edges = np.where(down, np.nextafter(self.threshold, np.inf), self.threshold)
         edges = at_least(np.where(self.towards == 0, np.nan, edges), name)
@@ -205,12 +205,12 @@ class Vote(EventRecord, word="Vote"):
         return like.new_tensor(edges.tolist()), signs, like.new_tensor(down.tolist()).bool()
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         side = "x'" if self.vote == "x_prime" else "x"
         return f"majority vote for {side} ({self.voting} of {self.threshold.size} entries vote)"
 
     def to_dict(self) -> dict[str, Any]:
-        """The event as plain lists and strings, ready for JSON.
+        """Return the event as plain lists and strings, ready for JSON.
 
         Example:
             >>> Vote.between(Pair([0.0], [1.0])).to_dict()
@@ -225,7 +225,7 @@ class Vote(EventRecord, word="Vote"):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Vote:
-        """The event that `to_dict` wrote.
+        """Read the event that `to_dict` wrote.
 
         Args:
             record: a mapping with the keys event, threshold, towards and vote.

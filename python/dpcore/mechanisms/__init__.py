@@ -1,4 +1,4 @@
-"""What runs: native noise, published systems' common part, and users' callables.
+"""Mechanisms: native noise, the common part of published systems, and users' callables.
 
 For audits and experiments, not for releasing data: floats that have noise added give the input
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.

@@ -1,4 +1,4 @@
-"""What a mechanism answered, or somebody recorded, as an array with one row for each output.
+"""Answers of mechanisms, or recorded outputs, as an array with one row for each output.
 
 numpy makes strings of numbers beside strings, floats of large integers, cuts NULs off the ends of
 strings and refuses rows of different lengths. Where it would change or refuse an answer, every
@@ -49,7 +49,7 @@ _SIZED: Final = 32
 def rows_of(
     name: str, answer: Any, requirement: str, shape: tuple[int, ...] | None = None
 ) -> npt.NDArray[Any]:
-    """An answer as an array whose rows are the outputs.
+    """Convert an answer to an array whose rows are the outputs.
 
     Args:
         name: what messages call the answer.
@@ -90,7 +90,7 @@ def outputs_of(
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """What a mechanism answered, checked to have a row for each output.
+    """Convert a mechanism's answer to an array, and check that it has one row for each output.
 
     Args:
         name: what messages call the outputs.
@@ -123,7 +123,7 @@ def outputs_of(
 
 
 def to_object_array(rows: Sequence[Any]) -> npt.NDArray[Any]:
-    """A 1-d array of objects, one for each row.
+    """Make a 1-d array of objects, one for each row.
 
     Example:
         >>> to_object_array([(1, 2), (3, 4)]).shape
@@ -266,7 +266,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
 def _arrange_rows(
     answer: Sequence[Any], found: npt.NDArray[Any], shape: tuple[int, ...] | None
 ) -> npt.NDArray[Any]:
-    """The same rows in the shape of other answers; as they are where they do not have it."""
+    """Return the rows in the shape of other answers, or unchanged if they do not have it."""
     if shape == ():
         return to_object_array(answer)
     if is_deep(answer):
@@ -279,7 +279,7 @@ def _arrange_rows(
 
 
 def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
-    """What numpy makes of rows; None where it refuses them, or would change some."""
+    """Convert rows to an array; None where numpy refuses them or would change some."""
     if is_deep(rows) or _is_wasteful(rows) or _is_mixed(rows):
         return None
     try:
@@ -299,7 +299,7 @@ def is_deep(rows: Any) -> bool:
 
 
 def _is_mixed(rows: Sequence[Any]) -> bool:
-    """True for rows of strings and numbers: numpy takes long to make strings of them all."""
+    """Return True for rows of strings and numbers, which numpy converts slowly to strings."""
     row: Any = ()
     while rows and isinstance(rows[0], (list, tuple)):
         row = rows = rows[0]
@@ -308,7 +308,7 @@ def _is_mixed(rows: Sequence[Any]) -> bool:
 
 
 def _is_wasteful(rows: Sequence[Any]) -> bool:
-    """True for strings of which a few are so long that an array of one width would be huge."""
+    """Return True if a few long strings would make an array of one width too large."""
     if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
@@ -319,7 +319,7 @@ def _is_wasteful(rows: Sequence[Any]) -> bool:
 
 
 def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
-    """True if the entries of the array are those of the rows."""
+    """Return True if the entries of the array equal those of the rows."""
     kind = array.dtype.kind
     if kind in "US":
         wanted = str if kind == "U" else bytes

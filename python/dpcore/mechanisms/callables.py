@@ -33,7 +33,7 @@ __all__ = [
 
 
 class Mechanism(Protocol):
-    """What an audit draws from: a callable `(x, size, rng) -> outputs`.
+    """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
 
     Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
     makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
@@ -56,13 +56,13 @@ class Mechanism(Protocol):
 def make_generator(
     seed: int, purpose: int, side: int, block: int, *further: int
 ) -> np.random.Generator:
-    """The generator of one block of a Python callable, or a further one of that block."""
+    """Make the generator of one block of a Python callable, or a further one of that block."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
 
 
 def name_of(mechanism: Any) -> str:
-    """What a report calls a mechanism that is not one of dpcore's."""
+    """Return the name that reports use for a mechanism that is not one of dpcore's."""
     own = getattr(mechanism, "name", None)
     if isinstance(own, str):
         return own
@@ -124,7 +124,7 @@ def refuse_signature(function: Any, name: str) -> None:
 
 
 def answers_once(function: Callable[..., Any]) -> bool:
-    """Whether a function takes `(x)` or `(x, rng)`, and not `(x, size, rng)`.
+    """Return True if a function takes `(x)` or `(x, rng)`, and not `(x, size, rng)`.
 
     Example:
         >>> answers_once(lambda x, rng: x), answers_once(lambda x, size, rng: x)
@@ -153,7 +153,7 @@ def call_mechanism(
     shape: tuple[int, ...] | None = None,
     fields: tuple[str, ...] | None = None,
 ) -> npt.NDArray[Any]:
-    """One call of a Python mechanism; its own exceptions pass through untouched.
+    """Call a Python mechanism once; its own exceptions pass through unchanged.
 
     The outputs are the caller's alone: a buffer that the mechanism may fill again is copied.
     """
@@ -170,7 +170,7 @@ def tensor_of(
     rng: np.random.Generator,
     *like: Any,
 ) -> Held | npt.NDArray[Any]:
-    """One call of a mechanism that makes tensors, left where they are if events can read them.
+    """Call a mechanism that makes tensors; they stay on their device if events can read them.
 
     They are looked at before the next call: a buffer that is filled again needs no copy.
     """
@@ -185,7 +185,7 @@ def tensor_of(
 
 
 def makes_tensors(mechanism: Any) -> bool:
-    """Whether a mechanism has outputs as tensors: `tensor(x, size, rng)` and a `device_type`."""
+    """Return True if a mechanism makes tensors: `tensor(x, size, rng)` and a `device_type`."""
     # Either alone may be an attribute of somebody's own.
     made = callable(getattr(mechanism, "tensor", None))
     return made and isinstance(getattr(mechanism, "device_type", None), str)
@@ -193,7 +193,7 @@ def makes_tensors(mechanism: Any) -> bool:
 
 @contextmanager
 def torch_threads(mechanism: Any) -> Iterator[None]:
-    """Threads of torch's own within a block: what a mechanism says (`torch_threads`), if it does.
+    """Set torch's threads within a block to the mechanism's `torch_threads`, if it has them.
 
     Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
     wait for each other eighty times as long.
@@ -212,12 +212,12 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
 
 
 def one_by_one(mechanism: Any) -> bool:
-    """Whether a mechanism makes one call of somebody's code for each output."""
+    """Return True if a mechanism calls a user's function once for each output."""
     return hasattr(mechanism, "reproducible") and not makes_tensors(mechanism)
 
 
 def runs_on(mechanism: Any) -> str:
-    """The device and the torch of a mechanism that makes tensors; empty for any other.
+    """Return the device and torch version of a mechanism that makes tensors; else an empty string.
 
     Streams differ between devices, and between versions of torch.
 
@@ -232,7 +232,7 @@ def runs_on(mechanism: Any) -> str:
 
 
 def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
-    """Whether anybody else may hold the memory of an array, as far as Python can count.
+    """Return True if other references to an array's memory may exist, as far as Python can count.
 
     What is alone is not copied: a copy costs 2 % of drawing Laplace noise, but 12 % of drawing
     uniform numbers. In doubt the answer is True.
@@ -255,7 +255,9 @@ def _count_holders(array: npt.NDArray[Any]) -> int:
 
 
 def _count_usual_holders() -> tuple[int, int]:
-    """What `_count_holders` says to `_held_elsewhere` of an array that is alone, and of its base.
+    """Count the holders of an array without other references, and of its base.
+
+    `_held_elsewhere` compares the results of `_count_holders` with these.
 
     Counted, not known: which references of the interpreter are among them has changed.
     """

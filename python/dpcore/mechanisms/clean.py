@@ -1,4 +1,4 @@
-"""What a mechanism says of its noise: what it is added to, and what it costs.
+"""Statements of mechanisms about their noise: the clean vectors and the privacy loss.
 
 A mechanism that encodes its input may carry `clean(x)`, the vector that the noise is added to:
 attacks then know that vector instead of an input that no arithmetic applies to. One that knows its
@@ -61,7 +61,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
-        """The scores, shape `(size,)`; NaN for outputs that are not finite."""
+        """Return the scores, shape `(size,)`; NaN for outputs that are not finite."""
         if outputs.dtype.kind != "f":
             return np.asarray(self.mechanism.log_ratio(outputs, self.pair))
         finite = np.isfinite(outputs).reshape(len(outputs), -1).all(axis=1)
@@ -70,7 +70,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
         return scores
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return "log ratio that the mechanism states"
 
 
@@ -86,7 +86,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
 
 
 def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
-    """The vectors that the noise is added to on both inputs; None where they are not told.
+    """Return the vectors to which the noise is added on both inputs; None if not available.
 
     Args:
         mechanism: any mechanism.
@@ -111,7 +111,7 @@ def clean_pair(mechanism: Any, pair: Pair) -> Pair | None:
 
 
 def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
-    """The exact loss of a pair under the noise that a mechanism declares; None where it has none.
+    """Compute the exact loss of a pair under the noise that a mechanism declares; None without it.
 
     Args:
         mechanism: any mechanism.
@@ -124,7 +124,7 @@ def declared_loss(mechanism: Any, pair: Pair, delta: float) -> float | None:
 
 
 def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
-    """What a mechanism says of a pair to the reader of a report."""
+    """Return a mechanism's notes on a pair for the reader of a report."""
     notes = _get_method(mechanism, "notes_on")
     found = () if notes is None else notes(pair)
     if not isinstance(found, tuple):

@@ -364,7 +364,7 @@ class _Process:
             raise self._failure(TimeoutError, need, "one that goes on") from None
 
     def _kill(self) -> None:
-        """End the process, and what it has started, unless it has ended well."""
+        """End the process and the processes that it has started, unless it has ended regularly."""
         # It was not waited for, so nothing else can bear its number.
         if self._child.returncode is None:
             with contextlib.suppress(OSError):

@@ -15,7 +15,7 @@ __all__ = ["Exponential", "log_tails"]
 
 
 def log_tails(scale: float, a: Logs, up: bool) -> Tails:
-    """The law of a vote for a scale; DPText's noise has it too, in part."""
+    """Compute the log tails of a vote for a scale; DPText's noise has them too, in part."""
     above = -np.maximum(a / scale, 0.0)
     below = log_complement(above)
     return (above, below) if up else (below, above)

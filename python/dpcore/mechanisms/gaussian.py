@@ -22,7 +22,7 @@ def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
 
 
 def noise_ratio(sigma: Any, sensitivity: Any) -> float:
-    """Sensitivity over sigma, checked: the one number that the profile depends on."""
+    """Check and return sensitivity / sigma, the one number on which the profile depends."""
     mu = positive("sensitivity", sensitivity) / positive("sigma", sigma)
     return min(mu, sys.float_info.max)
 

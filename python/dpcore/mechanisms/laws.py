@@ -1,4 +1,4 @@
-"""What can be known of the law of a native noise, and what its declarations are made of."""
+"""Laws of native noise: the facts that can be declared, and the parts of a declaration."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ LN2 = float(np.log(2.0))
 
 
 def log_complement(log_p: Any) -> Any:
-    """ln(1 - p) from ln p <= 0, accurate for p near 0 and near 1.
+    """Compute ln(1 - p) from ln p <= 0, accurately for p near 0 and near 1.
 
     The switch at p = 1/2 is that of Maechler (2012), Accurately computing log(1 - exp(-a)).
     """
@@ -91,20 +91,20 @@ class Law(Shown):
 
 
 def whole_line(noise: object) -> tuple[float, float]:
-    """The support of noise that can be any number."""
+    """Return the support of noise that can be any number."""
     return -math.inf, math.inf
 
 
 def not_negative(noise: object) -> tuple[float, float]:
-    """The support of noise that can be any number but a negative one."""
+    """Return the support of noise that is never negative."""
     return 0.0, math.inf
 
 
 def over_scale(apart: float, scale: float, norm: str) -> Cost:
-    """The cost of a distance where the loss is the distance over the scale, at most."""
+    """Return the cost of a distance where the loss is at most distance / scale."""
     return Cost(apart / scale, f"{norm.upper()} distance {apart:g} over scale {scale:g}")
 
 
 def make_unbounded_cost(reason: str) -> Callable[[object, float], Cost]:
-    """The cost of any distance where no epsilon holds."""
+    """Make the cost function of noise for which no epsilon holds."""
     return lambda noise, apart: Cost(math.inf, reason)

@@ -1,4 +1,4 @@
-"""What every native mechanism has in common: what it does, in steps that the core runs.
+"""The common part of native mechanisms: steps that the core runs.
 
 A primitive states what it does (its scale), never what it claims. The objects hold numbers only;
 `dpcore.sample` reads class and fields and draws. Each noise has a file of its own beside this
@@ -45,7 +45,7 @@ def positive(name: str, value: Any) -> float:
 
 
 class Native(Shown):
-    """What every native mechanism has in common: calling it samples it in the core."""
+    """Base of native mechanisms: a call samples the mechanism in the core."""
 
     __slots__ = ()
 
@@ -72,7 +72,7 @@ class Native(Shown):
         return fill_outputs(self, x, size, rng)
 
     def steps(self, dim: int) -> Steps:
-        """What the mechanism does to an input of `dim` entries."""
+        """Return the steps of the mechanism on an input of `dim` entries."""
         raise NotImplementedError(f"{type(self).__name__} has no native steps")
 
 
@@ -82,7 +82,7 @@ class Primitive(Native):
     __slots__ = ()
 
     def steps(self, dim: int) -> Steps:
-        """The noise alone, whatever the dimension."""
+        """Return the noise alone, for any dimension."""
         return Steps(self)
 
 
@@ -106,17 +106,17 @@ def with_law(law: Law) -> Callable[[_Class], _Class]:
 
 
 def list_declared() -> tuple[type[Primitive], ...]:
-    """The classes with a law, in the order in which they were declared."""
+    """List the classes with a law, in the order of their declaration."""
     return tuple(_LAWS)
 
 
 def law_of(noise: Primitive) -> Law:
-    """What is known of the law of a noise: nothing at all of any but dpcore's own."""
+    """Return the known law of a noise; it is empty for noise that is not dpcore's."""
     return _LAWS.get(type(noise), Law())
 
 
 def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
-    """The two logarithms for thresholds `a` on the noise, looking up or down; None if unknown."""
+    """Compute the two log tails for thresholds `a` on the noise, up or down; None if unknown."""
     known = law_of(noise).log_votes
     # A threshold beyond the range of float64, or b below it, is simply never or always passed.
     with np.errstate(over="ignore", under="ignore"):
@@ -125,7 +125,7 @@ def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Clip(Shown):
-    """Shrink a vector onto a ball: ``x min(1, radius / norm(x))``.
+    """Clipping of a vector onto a ball: ``x min(1, radius / norm(x))``.
 
     Args:
         norm: "l1" or "l2".
@@ -154,7 +154,7 @@ class Clip(Shown):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Steps(Shown):
-    """What a native mechanism does to one input: ``(clip(x) + noise) * factor``.
+    """The steps of a native mechanism on one input: ``(clip(x) + noise) * factor``.
 
     Args:
         noise: one of the primitives.
@@ -188,7 +188,7 @@ class Steps(Shown):
 
 
 def describe_natively(mechanism: Native, dim: int) -> tuple[Any, ...]:
-    """What the core is told of a native mechanism: names and numbers only."""
+    """Describe a native mechanism to the core, by names and numbers only."""
     steps = mechanism.steps(dim)
     values = [getattr(steps.noise, field.name) for field in fields(steps.noise)]  # type: ignore[arg-type]
     numbers = [value for value in values if not isinstance(value, str)]
@@ -206,7 +206,7 @@ def fill_outputs(
     dtype: npt.DTypeLike = np.float64,
     threads: int | None = None,
 ) -> npt.NDArray[Any]:
-    """What `sample` does, for whatever describes itself in native steps: subclasses too."""
+    """Draw outputs of any mechanism with native steps, subclasses too, as `sample` does."""
     point = vector("x", x)
     size = check_size(size, point.size)
     out = array_for(out, (size, point.size), dtype)

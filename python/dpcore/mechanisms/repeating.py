@@ -92,7 +92,7 @@ class Repeated(Shown):
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """The name in reports."""
         return f"repeat({name_of(self.fn)})"
 
     def __repr__(self) -> str:
@@ -251,19 +251,19 @@ def repeat(
 
 
 def is_shared(mechanism: Any) -> bool:
-    """Whether threads may share out the calls of a function of one answer."""
+    """Return True if threads may share the calls of a function of one answer."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
 def name_of(fn: Any) -> str:
-    """The dotted name of a function, as messages and reports show it."""
+    """Return the dotted name of a function, as messages and reports show it."""
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
-    """Where the randomness comes from, once the signature has been seen to allow it."""
+    """Check the signature, and return the source of the randomness."""
     try:
         signature = inspect.signature(fn)
     except (TypeError, ValueError):
@@ -291,7 +291,7 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
 
 
 def _find_style(fn: Callable[..., Any]) -> _Style | None:
-    """How a function takes the generator: by its place, by its name, or not at all."""
+    """Determine how a function takes the generator: by position, by keyword, or not (None)."""
     refuse_signature(fn, "fn")
     try:
         parameters = list(inspect.signature(fn).parameters.values())
@@ -306,7 +306,7 @@ def _find_style(fn: Callable[..., Any]) -> _Style | None:
 
 
 def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """One array of all answers of a function.
+    """Stack all answers of a function in one array.
 
     Args:
         answers: what the calls returned.
@@ -341,7 +341,7 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
 
 
 def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
-    """A 1-d object array with one symbol an answer.
+    """Convert answers to a 1-d object array with one symbol an answer.
 
     Args:
         answers: what the calls returned.
@@ -397,7 +397,7 @@ def _is_numbers(answer: Any) -> bool:
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:
-    """The answer as an array of numbers, or of objects that are strings; None for any other."""
+    """Convert an answer to an array of numbers, or of strings as objects; None for any other."""
     if is_deep(answer):
         return None
     try:

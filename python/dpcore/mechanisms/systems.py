@@ -1,4 +1,4 @@
-"""What the published systems share: a claim, a default pair, and a checked noise scale."""
+"""The common part of published systems: a claim, a default pair, and a checked noise scale."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ __all__ = ["Clipped", "Sensitive", "System", "noise_scale"]
 
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
-    """The noise scale numerator / epsilon; two valid fields can still leave its range."""
+    """Compute and check the noise scale numerator / epsilon.
+
+    Two valid fields can still give a scale out of range.
+    """
     name = f"noise scale {formula}"
     return real(name, numerator / epsilon, low=0.0, high=LARGEST, open_low=True)
 
 
 def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
-    """The entry of a constant vector whose norm is the radius or one rounding below.
+    """Compute the entry of a constant vector whose norm is the radius or one rounding below.
 
     Never above: a clip would then change the very input that was chosen to lie on its ball.
     """
@@ -37,7 +40,7 @@ def _constant_entry(norm: Norm, radius: float, dim: int, share: float) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class System(Native):
-    """What every system has: epsilon, which is its claim, and the facts about that claim.
+    """Base of published systems: epsilon, which is the claim, and the facts about that claim.
 
     Attributes:
         norm: norm in which two inputs are neighbours ("l1", "l2", "linf"); None means any two
@@ -68,11 +71,11 @@ class System(Native):
 
     @property
     def sensitivity(self) -> float:
-        """How far apart two inputs are in the claim: a distance, or the diameter of the clip."""
+        """The largest distance of two inputs in the claim: a bound, or the diameter of the clip."""
         raise NotImplementedError(f"{type(self).__name__} states no sensitivity")
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """The worst pair of inputs: the one on which the loss is largest.
+        """Return the worst pair of inputs: the pair with the largest loss.
 
         Args:
             dim: number of entries, at least 1.
@@ -92,7 +95,7 @@ class Sensitive(System):
     norm: ClassVar[str | None] = "l1"
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Zeros against ``sensitivity / dim`` everywhere: the full L1 distance, never above it.
+        """Return zeros and ``sensitivity / dim`` in every entry: the full L1 distance, never more.
 
         In many entries attacks see more of the same loss on a pair that differs in one of them:
         `dpcore.pairs.patterns(dim, "one")` at sensitivity 1.
@@ -117,13 +120,13 @@ class Clipped(System):
         return 2.0 * self.clip
 
     def default_pair(self, dim: int = 2) -> Pair:
-        """Opposite corners of the ball: ``+c`` everywhere against ``-c``, with norm C."""
+        """Return opposite corners of the ball: ``+c`` and ``-c`` in every entry, with norm C."""
         dim = dimension(dim)
         share = math.sqrt(dim) if self.ball == "l2" else float(dim)
         level = _constant_entry(self.ball, self.clip, dim, share)
         return Pair(np.full(dim, level), np.full(dim, -level))
 
     def steps(self, dim: int) -> Steps:
-        """Clip, then Laplace noise of scale 2 C / epsilon in every entry."""
+        """Return a clip and then Laplace noise of scale 2 C / epsilon in every entry."""
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
         return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))

@@ -58,7 +58,7 @@ class BatchCheck(Record, word="BatchCheck"):
     reason: str = ""
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         if self.reason:
             return f"not checked: {self.reason}"
         return (
@@ -270,7 +270,7 @@ def compare_batches(
 
 
 def text_of(name: str, value: Any) -> str:
-    """One text, checked.
+    """Check one text.
 
     Args:
         name: what messages call it.
@@ -289,7 +289,7 @@ def text_of(name: str, value: Any) -> str:
 
 
 def texts_of(name: str, value: Any, *, fewest: int = 1) -> tuple[str, ...]:
-    """Texts, checked.
+    """Check texts.
 
     Args:
         name: what messages call them.

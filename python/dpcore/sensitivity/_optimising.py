@@ -46,21 +46,21 @@ class _Objective:
         self.dim = low.size
 
     def inputs(self, scaled: Floats) -> Inputs | None:
-        """The neighbours that a point of the optimiser stands for."""
+        """Return the neighbours for a point of the optimiser; None if there are none."""
         x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
         return self.space.fit(x, x_prime)
 
     def scaled(self, pair: Inputs) -> Floats:
-        """The point of the optimiser that stands for a pair."""
+        """Return the point of the optimiser for a pair."""
         return np.concatenate([(np.asarray(side) - self.low) / self.width for side in pair])
 
     def __call__(self, scaled: Floats) -> float:
-        """Minus the distance, 0 where there are no neighbours."""
+        """Return minus the distance; 0 where there are no neighbours."""
         pair = self.inputs(scaled)
         return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _LARGEST)
 
     def slope(self, scaled: Floats) -> Floats:
-        """Difference quotients; at the edge of the domain those inwards."""
+        """Compute difference quotients; at the edge of the domain these point inwards."""
         value = self(scaled)
         slope = np.zeros(scaled.size)
         places = np.arange(scaled.size)
@@ -81,7 +81,7 @@ class _Objective:
 
 
 def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """L-BFGS-B from the best pair; where coordinates are few, also evolution and Powell.
+    """Run L-BFGS-B from the best pair; with few coordinates, also evolution and Powell.
 
     Source:
         Byrd, Lu, Nocedal and Zhu (1995); Storn and Price (1997); Powell (1964).
@@ -110,7 +110,10 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
 def try_torch(
     probe: Probe, space: Space, rng: np.random.Generator, module: ModuleCalls, start: Inputs
 ) -> None:
-    """Gradient ascent from the best pair and from random ones, the step halved where it fails."""
+    """Run gradient ascent from the best pair and from random pairs.
+
+    A step that fails is halved.
+    """
     low, high = space.widths(rng)
     width = np.where(high > low, high - low, 1.0)
     for here in [start, *space.random(rng, _STARTS)]:
@@ -142,7 +145,7 @@ def _ascend_gradient(
 
 
 def torch_module(f: Callable[..., Any]) -> bool:
-    """True for a torch module; torch is not imported to find out."""
+    """Return True for a torch module, without an import of torch."""
     torch = imported_module("torch")
     return torch is not None and isinstance(f, torch.nn.Module)
 
@@ -163,13 +166,13 @@ class ModuleCalls:
         self.__module__ = type(module).__module__
 
     def __call__(self, x: npt.NDArray[Any]) -> Any:
-        """The module's output, without gradients."""
+        """Return the module's output, without gradients."""
         with self._torch.no_grad():
             answer = self._module(self._tensor(x))
         return answer.double() if isinstance(answer, self._torch.Tensor) else answer
 
     def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
-        """The gradient of norm(f(x) - f(x')) in x and in x'."""
+        """Compute the gradient of norm(f(x) - f(x')) in x and in x'."""
         tensors = [self._tensor(side).requires_grad_() for side in (x, x_prime)]
         inputs = [side[None] for side in tensors] if self._rows else tensors
         apart = self._module(inputs[0]) - self._module(inputs[1])

@@ -1,4 +1,4 @@
-"""What every search of a pair shares: calls of f, checked and counted, and the best pair so far."""
+"""The common part of all searches of a pair: checked, counted calls of f, and the best pair."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ _AGREEMENT: Final = 1e-6
 
 
 class Spent(Exception):
-    """The allowance of a part of the search is used up."""
+    """The signal that a part of the search has used its allowance."""
 
 
 class Done(Exception):
-    """The claim is refuted, and no more was wanted."""
+    """The signal that the claim is refuted and the search can end."""
 
 
 class Probe:
-    """Calls f, keeps the budget, and remembers the pair with the largest distance of outputs."""
+    """The calls of f within a budget, and the pair with the largest distance of outputs."""
 
     def __init__(
         self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
@@ -68,12 +68,12 @@ class Probe:
 
     @property
     def batched(self) -> bool:
-        """True if one call of f answers for many inputs."""
+        """True if one call of f takes many inputs."""
         return self._rows
 
     @contextlib.contextmanager
     def allowance(self, method: str, share: float) -> Iterator[None]:
-        """A part of the search: it may use this share of what is left, and ends when it has."""
+        """Limit a part of the search to a share of the calls that are left, then end it."""
         outer, label = self._limit, self.method
         self.method = method
         self._limit = self.evaluations + int(share * self.left)
@@ -88,7 +88,7 @@ class Probe:
         self.evaluations += calls
 
     def outputs(self, inputs: Sequence[Any]) -> Floats:
-        """Outputs of f, flattened, shape `(len(inputs), m)`; those known are not asked again.
+        """Return outputs of f, flattened, shape `(len(inputs), m)`; known outputs are cached.
 
         Rows of NaN stand for inputs on which f raised what is caught.
         """
@@ -109,7 +109,7 @@ class Probe:
         return rows
 
     def gaps(self, pairs: Sequence[Inputs]) -> Floats:
-        """The distance between f(x) and f(x') of each pair; the largest is remembered."""
+        """Compute the distance of f(x) and f(x') for each pair, and remember the largest."""
         both = self.outputs([side for pair in pairs for side in pair])
         found = gaps_of(both[::2], both[1::2], self.norm)
         place = int(np.argmax(found))
@@ -117,7 +117,7 @@ class Probe:
         return found
 
     def farthest(self, points: Sequence[Any], most: int) -> list[Inputs]:
-        """Pairs of the points with the farthest outputs, the farthest first."""
+        """Return the pairs of points with the most distant outputs, the most distant first."""
         values = self.outputs(points)
         # All pairs of fewer points where a difference of two outputs is costly.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
@@ -134,7 +134,7 @@ class Probe:
         return found
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
-        """The distance from two fresh calls, each on one input alone, summed without loss."""
+        """Compute the distance again from two new calls, each on one input, with exact sums."""
         value, value_prime = self._call([x])[0], self._call([x_prime])[0]
         if value is None or value_prime is None:
             raise self._inconstant("an output and an exception from two calls on one input")
@@ -207,7 +207,7 @@ class Probe:
 
 
 def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
-    """The norm of the difference of each row, inf beyond the range of float64; -1 for NaN."""
+    """Return the norm of each row's difference: inf beyond float64, -1 for NaN."""
     with np.errstate(over="ignore"):
         apart = values - values_prime
         missing = np.isnan(apart).any(axis=1)

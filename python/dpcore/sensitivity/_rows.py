@@ -13,7 +13,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def as_possible_vector(x: Any, dim: int) -> Floats | None:
-    """The vector as float64, or None if x is no vector of `dim` finite numbers."""
+    """Return x as float64, or None if x is not a vector of `dim` finite numbers."""
     try:
         return vector("x", x, dim)
     except (TypeError, ValueError):
@@ -21,7 +21,7 @@ def as_possible_vector(x: Any, dim: int) -> Floats | None:
 
 
 def rows_of(x: Any) -> Floats:
-    """Check a vector or rows of finite numbers; returns rows as float64, shape `(size, dim)`."""
+    """Check a vector or rows of finite numbers; return float64 of shape `(size, dim)`."""
     requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
     array = numeric("x", requirement, x)
     if array.ndim not in (1, 2) or array.shape[-1] == 0:
@@ -41,7 +41,7 @@ def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, nd
 
 
 def row_lengths(rows: Floats, norm: str) -> Floats:
-    """The norm of each row, shape `(size,)`; inf if it is beyond the range of float64.
+    """Compute the norm of each row, shape `(size,)`; inf beyond the range of float64.
 
     Rows are scaled by a power of two, which is exact: neither squares nor sums overflow or vanish
     on the way.
@@ -58,18 +58,21 @@ def row_lengths(rows: Floats, norm: str) -> Floats:
 
 
 def vector_length(x: Floats, norm: str) -> float:
-    """The norm of one vector, as `row_lengths` has it."""
+    """Compute the norm of one vector, as `row_lengths` does."""
     return float(row_lengths(x[np.newaxis], norm)[0])
 
 
 def normalise_rows(rows: Floats, norm: str) -> Floats:
-    """Rows divided by their norm, none of them zero."""
+    """Divide rows by their norms; no row may be zero."""
     parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
     return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
 
 
 def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
-    """Rows times min(1, radius / norm); none ends up outside, so that twice changes nothing."""
+    """Multiply rows by min(1, radius / norm).
+
+    No result lies outside the ball, so a second call changes nothing.
+    """
     outside = row_lengths(rows, norm) > radius
     if not outside.any():
         return rows

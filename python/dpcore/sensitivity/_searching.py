@@ -41,18 +41,18 @@ class OneRecord(Record, word="OneRecord"):
     """Neighbours by the domain's own relation: `neighbouring` and `neighbour` of a `Histogram`."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
-        """True if the domain says so and the inputs differ."""
+        """Return True if the inputs differ and the domain calls them neighbours."""
         apart = not np.array_equal(pair.x, pair.x_prime)
         return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
 
     def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
-        """Random neighbours, without end."""
+        """Yield random neighbours without end."""
         while True:
             x = domain.draw(rng)
             yield Pair(x, domain.neighbour(x, rng))
 
     def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
-        """Another neighbour, or other counts in a bin on both sides."""
+        """Draw another neighbour, or change the counts of one bin on both sides."""
         if rng.integers(2):
             return Pair(pair.x, domain.neighbour(pair.x, rng))
         shift = np.zeros(domain.dim)
@@ -61,7 +61,7 @@ class OneRecord(Record, word="OneRecord"):
 
 
 class Space:
-    """Where pairs may lie: any two members of the domain, or the neighbours of a relation."""
+    """The pairs to search: any two members of the domain, or the neighbours of a relation."""
 
     def __init__(self, domain: Domain, neighbour: Neighbour | None) -> None:
         self.domain = domain
@@ -82,15 +82,15 @@ class Space:
         return self._clip is not None and (self.free or None not in self._ball)
 
     def clip(self, x: Any) -> Any:
-        """The member near x."""
+        """Return a member near x."""
         return x if self._clip is None else self._clip(x)
 
     def holds(self, x: Any, x_prime: Any) -> bool:
-        """True if the two members are neighbours."""
+        """Return True if the two members are neighbours."""
         return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
 
     def fit(self, x: Any, x_prime: Any) -> Inputs | None:
-        """Neighbours near two vectors, or None where bringing them into the domain parted them."""
+        """Return neighbours near two vectors, or None if they are not neighbours after clipping."""
         x = self.clip(x)
         if self.neighbour is None:
             return x, self.clip(x_prime)
@@ -102,7 +102,7 @@ class Space:
         return (x, x_prime) if self.holds(x, x_prime) else None
 
     def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
-        """Neighbours, drawn or proposed by the relation; fewer if it finds no more."""
+        """Draw neighbours, or take those that the relation proposes; fewer if it finds no more."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
         proposed = itertools.islice(self.neighbour.starts(self.domain, rng), _TRIES * most)
@@ -110,12 +110,12 @@ class Space:
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """The smallest and largest entry at each coordinate, among draws and extremes."""
+        """Return the smallest and largest entry of each coordinate among draws and extremes."""
         points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
         return points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
 
     def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
-        """Members farthest out: level, one coordinate, halves, random signs; opposite ones too."""
+        """Return extreme members: constant, one coordinate, halves, random signs, and opposites."""
         if self._clip is None:
             return []
         dim = self.domain.dim
@@ -140,14 +140,14 @@ def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """The members farthest out, all against all."""
+    """Compare the extreme members, all against all."""
     points = space.extremes(rng, min(_POINTS, probe.left)) if probe.left > 1 else []
     if points:
         probe.farthest(points, 1)
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
-    """Random members, all against all; or random neighbours."""
+    """Compare random members, all against all; or random neighbours."""
     most = max(2, min(_POINTS, probe.left))
     if not space.free:
         return try_pairs(probe, space.random(rng, max(1, most // 2)))
@@ -163,7 +163,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
 
 
 def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Coordinate ascent, steps from the domain's width on, ever finer.
+    """Run coordinate ascent, with steps that begin at the domain's width and become finer.
 
     Source:
         Hooke and Jeeves (1961), direct search.
@@ -189,7 +189,7 @@ Move = tuple[int, int, float]
 def _climb_round(
     probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
 ) -> tuple[Inputs, float]:
-    """Every coordinate of both sides once, up and down, in random order."""
+    """Try every coordinate of both sides once, up and down, in random order."""
     order = rng.permutation(2 * steps.size)
     size = _BATCH if probe.batched else 1
     for first in range(0, order.size, size):
@@ -206,7 +206,10 @@ def _climb_round(
 def _best_of(
     probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
 ) -> tuple[Inputs, float]:
-    """The best of some moves, or all that gain together: with many coordinates that is better."""
+    """Return the best of some moves, or all moves that gain together.
+
+    With many coordinates, the moves together are better.
+    """
     tried = [
         (move, pair) for move in moves if (pair := _move_pair(space, here, [move])) is not None
     ]
@@ -225,7 +228,7 @@ def _best_of(
 
 
 def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
-    """The pair after some moves, or None if it is the same or no pair of neighbours."""
+    """Return the pair after some moves; None if it is unchanged or not a pair of neighbours."""
     sides = [np.array(side, dtype=np.float64) for side in here]
     for side, place, amount in moves:
         # Neighbours move together; the other side moves alone.
@@ -238,7 +241,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 
 def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
-    """Random moves of the relation, kept where they gain; without a relation, more draws."""
+    """Try random moves of the relation and keep those that gain; without one, draw more pairs."""
     size = _BATCH if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])
     last, idle = probe.evaluations, 0

@@ -1,4 +1,4 @@
-"""What the domains share: membership up to rounding, and a member close to any vector."""
+"""The common part of all domains: membership up to rounding, and a member near any vector."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._rows import Floats, as_possible_vector
 
 
 class Members(Record):
-    """A set of vectors; a domain says how far outside a vector lies, and what is close to it."""
+    """A set of vectors; a domain defines the distance of a vector outside and a nearby member."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class Members(Record):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def contains(self, x: Any, slack: float = 0.0) -> bool:
-        """True if x is a vector of the domain.
+        """Return True if x is a vector of the domain.
 
         Args:
             x: anything; only a vector of `dim` finite numbers can be a member.
@@ -43,7 +43,7 @@ class Members(Record):
         return member is not None and self._excess(member) <= max(slack, self.rounding)
 
     def clip(self, x: Any) -> Floats:
-        """A member close to x: x itself if it is one.
+        """Return a member close to x: x itself if it is a member.
 
         Args:
             x: a vector of `dim` finite numbers.
@@ -59,7 +59,7 @@ class Members(Record):
         return x if self._excess(x) <= self.rounding else self._nearest(x)
 
     def draw(self, rng: np.random.Generator) -> Floats:
-        """A random member: the class says by which law.
+        """Draw a random member; the class states the distribution.
 
         Args:
             rng: draws it.
@@ -73,20 +73,20 @@ class Members(Record):
         return self._drawn(instance("rng", rng, np.random.Generator))
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """A random member."""
+        """Draw a random member."""
         raise NotImplementedError
 
     def _excess(self, x: Floats) -> float:
-        """How far outside x lies, relative to the size of the domain; 0 for a member."""
+        """Return the distance of x from the domain, relative to its size; 0 for a member."""
         raise NotImplementedError
 
     def _nearest(self, x: Floats) -> Floats:
-        """A member close to an x that is none."""
+        """Return a member close to an x that is not a member."""
         raise NotImplementedError
 
 
 def unit_vector(dim: int, place: int = 0) -> Floats:
-    """The vector with 1 at a place and zeros elsewhere."""
+    """Return the vector with 1 at a place and zeros elsewhere."""
     x = np.zeros(dim)
     x[place] = 1.0
     return x

@@ -134,7 +134,7 @@ def assert_sensitivity(
 
 @hinted
 def members_of(domain: Domain) -> Any:
-    """A hypothesis strategy for the members of a domain, which shrinks to simple ones.
+    """Make a hypothesis strategy for the members of a domain, which shrinks to simple ones.
 
     Args:
         domain: a set of this package or any with `draw`; one without `clip` shrinks poorly.
@@ -157,7 +157,7 @@ def members_of(domain: Domain) -> Any:
 
 @hinted
 def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
-    """A hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
+    """Make a hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
 
     Args:
         domain: a set of this package or any with `draw`.
@@ -204,7 +204,10 @@ def _make_members(space: Space) -> Any:
 
 
 def _make_entries(low: float, high: float) -> Any:
-    """Numbers between two others, often small whole ones: those are where functions branch."""
+    """Make a strategy for numbers in an interval, often small whole ones.
+
+    Functions often branch at small whole numbers.
+    """
     st = _import_hypothesis().strategies
     first, last = max(math.ceil(low), -_WHOLE), min(math.floor(high), _WHOLE)
     anything = st.floats(low, high)
@@ -212,7 +215,10 @@ def _make_entries(low: float, high: float) -> Any:
 
 
 def _make_vectors(dim: int, elements: Any, base: float) -> Any:
-    """Vectors of few entries off the base, to which all shrink that can, and dense ones."""
+    """Make a strategy for vectors: sparse ones with few entries off the base, and dense ones.
+
+    Vectors shrink to the base where they can.
+    """
     st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
     sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
     return sparse | arrays(np.float64, dim, elements=elements)
@@ -252,7 +258,7 @@ def _make_pairs(space: Space) -> Any:
 def _falsify_bound(
     probe: Probe, space: Space, limit: float, max_examples: int, derandomize: bool
 ) -> list[Inputs]:
-    """The counterexample that hypothesis shrinks to, if it finds one."""
+    """Return the counterexample that hypothesis shrinks to, if it finds one."""
     hypothesis = _import_hypothesis()
     if hypothesis.currently_in_test_context():
         return []
@@ -288,13 +294,13 @@ def _falsify_bound(
 
 
 class _Smaller:
-    """Removes from a counterexample what it does not need, and rounds the rest."""
+    """A simplifier of counterexamples: it removes what is not needed and rounds the rest."""
 
     def __init__(self, probe: Probe, space: Space, limit: float) -> None:
         self.probe, self.space, self.limit = probe, space, limit
 
     def __call__(self, pair: Inputs) -> Inputs:
-        """A counterexample no larger than this one."""
+        """Return a counterexample that is not larger than this one."""
         if not hasattr(self.space.domain, "clip"):
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
@@ -342,7 +348,7 @@ class _Smaller:
 
 
 def _pair_size(pair: Inputs) -> tuple[int, int]:
-    """Entries that are not 0, then characters: what a reader has to take in."""
+    """Count the entries that are not 0, then the characters: the size for a reader."""
     entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
     return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
 

@@ -34,7 +34,7 @@ _Form = tuple[float, Floats, Floats]
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sensitivity(Record, word="Sensitivity"):
-    """How far apart two neighbours of a domain can be, and two that are that far apart.
+    """The largest distance of two neighbours of a domain, and a pair that attains it.
 
     Making one checks it by the subtraction that anybody can repeat: the pair consists of members
     and lies at distance `value`, to 1e-12 relative.
@@ -82,7 +82,7 @@ class Sensitivity(Record, word="Sensitivity"):
             raise invalid("pair", "one of neighbours", self.pair)
 
     def __str__(self) -> str:
-        """One line: the value and what attains it."""
+        """Return one line: the value and the pair that attains it."""
         absent = " against an absent row" if self.against == "absent" else ""
         return (
             f"{self.norm} sensitivity {self.value:.12g} of {self.domain!r}{absent}, "
@@ -91,7 +91,7 @@ class Sensitivity(Record, word="Sensitivity"):
 
 
 def show_pair(pair: Pair) -> str:
-    """Both inputs on one line, long ones shortened: text in messages."""
+    """Format both inputs on one line for messages; long ones are shortened."""
     return " and ".join(
         f"{name} = {_shorten_repr(getattr(pair, name))}" for name in ("x", "x_prime")
     )
@@ -104,7 +104,7 @@ def _shorten_repr(x: Floats) -> str:
 
 @hinted
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
-    """The sensitivity of releasing a member of a domain, and a pair that attains it.
+    """Compute the sensitivity of releasing a member of a domain, and a pair that attains it.
 
     The largest norm of x - x' over all pairs of members, since any two are neighbours (for
     `Histogram`: over all pairs whose data differ in one record):
@@ -187,7 +187,7 @@ def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _Form:
 
 
 def _ball_sensitivity(domain: Ball, norm: Norm) -> _Form:
-    """Opposite ends of the ball, along one axis or along the diagonal.
+    """Return opposite ends of the ball, along one axis or along the diagonal.
 
     Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
     q < p, and at most 1, attained by any axis (for p = inf by the diagonal), otherwise.
@@ -208,7 +208,7 @@ def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _Form:
 
 
 def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _Form:
-    """All of it in one entry against all of it in another; with one entry nothing can differ."""
+    """Return two unit vectors and their distance, which is 0 if there is only one entry."""
     x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
@@ -220,7 +220,7 @@ def _histogram_sensitivity(domain: Histogram, norm: Norm) -> _Form:
 
 
 def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
-    """A sensitivity as a number, which a `Sensitivity` in that norm is, too.
+    """Return a sensitivity as a number; a `Sensitivity` must be in the norm.
 
     Raises:
         ValueError: if it is one in another norm.

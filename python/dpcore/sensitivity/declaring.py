@@ -22,7 +22,7 @@ _SLACK: Final = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Declaration(Record, word="Declaration"):
-    """A declared sensitivity beside the true one.
+    """A declared sensitivity and the true one.
 
     Args:
         declared: what somebody scales the noise by, finite and at least 0.
@@ -49,12 +49,12 @@ class Declaration(Record, word="Declaration"):
 
     @property
     def too_small(self) -> bool:
-        """True if the pair is farther apart than declared: the claim does not hold."""
+        """True if the pair's distance exceeds the declared one: the claim does not hold."""
         return self.attained.value > self.declared * (1.0 + _SLACK)
 
     @property
     def too_large(self) -> bool:
-        """True if no two neighbours are as far apart as declared: more noise than needed."""
+        """True if the declared distance is never reached: there is more noise than needed."""
         return self.declared > self.attained.value * (1.0 + _SLACK)
 
     @property
@@ -63,7 +63,7 @@ class Declaration(Record, word="Declaration"):
         return not (self.too_small or self.too_large)
 
     def __str__(self) -> str:
-        """One line: both numbers, the pair, and which is larger."""
+        """Return one line: both numbers, the pair, and which number is larger."""
         found = self.attained
         shown = (
             f"declared {self.declared:.12g}, attained {found.value:.12g} by this pair "
@@ -105,7 +105,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:
-    """The scale of Laplace noise that gives pure epsilon: b = Delta_1 / epsilon.
+    """Compute the scale of Laplace noise that gives pure epsilon: b = Delta_1 / epsilon.
 
     Args:
         epsilon: the claim, in (0, 1e300].
@@ -149,7 +149,7 @@ def laplace_scale(
 
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
-    """The domain that a transform ends up in, or the domain itself."""
+    """Return the domain of a transform's results, or the domain itself."""
     # A class has the methods of its objects, too, but no fields.
     if callable(getattr(transform, "range", None)) and not isinstance(transform, type):
         if dim is None:

@@ -51,7 +51,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         object.__setattr__(self, "dim", dim)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Independent uniform entries, a random one of them set to 0 and another to 1."""
+        """Draw independent uniform entries; set a random one to 0 and another to 1."""
         x = rng.uniform(0.0, 1.0, self.dim)
         x[rng.choice(self.dim, 2, replace=False)] = 0.0, 1.0
         return x
@@ -60,7 +60,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return max(abs(float(x.min())), abs(float(x.max()) - 1.0))
 
     def _nearest(self, x: Floats) -> Floats:
-        """The nearest member in L2: the smallest entry becomes 0, the largest 1."""
+        """Return the nearest member in L2: the smallest entry becomes 0, the largest 1."""
         nearest: Floats = np.clip(x, 0.0, 1.0)
         # In a constant row the two places would be the same one; all are equally good.
         top = int(np.argmax(x)) if x.min() < x.max() else self.dim - 1
@@ -105,7 +105,7 @@ class Ball(Members, word="Ball"):
         object.__setattr__(self, "dim", dimension(self.dim))
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """A vector uniform on the ball, shape `(dim,)`."""
+        """Draw a vector uniformly from the ball, shape `(dim,)`."""
         if self.norm == "linf":
             return rng.uniform(-self.radius, self.radius, self.dim)
         share = rng.uniform() ** (1.0 / self.dim)
@@ -150,14 +150,17 @@ class Sphere(Members, word="Sphere"):
         choice("norm", self.norm, NORMS)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """A normalised vector of independent entries, shape `(dim,)`; for L2 it is uniform."""
+        """Draw and normalise independent entries, shape `(dim,)`; for L2 the law is uniform."""
         return _draw_direction(self.norm, self.dim, rng)
 
     def _excess(self, x: Floats) -> float:
         return abs(vector_length(x, self.norm) - 1.0)
 
     def _nearest(self, x: Floats) -> Floats:
-        """The vector over its norm; all members are equally near to 0, which gives the first."""
+        """Divide the vector by its norm; 0 gives the first unit vector.
+
+        All members are equally near to 0.
+        """
         if not x.any():
             return unit_vector(self.dim)
         return np.asarray(normalise_rows(x[np.newaxis], self.norm)[0])
@@ -191,7 +194,7 @@ class Simplex(Members, word="Simplex"):
     """Hardly a vector of floats adds up to 1 exactly."""
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """A uniform probability vector, shape `(dim,)`."""
+        """Draw a probability vector uniformly, shape `(dim,)`."""
         return np.abs(_draw_direction("l1", self.dim, rng))
 
     def _excess(self, x: Floats) -> float:
@@ -202,7 +205,7 @@ class Simplex(Members, word="Simplex"):
         return max(abs(float(x.sum()) - 1.0), -below)
 
     def _nearest(self, x: Floats) -> Floats:
-        """The nearest member in L2: all entries lowered by one amount, but not below 0."""
+        """Return the nearest member in L2: all entries lowered by one amount, but not below 0."""
         # Shifting all entries changes nothing, and those 1 below the largest end up at 0.
         with np.errstate(over="ignore"):
             shifted = np.maximum(x - x.max(), -2.0)
@@ -234,7 +237,7 @@ class OneHot(Members, word="OneHot"):
     dim: int
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """A uniform one of them, shape `(dim,)`."""
+        """Draw one of them uniformly, shape `(dim,)`."""
         return unit_vector(self.dim, int(rng.integers(self.dim)))
 
     def _excess(self, x: Floats) -> float:
@@ -246,7 +249,7 @@ class OneHot(Members, word="OneHot"):
 
 
 def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
-    """A random vector of norm 1: the law that makes `Ball.draw` uniform."""
+    """Draw a random vector of norm 1, by the law that makes `Ball.draw` uniform."""
     while True:
         if norm == "l2":
             x = rng.standard_normal(dim)

@@ -57,12 +57,12 @@ class Histogram(Members, word="Histogram"):
         choice("neighbours", self.neighbours, NEIGHBOURS)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
-        """Counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
+        """Draw counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
         return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
 
     def neighbour(self, x: Any, rng: np.random.Generator) -> Floats:
-        """A random histogram whose data differ from those of x in one record.
+        """Draw a random histogram whose data differ from those of x in one record.
 
         Args:
             x: counts, shape `(dim,)`.
@@ -89,7 +89,7 @@ class Histogram(Members, word="Histogram"):
         return np.asarray(x if self.neighbours == "add_remove" else x + added)
 
     def neighbouring(self, x: Any, x_prime: Any) -> bool:
-        """True if both are histograms of the domain whose data differ in one record at most."""
+        """Return True if both are histograms of the domain that differ in at most one record."""
         if not (self.contains(x) and self.contains(x_prime)):
             return False
         gaps = vector("x_prime", x_prime, self.dim) - vector("x", x, self.dim)
@@ -101,5 +101,5 @@ class Histogram(Members, word="Histogram"):
         return float(np.abs(x - self._nearest(x)).max())
 
     def _nearest(self, x: Floats) -> Floats:
-        """The nearest counts, at most 2**53."""
+        """Return the nearest counts, at most 2**53."""
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))

@@ -70,7 +70,7 @@ class Refutation(Record, word="Refutation"):
         return self.attained > self.claimed * (1.0 + SLACK)
 
     def __str__(self) -> str:
-        """What was claimed, what was attained, and the pair."""
+        """Return the claim, the attained distance and the pair as text."""
         x, x_prime = (" ".join(repr(side).split()) for side in (self.pair.x, self.pair.x_prime))
         # Records show long arrays shortened.
         shown = repr(self.pair) if max(len(x), len(x_prime)) > 80 else f"x = {x}, x' = {x_prime}"
@@ -168,7 +168,7 @@ def refute(
 
 
 def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
-    """Where pairs may lie, the arguments checked."""
+    """Check the arguments and return the space of pairs."""
     domain_of(domain)
     flag("rows", rows)
     if rows and not hasattr(domain, "clip"):
@@ -179,7 +179,7 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
 
 
 def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> Probe:
-    """What calls and counts f, the arguments checked."""
+    """Check the arguments and return the object that calls f and counts the calls."""
     if not callable(f):
         raise mistyped("f", "a callable x -> number or array", f)
     choice("norm", norm, NORMS)
@@ -246,7 +246,7 @@ def _get_best_pair(probe: Probe, space: Space) -> Inputs:
 
 
 def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
-    """Pairs that are farthest apart in the domain, and in the range of an f that knows its own."""
+    """List the most distant pairs of the domain, and of the range of f if f has one."""
     from .closed_forms import sensitivity
 
     found: list[Inputs] = []

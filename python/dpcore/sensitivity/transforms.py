@@ -1,4 +1,4 @@
-"""What brings rows into a bounded set before noise is added, and which set that is."""
+"""Transforms that bring rows into a bounded set before noise is added, and these sets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["Clip", "MinMax", "Normalise"]
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(Record, word="Clip"):
-    """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
+    """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
 
     No result is outside the ball by rounding, and clipping twice changes nothing.
 
@@ -55,7 +55,7 @@ class Clip(Record, word="Clip"):
         object.__setattr__(self, "radius", positive("radius", self.radius))
 
     def __call__(self, x: npt.ArrayLike) -> Floats:
-        """The clipped rows.
+        """Return the clipped rows.
 
         Args:
             x: finite numbers, shape `(dim,)` or `(size, dim)`.
@@ -70,14 +70,14 @@ class Clip(Record, word="Clip"):
         return shrink_rows(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
 
     def range(self, dim: int) -> Ball:
-        """The ball in which rows of `dim` entries end up."""
+        """Return the ball that contains all clipped rows of `dim` entries."""
         return Ball(self.norm, self.radius, dim)
 
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
-    """Shift and scale each row to smallest entry 0 and largest 1: ``(x - min) / (max - min)``.
+    """Min-max scaling of each row to the range 0 to 1: ``(x - min) / (max - min)``.
 
     Source:
         Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
@@ -90,7 +90,7 @@ class MinMax(Record, word="MinMax"):
     """
 
     def __call__(self, x: npt.ArrayLike) -> Floats:
-        """The scaled rows.
+        """Return the scaled rows.
 
         Args:
             x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be constant.
@@ -116,14 +116,14 @@ class MinMax(Record, word="MinMax"):
         return np.asarray(scaled).reshape(np.shape(x))
 
     def range(self, dim: int) -> MinMaxRows:
-        """The set in which rows of `dim` entries end up; a ValueError for a single entry."""
+        """Return the set that contains all scaled rows; a ValueError for a single entry."""
         return MinMaxRows(dim)
 
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(Record, word="Normalise"):
-    """Divide each row by its norm: ``x / norm(x)``.
+    """Division of each row by its norm: ``x / norm(x)``.
 
     Args:
         norm: "l1", "l2" or "linf".
@@ -146,7 +146,7 @@ class Normalise(Record, word="Normalise"):
         choice("norm", self.norm, NORMS)
 
     def __call__(self, x: npt.ArrayLike) -> Floats:
-        """The normalised rows.
+        """Return the normalised rows.
 
         Args:
             x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be zero.
@@ -165,5 +165,5 @@ class Normalise(Record, word="Normalise"):
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:
-        """The unit sphere of the norm, on which rows of `dim` entries end up."""
+        """Return the unit sphere of the norm, on which normalised rows of `dim` entries lie."""
         return Sphere(dim, self.norm)

@@ -1,4 +1,4 @@
-"""Which rows of a table are neighbours."""
+"""Neighbour relations of the rows of a table."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ class TableAudit(Record):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What a reader should know."""
+        """The remarks for a reader."""
         return self.remarks
 
     def delta(self, epsilon: float) -> float:

@@ -52,7 +52,7 @@ Sizes = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What the counted draws are to certify.
+    """The aim of the counted draws: their number, and the claim and confidence of the bound.
 
     Args:
         trials: draws a side that will be counted.
@@ -261,7 +261,7 @@ def _choose_threshold(
 
 
 def remarks_on(found: Sequence[Choice]) -> tuple[str, ...]:
-    """Return what a reader is told of choices of which the best one is to be counted."""
+    """Return remarks on the choices of which the best one is to be counted."""
     nothing = max(choice.merit for choice in found) <= 0.0
     return (ROUNDED,) if nothing and any(choice.rounding for choice in found) else ()
 

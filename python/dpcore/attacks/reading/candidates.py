@@ -67,17 +67,17 @@ class OfParts(Record, word="OfParts"):
         return int(getattr(self.score, "cost", _COST)) + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
-        """Whatever else is asked of a score, the inner one knows."""
+        """Return the attribute of the inner score, or raise an AttributeError."""
         if name.startswith("_") or name in ("parts", "score"):
             raise AttributeError(name)
         return getattr(self.score, name)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores of outputs of any kind, shape `(size,)`."""
+        """Return the scores of outputs of any kind, shape `(size,)`."""
         return scores_of(self.score, self.parts(np.asarray(outputs)))
 
     def __str__(self) -> str:
-        """One line for a report, which names the parts."""
+        """Return one line for a report, which names the parts."""
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
             return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
@@ -164,7 +164,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
-    """The score of parts; where it looks at one of them, of that one alone."""
+    """Return the score of parts; if it reads only one of them, the score of that part."""
     alone = getattr(score, "alone", None)
     if alone is None:
         return OfParts(parts, score)

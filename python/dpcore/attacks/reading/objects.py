@@ -54,12 +54,12 @@ class Texts:
 
     @classmethod
     def of_array(cls, array: Array) -> Texts:
-        """The strings of an array of type U or S, shape `(size,)`."""
+        """Read the strings of an array of type U or S, shape `(size,)`."""
         return cls(np.char.str_len(array).astype(np.int64), _to_character_codes(array))
 
     @classmethod
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Texts:
-        """Strings, or bytes, that came one by one."""
+        """Read single strings, or single bytes objects."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, code = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _WIDE:
@@ -80,7 +80,7 @@ class Texts:
         return self.heads.dtype == np.uint8
 
     def letter(self, place: int) -> Floats:
-        """The code of the letter at a place, from the end where it is below 0; -1 for none."""
+        """Return the code of the letter at a place, a negative one from the end; -1 for none."""
         width = self.heads.shape[1]
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
         if self.items is not None and not -_END <= place < _END:
@@ -111,7 +111,7 @@ class Texts:
         return found
 
     def numbers(self, most: int | None = None) -> Floats:
-        """The first strings, or all, read as decimal numbers; NaN for those that are none."""
+        """Read the first strings, or all, as decimal numbers; NaN for other strings."""
         return np.array([parse_number(text) for text in self._strings()[:most]], dtype=np.float64)
 
     def frequent(self) -> list[int]:
@@ -130,7 +130,7 @@ class Texts:
 
 
 def _to_character_codes(array: Array) -> Array:
-    """The characters of strings of one width as numbers, shape `(size, width)`."""
+    """Convert strings of one width to numbers of characters, shape `(size, width)`."""
     code = np.uint32 if array.dtype.kind == "U" else np.uint8
     width = array.dtype.itemsize // np.dtype(code).itemsize
     if width == 0:
@@ -140,7 +140,7 @@ def _to_character_codes(array: Array) -> Array:
 
 
 def parse_number(text: Any) -> float:
-    """The number that a text is; NaN for other texts."""
+    """Read a text as a number; NaN for other texts."""
     try:
         return float(text)
     except ValueError:
@@ -260,7 +260,7 @@ class Bunch:
         self._compared = 0
 
     def present(self) -> list[int]:
-        """The kinds that occur, what is absent among them."""
+        """Return the kinds that occur, with the kind of missing items."""
         return self._present
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
@@ -317,7 +317,7 @@ class Bunch:
         return self._spread(where, [view_item(one, kind) for one in found])
 
     def longest(self) -> int:
-        """Bits of the longest whole number."""
+        """Return the number of bits of the longest whole number."""
         return max((one.bit_length() for one in self.whole[1]), default=0)
 
     def texts(self, kind: int) -> tuple[Places, Texts]:
@@ -336,7 +336,7 @@ class Bunch:
         return where, found if classes <= _PLAIN else list(map(as_sequence, found))
 
     def place(self, number: int) -> list[Any]:
-        """The entries at one place of the sequences, from their ends where it is below 0."""
+        """Return the entries at one place of the sequences, a negative one from the end."""
         where, rows = self.rows
         least = number + 1 if number >= 0 else -number
         return self._spread(where, [r[number] if len(r) >= least else ABSENT for r in rows])
@@ -395,7 +395,7 @@ class Bunch:
         return spread
 
     def lengths(self) -> Floats:
-        """Characters, entries or members of every item; NaN where it has none."""
+        """Count the characters, entries or members of every item; NaN for other kinds."""
         lengths = np.full(len(self.items), np.nan)
         for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present()}:
             where, found = self.of_kind(kind)
@@ -437,7 +437,7 @@ def view_item(item: Any, kind: str) -> Any:
 
 
 def as_sequence(item: Any) -> Sequence[Any]:
-    """A sequence or an array as a list of its entries; a list or a tuple as it is."""
+    """Convert a sequence or an array to a list of its entries; lists and tuples stay unchanged."""
     if type(item) in _PLAIN:
         return item  # type: ignore[no-any-return]
     if hasattr(item, "__array__"):
@@ -449,7 +449,7 @@ def as_sequence(item: Any) -> Sequence[Any]:
 
 
 def as_hashable(item: Any) -> Hashable:
-    """An object as one that can be hashed, equal where the objects are.
+    """Convert an object to a hashable one, such that equal objects stay equal.
 
     Raises:
         TypeError: if it has no parts that can.
@@ -475,7 +475,7 @@ def as_hashable(item: Any) -> Hashable:
 
 
 def is_hashable(item: Any) -> bool:
-    """True for an object that can be looked up in a table."""
+    """Return True for an object that can be a key of a table."""
     try:
         hash(item)
     except TypeError:
@@ -494,7 +494,7 @@ def as_mapping(item: Any) -> Mapping[Any, Any]:
 
 @functools.lru_cache(maxsize=256)
 def _classify_type(cls: Any) -> int:
-    """The kind of all objects of a class."""
+    """Return the kind of all objects of a class."""
     if cls in (type(None), _Absent):
         return NOTHING if cls is type(None) else MISSING
     if issubclass(cls, str):
@@ -514,7 +514,7 @@ _TIMES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def _read_complex(item: Any) -> complex:
-    """A number of any kind; what float64 cannot hold is infinite, what is none NaN."""
+    """Read a number of any kind; infinite beyond the range of float64, NaN for other objects."""
     try:
         return complex(item)
     except OverflowError:
@@ -524,7 +524,7 @@ def _read_complex(item: Any) -> complex:
 
 
 def _read_seconds(item: Any) -> float:
-    """A time as seconds from the start of 1970, or a time span in seconds; NaN for others."""
+    """Convert a time to seconds from the start of 1970, or a time span to seconds; else NaN."""
     if isinstance(item, (np.datetime64, np.timedelta64)):
         return float("nan") if np.isnat(item) else float(item.astype(np.int64))
     if isinstance(item, datetime.timedelta):

@@ -146,7 +146,7 @@ def _step_name(kind: str, which: Any) -> str:
 
 
 def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
-    """One measure of a regular array, NaN if it has none such."""
+    """Write one measure of a regular array to `out`, which stays NaN without such a measure."""
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
             held = array.reshape(len(array), -1) == part.argument
@@ -196,7 +196,7 @@ def _round_to_16_bits(values: Array) -> Floats:
 
 
 def _read_word(whole: Array, number: int) -> Words:
-    """32 bits of whole numbers in two's complement, from bit 32 `number` on."""
+    """Return 32 bits of whole numbers in two's complement, from bit 32 `number` on."""
     mask = np.uint64(2**WORD - 1)
     if number > 1:
         return np.where(whole < 0, mask, np.uint64(0))
@@ -218,7 +218,7 @@ def _read_texts(texts: Texts, part: Part) -> Floats | float:
 
 
 def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
-    """One measure of Python objects, NaN for those that have none such."""
+    """Write one measure of Python objects to `out`, which stays NaN for objects without it."""
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
     elif part.measure in ("value", "real", "imaginary"):
@@ -291,7 +291,7 @@ class Parts(Record, word="Parts"):
             instance("parts", part, Part)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The columns, shape `(size, parts)`; NaN where an output has no such part."""
+        """Return the columns, shape `(size, parts)`; NaN where an output has no such part."""
         known = _columns_known(outputs)
         if known is None or not self.parts:
             return self._read(outputs)
@@ -326,7 +326,7 @@ class Parts(Record, word="Parts"):
         return list(map(str, self.parts))
 
     def only(self, columns: list[int]) -> Parts:
-        """Some of the parts."""
+        """Return some of the parts."""
         return Parts(tuple(self.parts[i] for i in columns))
 
 
@@ -342,7 +342,7 @@ def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
 
 @contextmanager
 def remember_parts() -> Iterator[None]:
-    """While several scores of the same arrays are wanted, parts are read once.
+    """Cache the parts of arrays, so that several scores read them once.
 
     Nothing may write into the arrays in the meantime.
     """

@@ -205,7 +205,7 @@ class Layout(NamedTuple):
         return np.asarray((self.spread(self.symbols) == 0) & (self.places >= 0))
 
     def valued(self) -> Flags:
-        """Return which columns have ordinary values in more than one bin, that of NaN apart."""
+        """Return which columns have ordinary values in more than one bin other than that of NaN."""
         # The last bin is that of NaN: an ordinary one where NaN has not been met.
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary().sum(axis=1) - nan > 1)
@@ -239,7 +239,7 @@ def _transform_grains(grains: Sequence[Grain], transform: str) -> Sequence[Grain
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Whole:
-    """Number the classes of columns that the inputs treat alike, shape `(columns,)`.
+    """Return the class number of each column; inputs treat one class alike, shape `(columns,)`.
 
     Two entries of the output are alike when the entries of the inputs behind them are: the same
     numbers in x, and in x'. Inputs of one entry, or whose number of entries divides the columns,

@@ -95,7 +95,7 @@ def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
 
 
 def _number_symbols(layout: Layout) -> tuple[Whole, Whole]:
-    """Number the symbols of each column from 0, in the form of `Layout.places`; and count them."""
+    """Return numbers from 0 for the symbols of each column, as in `Layout.places`, and counts."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = []
     for i, places in enumerate(layout.places):
@@ -187,7 +187,7 @@ class Patterns(NamedTuple):
         return numbers[which]
 
     def _number_restrictions(self, columns: Whole | None) -> Whole:
-        """Number patterns by what they say of some columns (None: of all)."""
+        """Return a number for each pattern's symbols in some columns (None: in all)."""
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
         radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]

@@ -131,7 +131,7 @@ class Moments(NamedTuple):
         return cls(means[0], means[1], evidence)
 
     def telling(self) -> tuple[Whole, Whole]:
-        """Return the pairs that differ beyond chance, the most telling ones first."""
+        """Return the pairs that differ beyond chance, the most informative first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
         least = _EVIDENCE + (len(size) > _FEW_COLUMNS)

@@ -123,7 +123,7 @@ class Closer(Record, word="Closer"):
 
     @property
     def compiled(self) -> bool:
-        """Whether the core sums faster than torch does on the same CPU."""
+        """True if the core sums faster than torch on the same CPU."""
         return self.norm == "l1"
 
     def on_device(self, outputs: Held) -> Rough | None:

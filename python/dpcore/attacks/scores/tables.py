@@ -123,7 +123,7 @@ def even_runs(k: Array, k_prime: Array, most: int) -> Places:
 
 
 def clear_runs(k: Array, k_prime: Array) -> Places:
-    """Find runs of neighbouring bins that the pilot does not tell apart.
+    """Find runs of neighbouring bins that the pilot does not distinguish.
 
     Of all partitions into runs, the one with the largest log-likelihood of the sides given the
     bins, less half the penalty for each run.
@@ -158,7 +158,7 @@ def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
 
 
 def _number_runs(start: Places) -> Places:
-    """Number the runs, from where the last run that ends at each place begins."""
+    """Return the number of the run of each bin, from the starts of the last runs."""
     tables, places = start.shape
     begins = np.zeros((tables, places), dtype=np.bool_)
     rows = np.arange(tables)

@@ -78,7 +78,7 @@ class TokenRatios(Merged, word="TokenRatios"):
             raise invalid("lengths", requirement, self.lengths.shape)
 
     def __call__(self, outputs: Array) -> Floats:
-        """The scores, shape `(size,)`."""
+        """Return the scores, shape `(size,)`."""
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
@@ -94,7 +94,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         shown = [token if len(token) <= _WIDE else f"{token[:_WIDE]}..." for token in self.tokens]
         pairs = list(zip(shown, self.values.tolist(), strict=True))
         named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_NAMED]]
