@@ -90,5 +90,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """What is meant to be used, subpackages that are loaded when they are named among it."""
+    """List the public names, and the subpackages that are loaded when they are named."""
     return sorted([*__all__, "torch"])

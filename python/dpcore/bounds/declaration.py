@@ -1,4 +1,4 @@
-"""What a bound says of itself: its title, and where it holds."""
+"""Declarations of bounds: the title of each, and where it holds."""
 
 from __future__ import annotations
 

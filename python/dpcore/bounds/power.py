@@ -1,4 +1,4 @@
-"""What an audit will find: the smallest violation it certifies almost surely, the trials it needs.
+"""Power of an audit: the smallest violation it certifies almost surely, the trials it needs.
 
 `detectable` takes any bound. What plans are made of is written for Clopper-Pearson limits alone,
 whose inverse is known, and needs no search for each count.

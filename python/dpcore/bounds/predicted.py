@@ -1,4 +1,4 @@
-"""What a count is expected to certify, from pilot counts of many events at once.
+"""Expected bounds of counts, from pilot counts of many events at once.
 
 It chooses among events and certifies nothing, so its quantiles may be approximations.
 """

@@ -1,4 +1,4 @@
-"""What a violation makes of the numbers that an audit sees: a loss, a rate, guesses in one run."""
+"""Violations as numbers that an audit sees: a loss, a rate, guesses in one run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far apart two neighbours can be when the noise meets them: after the mechanism's clip."""
+"""Largest distance of two neighbours when the noise is added: after the mechanism's clip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where word dropout buys less than is claimed: small mechanisms, each with a sound twin.
+"""Counterexamples to claims about word dropout: small mechanisms, each with a sound twin.
 
 Their outputs are few, so that their laws and losses are sums that anybody can check.
 """

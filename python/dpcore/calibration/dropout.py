@@ -1,4 +1,4 @@
-"""What masking words at random takes off a privacy loss, and when it takes off nothing."""
+"""Reduction of a privacy loss by masking words at random, and where there is none."""
 
 from __future__ import annotations
 

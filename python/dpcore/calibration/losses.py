@@ -1,4 +1,4 @@
-"""What the noise of a mechanism really buys on a domain, whatever the mechanism claims."""
+"""Epsilon that a mechanism's noise really gives on a domain, whatever it claims."""
 
 from __future__ import annotations
 

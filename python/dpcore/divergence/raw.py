@@ -1,4 +1,4 @@
-"""What an estimator returns before anybody says how much of it to believe; arrays of records."""
+"""Values of an estimator before they are judged; arrays of records."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class TextOptions(Shown):
 
     @property
     def origin_note(self) -> str:
-        """What stands behind the name of the corpus where its texts are generated."""
+        """Note behind the name of a corpus of generated texts."""
         return "" if self.data is not None else " (generated texts: give --data for real ones)"
 
 

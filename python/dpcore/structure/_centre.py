@@ -1,4 +1,4 @@
-"""What noise is added to where it is not the input itself: a layer that clips first.
+"""Centre of the noise where it is not the input itself: a layer that clips first.
 
 Sizes of draws can only be pooled over coordinates if each is measured from its own centre. Nobody
 says what a callable does to its input first. Where the input is not the median of the outputs, two

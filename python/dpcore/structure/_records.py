@@ -1,4 +1,4 @@
-"""What a structural check answers, and what an inspection holds."""
+"""Records of structural checks and of inspections."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an inspection looks at: outputs of a noise layer from several calls."""
+"""Outputs that an inspection looks at: those of a noise layer from several calls."""
 
 from __future__ import annotations
 

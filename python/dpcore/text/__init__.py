@@ -62,7 +62,7 @@ _find_moved = make_getattr(
 
 
 def __getattr__(name: str) -> Any:
-    """What needs torch is loaded when it is first named."""
+    """Load a name that needs torch when it is first used."""
     if name in _OF_TORCH:
         from . import systems
 

@@ -59,7 +59,7 @@ class Rewriter(Shown):
 
     @property
     def name(self) -> str:
-        """What a report calls it: the model whose method it is, or the function."""
+        """Name in reports: that of the model whose method it is, or of the function."""
         told = getattr(getattr(self.rewrite, "__self__", None), "name", None)
         return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
 

@@ -270,7 +270,7 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
 
 
 def every_of(schedule: Schedule) -> str:
-    """How often a schedule is asked: "batch" where its attribute `every` says so, else "epoch".
+    """Return how often a schedule is asked: "batch" if its attribute `every` says so, else "epoch".
 
     Raises:
         TypeError: if the schedule cannot be called, or `every` is not a string.

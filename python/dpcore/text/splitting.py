@@ -18,7 +18,7 @@ __all__ = ["likeness", "parts_of", "split"]
 
 
 def likeness(text: str) -> str:
-    """What two texts share that count as equal: all but letter case and white space.
+    """Return a text without letter case and white space: texts that share it count as equal.
 
     Example:
         >>> likeness("A  Goal ") == likeness("a goal")

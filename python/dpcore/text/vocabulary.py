@@ -130,7 +130,7 @@ class Vocabulary(Shown):
         return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
 
     def __len__(self) -> int:
-        """How many numbers there are, reserved ones among them."""
+        """Return how many numbers there are, including the reserved ones."""
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:
@@ -138,7 +138,7 @@ class Vocabulary(Shown):
         return word in self._ids
 
     def __repr__(self) -> str:
-        """How many words, and the choice for all others."""
+        """Return the number of words, and the choice for all others."""
         kind = "words" if self.ngrams == 1 else f"runs of 1 to {self.ngrams} words"
         return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
 

@@ -49,18 +49,18 @@ class Encoder:
 
     @property
     def random(self) -> bool:
-        """Whether the model says of itself, by an attribute `random`, that two calls differ."""
+        """True if the model states, by an attribute `random`, that two calls differ."""
         return getattr(self.model, "random", False) is True
 
     @property
     def name(self) -> str:
-        """What reports call the encoder."""
+        """Name of the encoder in reports."""
         found = getattr(self.model, "__qualname__", None) or type(self.model).__qualname__
         return str(found).replace("<locals>.", "")
 
     @property
     def device(self) -> Any:
-        """Where it encodes."""
+        """Device on which it encodes."""
         held = (tensor for module in self.modules for tensor in module.parameters())
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
@@ -71,7 +71,7 @@ class Encoder:
             module.to(device)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """How many texts are longer than the encoder reads; 0 where that is not known."""
+        """Return how many texts are longer than the encoder reads; 0 where that is not known."""
         found = getattr(self.model, "truncated", None)
         return found(texts) if callable(found) else 0
 
@@ -174,7 +174,7 @@ class Sentences(Encoder):
         return found if isinstance(found, int) else None
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """How many texts have more tokens than that."""
+        """Return how many texts have more tokens than that."""
         return _beyond(getattr(self.model, "tokenizer", None), texts, self.longest)
 
     def _encode(self, texts: list[str]) -> Any:
@@ -212,7 +212,7 @@ class Pooled(Encoder):
 
     @property
     def name(self) -> str:
-        """What reports call the encoder."""
+        """Name of the encoder in reports."""
         return f"{type(self.model).__qualname__} ({self.pooling} pooling)"
 
     @property
@@ -228,7 +228,7 @@ class Pooled(Encoder):
         return min(known, default=None)
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """How many texts have more tokens than that."""
+        """Return how many texts have more tokens than that."""
         return _beyond(self.tokenizer, texts, self.longest)
 
     def _encode(self, texts: list[str]) -> Any:

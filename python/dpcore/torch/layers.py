@@ -26,7 +26,7 @@ _Vector = npt.NDArray[np.float64]
 
 @hinted
 class NoiseLayer(torch.nn.Module):
-    """What noise layers share: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
+    """Base of noise layers: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
     For audits and experiments, not for releasing data: the last bits of floats give the input away
     (`dpcore.sample`), and torch's generators are not cryptographic.
@@ -116,7 +116,7 @@ class NoiseLayer(torch.nn.Module):
 
     @property
     def caution(self) -> str:
-        """What to know of an epsilon that is learnt, one sentence; empty where none is."""
+        """Caution about an epsilon that is learnt, one sentence; empty where none is."""
         if self.epsilon is None:
             return ""
         if self.cap is None:

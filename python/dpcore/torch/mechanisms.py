@@ -41,7 +41,7 @@ _FORWARD_TRIALS: Final = 4_000
 
 
 class _Learnt(NamedTuple):
-    """What is remembered of a text: its vector, or the mean of its encodings, and the checks."""
+    """Memory of a text: its vector, or the mean of its encodings, and the checks."""
 
     vector: Any
     randomness: Randomness
@@ -231,7 +231,7 @@ class EncoderMechanism:
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
-        """What a reader of an audit should know of two texts."""
+        """List what a reader of an audit should know of two texts."""
         texts = [text_of("x", pair.x), text_of("x", pair.x_prime)]
         learnt = [self._learn(text) for text in texts]
         notes = [f"batches: {max(learnt, key=lambda one: one.batches.distance).batches}"]

@@ -168,7 +168,7 @@ class PrivateEncoder(Shown):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """What the noise really gives for any two texts; None where no law of it is known."""
+        """Epsilon that the noise really gives for any two texts; None without a known law."""
         law = self.noise.description
         return None if law is None else real_epsilon(law, self.domain)
 
@@ -182,7 +182,7 @@ class PrivateEncoder(Shown):
 
     @property
     def _given(self) -> bool:
-        """Whether the noise gives what is claimed, whatever a learnt epsilon comes to."""
+        """True if the noise gives what is claimed, whatever a learnt epsilon comes to."""
         noise, found = self.noise, self.true_epsilon
         if noise.sensitivity is not None:
             # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
@@ -313,7 +313,7 @@ class PrivateEncoder(Shown):
         return entry, noise, entry**2 / (entry**2 + noise**2)
 
     def as_mechanism(self) -> EncoderMechanism:
-        """What an audit is made of: text to noisy vectors, each text encoded once."""
+        """Return the mechanism that an audit tests; each text is encoded once."""
         name = f"PrivateEncoder({self._arguments})"
         inside = _Transformed(self.encoder, self.transform)
         return EncoderMechanism(
@@ -343,7 +343,7 @@ class PrivateEncoder(Shown):
         return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and what was encoded so far."""
+        """Return what is claimed, what is true, for whom, and what was encoded so far."""
         from .telling import told
 
         return told(self)
@@ -411,7 +411,7 @@ class _Transformed(Encoder):
 
     @property
     def zeroed(self) -> int:
-        """How many rows the transform has made zeros so far."""
+        """Number of rows that the transform has made zeros so far."""
         return getattr(self.transform, "zeroed", 0)
 
     @property

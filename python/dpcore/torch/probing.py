@@ -49,7 +49,7 @@ _MISSED: Final = 0.05
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Randomness(Shown):
-    """What equal calls of an encoder with one text show.
+    """Findings from equal calls of an encoder with one text.
 
     Args:
         is_random: True if two encodings differ, or a call draws numbers.

@@ -91,7 +91,7 @@ def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]
 
 
 def _arguments(module: Any) -> dict[str, Any]:
-    """What a layer or a transform is made with."""
+    """Return the arguments that a layer or a transform is made with."""
     if isinstance(module, Project):
         # Its arrays, seed and number of rows are filled in from safetensors.
         return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}

@@ -16,7 +16,7 @@ def told(private: PrivateEncoder) -> str:
 
 
 def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
-    """What there is to know of an encoder, as (label, text)."""
+    """List what there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public
     return [

@@ -1,4 +1,4 @@
-"""What brings rows into a bounded set before noise is added: `dpcore.sensitivity`'s, as modules.
+"""Transforms of `dpcore.sensitivity`, which bring rows into a bounded set, as modules.
 
 A projection and a centre are fitted on public rows, which no claim covers.
 """
@@ -302,7 +302,7 @@ class TransformChain(torch.nn.Sequential):
 
     @property
     def zeroed(self) -> int:
-        """How many rows its steps have made zeros so far."""
+        """Number of rows that its steps have made zeros so far."""
         return sum(getattr(step, "zeroed", 0) for step in self)
 
     def __repr__(self) -> str:

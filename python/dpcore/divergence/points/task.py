@@ -1,4 +1,4 @@
-"""What every method that searches is asked."""
+"""Task that every searching method is given."""
 
 from __future__ import annotations
 

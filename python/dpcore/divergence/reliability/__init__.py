@@ -1,1 +1,1 @@
-"""How much of an estimate to believe, and what speaks against its assumptions."""
+"""Belief in an estimate, and what speaks against its assumptions."""

@@ -1,4 +1,4 @@
-"""How much of an estimate to believe: four words, decided by rules that are stated here.
+"""Belief in an estimate: four words, decided by rules that are stated here.
 
 The first rule that applies names the belief of an order and a direction:
 

@@ -1,4 +1,4 @@
-"""How many rows an estimate needs: what a sample can show, solved for the number of rows."""
+"""Number of rows that an estimate needs: what a sample can show, solved for it."""
 
 from __future__ import annotations
 

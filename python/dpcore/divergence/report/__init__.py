@@ -1,1 +1,1 @@
-"""How an estimate is shown: text and pictures."""
+"""Reports of an estimate: text and pictures."""

@@ -1,4 +1,4 @@
-"""What does a next-word model show of one text, after DP-SGD and after redaction?"""
+"""Leak of one text by a next-word model, after DP-SGD and after redaction."""
 
 from .experiment import NAME, Config, Result, run
 

@@ -1,4 +1,4 @@
-"""What does a next-word model show of one text, after DP-SGD and after redaction?
+"""Leak of one text by a next-word model, after DP-SGD and after redaction.
 
 Figure 6 of Gusain and Leith has one epsilon axis for DP-SGD and for redaction. The first epsilon
 is the accountant's, of one text and from above; the second is estimated, of two corpora. Here each

@@ -49,7 +49,7 @@ class Case(Shown):
 
     @property
     def faulty(self) -> bool:
-        """Whether no epsilon bounds the loss."""
+        """True if no epsilon bounds the loss."""
         return self.noise != "repaired"
 
 

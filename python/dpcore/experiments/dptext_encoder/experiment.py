@@ -174,7 +174,7 @@ class Row(Shown):
         return statistics.fmean(values), wide
 
     def useless(self, majority: float) -> bool:
-        """Whether its utility was not shown to be above the majority, in any run."""
+        """Return True if no run showed its utility to be above the majority."""
         return not any(run.utility[1] > majority for run in self.runs)
 
 
@@ -245,7 +245,7 @@ def _corpus(config: Config) -> Corpus:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
-    """What was found, system by system.
+    """Results, system by system.
 
     Args:
         config: what was asked for.
@@ -283,7 +283,7 @@ class Result(Tabled):
         return text(self)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data."""
+        """Return everything as plain data."""
         from .text import plain
 
         return plain(self)

@@ -99,7 +99,7 @@ def _notes(result: Result) -> list[str]:
 
 
 def plain(result: Result) -> dict[str, Any]:
-    """Everything for strict JSON."""
+    """Return everything for strict JSON."""
     rows = [
         {
             "noise": row.case.noise,

@@ -1,4 +1,4 @@
-"""What are the private vectors of an encoder good for, and what do they give away?"""
+"""Utility of an encoder's private vectors, and what they give away."""
 
 from .experiment import NAME, Cell, Config, Result, run
 

@@ -1,4 +1,4 @@
-"""What are the private vectors of an encoder good for, and what do they give away?
+"""Utility of an encoder's private vectors, and what they give away.
 
 Noise for any two texts grows with the number of entries of a vector. Here the vectors of MiniLM are
 released as they are, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
@@ -94,7 +94,7 @@ class Config(TextOptions):
 
     @property
     def lines(self) -> tuple[str, ...]:
-        """What is released: directions of WikiText-2 need `data`."""
+        """Releases that are measured: directions of WikiText-2 need `data`."""
         return tuple(line for line in LINES if self.data is not None or line != _OTHERS)
 
 

@@ -1,4 +1,4 @@
-"""What an attacker infers of private attributes from encoded texts: chosen once, evaluated once."""
+"""Attribute inference from encoded texts: an attacker chosen once, evaluated once."""
 
 from __future__ import annotations
 

@@ -82,12 +82,12 @@ class Attacker(Shown):
 
     @property
     def classifier(self) -> str:
-        """What reports call the classifier."""
+        """Name of the classifier in reports."""
         return self.name or type(self.estimator).__name__
 
     @property
     def behind(self) -> str:
-        """What reports call the transform."""
+        """Name of the transform in reports."""
         if isinstance(self.transform, str):
             return self.transform
         return getattr(self.transform, "__name__", type(self.transform).__name__)

@@ -1,4 +1,4 @@
-"""What the attack certifies of a claim in which any two texts are neighbours."""
+"""Bounds that attribute inference certifies, where any two texts are neighbours."""
 
 from __future__ import annotations
 

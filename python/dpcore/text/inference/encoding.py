@@ -1,4 +1,4 @@
-"""What an encoder makes of texts: one row of finite numbers each."""
+"""Rows that an encoder makes of texts: one of finite numbers each."""
 
 from __future__ import annotations
 

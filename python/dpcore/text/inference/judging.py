@@ -296,7 +296,7 @@ class Judge:
 
     @property
     def ranked_truth(self) -> Any:
-        """What measures of scores compare them with: 0 or 1; of a number its rank."""
+        """Truth that measures compare scores with: 0 or 1; of a number its rank."""
         truth = self.truth[:, 0]
         return compute_mid_ranks(truth) if self.target.is_number else truth
 
@@ -393,7 +393,7 @@ class Judge:
         return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
 
     def gain(self, answers: Codes, floor: Codes) -> Measured:
-        """How much better answers are than a floor's on the same texts.
+        """Measure how much better answers are than a floor's on the same texts.
 
         Accuracy: a sign test (`compare_shares`). F1: both on the same resampled texts.
         """

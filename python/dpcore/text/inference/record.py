@@ -32,7 +32,7 @@ NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Floor(Record):
-    """What is inferred without any encoding; learnt on train, evaluated on test.
+    """Inference without any encoding; learnt on train, evaluated on test.
 
     Attributes:
         name: "majority", or "majority given the main label"; of a number "median", ...
@@ -70,7 +70,7 @@ class Floor(Record):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record):
-    """How well scores of one attribute of two values separate its texts.
+    """Measures of how well scores separate the texts of an attribute of two values.
 
     Attributes:
         auc: area under the ROC curve.
@@ -185,7 +185,7 @@ class ScoredTexts(Record):
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Inference(Record):
-    """What one attacker, chosen on validation, infers from encoded test texts.
+    """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
     figures bounds what another attacker infers.
@@ -372,7 +372,7 @@ class Inference(Record):
         return figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain data: the seed as a string, non-finite numbers as words."""
+        """Return everything as plain data: the seed as a string, non-finite numbers as words."""
         from .showing import plain
 
         return plain(self)

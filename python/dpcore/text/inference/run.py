@@ -74,7 +74,7 @@ def infer(
     rng: Rng = None,
     progress: bool | None = None,
 ) -> Inference:
-    """What an attacker infers of a private attribute from encoded texts.
+    """Infer a private attribute from encoded texts, as an attacker would.
 
     Attackers are fitted on train; the best of them, and its threshold, are chosen on validation,
     and that one alone is evaluated, once, on test texts that occur nowhere else. (The best of many

@@ -1,4 +1,4 @@
-"""How an inference is shown: text, HTML, a picture and plain data."""
+"""Reports of an inference: text, HTML, a picture and plain data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is inferred: one attribute of two or more values, a number, or several of two values."""
+"""Targets of inference: one attribute of two or more values, a number, or several of two values."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Parts:
 
 
 def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Parts]:
-    """What is inferred, of which texts.
+    """Read what is inferred, and of which texts.
 
     A text of the validation part is left out where it occurs in train, one of the test part where
     it occurs in train or valid; of equal texts in a part of these two the first is kept. Texts are

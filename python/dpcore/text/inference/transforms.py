@@ -1,4 +1,4 @@
-"""What an attacker does to every row before he classifies it."""
+"""Transforms that attackers apply to every row before they classify it."""
 
 from __future__ import annotations
 

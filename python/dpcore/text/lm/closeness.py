@@ -1,4 +1,4 @@
-"""How close two models are: distances of weights and states, and of next-word distributions.
+"""Closeness of two models: distances of weights and states, and of next-word distributions.
 
 A distance alone says nothing: two models of equal sizes that start with the same weights are close
 because they have moved little. Compare it with that of two models of disjoint halves of one set.
@@ -71,7 +71,7 @@ class Distances(Record):
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
 class Closeness(Record):
-    """How close two next-word models are.
+    """Distances between two next-word models.
 
     Attributes:
         decoder: distances of the decoders' weights, a row for each word.

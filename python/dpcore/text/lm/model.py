@@ -148,7 +148,7 @@ class NextWordModel(Plan):
 
     @property
     def rows(self) -> TextRows:
-        """How texts become numbers."""
+        """Reader that makes texts rows of numbers."""
         return TextRows(self.vocabulary, self.length, self.masked)
 
     @property
@@ -346,7 +346,7 @@ class NextWordModel(Plan):
         return plain | dict.fromkeys(_EXACT if self.is_private else ())
 
     def __str__(self) -> str:
-        """What is guaranteed, what is not covered, and the perplexities."""
+        """Return what is guaranteed, what is not covered, and the perplexities."""
         lines = (f"  {label:<11}  {text}" for label, text in self._describe())
         return "\n".join([repr(self), *lines])
 

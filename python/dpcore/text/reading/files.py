@@ -46,7 +46,7 @@ class File:
     content: bytes
 
     def error(self, line: int, requirement: str, found: object) -> ValueError:
-        """What a line must be, and what it is."""
+        """Return the error that states what a line must be, and what it is."""
         return about(ValueError(message(self.place(line), requirement, found)), "path")
 
     def place(self, line: int) -> str:

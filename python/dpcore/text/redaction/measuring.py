@@ -66,7 +66,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Study:
-    """What stays the same at every point of a sweep.
+    """Settings that stay the same at every point of a sweep.
 
     Args:
         texts: both sets, the sensitive one first, no text twice.

@@ -64,7 +64,7 @@ _MIN_TEXTS: Final = 40
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record):
-    """What was measured of one policy at one level.
+    """Measurements of one policy at one level.
 
     Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
     "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) of the attack on the set,
@@ -132,7 +132,7 @@ class SweepPoint(Record):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(Record):
-    """What redaction hides, policy by policy and level by level; made by `sweep`.
+    """Measurements of redaction, policy by policy and level by level; made by `sweep`.
 
     ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
     policy without levels.

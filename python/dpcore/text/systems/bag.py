@@ -39,7 +39,7 @@ class Units(Shown):
     words: Any
 
     def __len__(self) -> int:
-        """How many texts."""
+        """Return the number of texts."""
         return len(self.sizes)
 
     def take(self, rows: Any) -> Units:
@@ -113,7 +113,7 @@ class Bag(torch.nn.Module):
 
     @property
     def random(self) -> bool:
-        """Whether words are masked, so that two calls differ."""
+        """True if words are masked, so that two calls differ."""
         return self.dropout is not None
 
     @contextmanager

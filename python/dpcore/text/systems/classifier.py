@@ -1,4 +1,4 @@
-"""What trained encoders of texts share: an extractor, a transform, a linear classifier behind."""
+"""Base of trained encoders of texts: an extractor, a transform, a linear classifier behind."""
 
 from __future__ import annotations
 

@@ -168,7 +168,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the model is made with, apart from an extractor, as plain data."""
+        """Arguments that the model is made with, apart from an extractor, as plain data."""
         return {
             "dim": self.dim,
             "epsilon": self.epsilon,
@@ -209,7 +209,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """What the noise really gives for any two texts; None for shared noise, or no width yet."""
+        """Epsilon that the noise really gives; None for shared noise, or without a width."""
         if self.width is None:
             return None
         law = self._layer(self.epsilon, self.width).description
@@ -272,7 +272,7 @@ class DPNR(TextSystem, TextClassifier):
 
     @property
     def name(self) -> str:
-        """What reports call the model: its class and its arguments."""
+        """Name in reports: the class and its arguments."""
         extractor = self.given if self.extractor is None else self.extractor
         first = (
             f"dim={self.dim}" if self.given is None else f"{getattr(extractor, 'name', extractor)}"
@@ -292,7 +292,7 @@ class DPNR(TextSystem, TextClassifier):
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 
     def details(self) -> dict[str, str]:
-        """What `print` shows beside what is true of all: dropout, training, labels."""
+        """Return what `print` shows of this model alone: dropout, training, labels."""
         found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (

@@ -112,12 +112,12 @@ class Saved:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What the model is made with, as plain data: for each argument its attribute."""
+        """Arguments that the model is made with, as plain data: for each argument its attribute."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
     @property
     def state(self) -> dict[str, Any]:
-        """What the model has learnt beside the weights of `saved_modules`, as plain data."""
+        """Results of training other than the weights of `saved_modules`, as plain data."""
         raise NotImplementedError
 
     @property

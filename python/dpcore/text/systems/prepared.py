@@ -19,7 +19,7 @@ __all__ = ["Prepared", "labels_of", "training_part"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared(Shown):
-    """What `TextClassifier.prepare` makes of a corpus.
+    """Texts of a corpus as `TextClassifier.prepare` encodes them.
 
     Attributes:
         part: the labelled training texts.
@@ -51,7 +51,7 @@ class Prepared(Shown):
         return cls(part, vocabulary, units, (unknown, min_count, reserved))
 
     def __repr__(self) -> str:
-        """How many texts, and the vocabulary."""
+        """Return the number of texts, and the vocabulary."""
         return f"Prepared({len(self.units):,} texts, {self.vocabulary!r})"
 
 

@@ -71,7 +71,7 @@ class TextSystem(Saved, Shown):
 
     @property
     def real(self) -> RealEpsilon | None:
-        """What the noise really gives for any two texts; None where that is not known."""
+        """Epsilon that the noise really gives for any two texts; None where it is not known."""
         return None if self.private is None else self.private.real
 
     @property
@@ -84,7 +84,7 @@ class TextSystem(Saved, Shown):
 
     @property
     def verdict(self) -> str:
-        """Whether the claim holds for any two texts, in a few words."""
+        """Verdict on whether the claim holds for any two texts, in a few words."""
         found, claim = self.true_epsilon, self.claim
         if math.isnan(found):
             return "not fitted"
@@ -145,17 +145,17 @@ class TextSystem(Saved, Shown):
 
     @property
     def name(self) -> str:
-        """What reports call the model: its class, and the arguments that are not its defaults."""
+        """Name in reports: the class, and the arguments that are not its defaults."""
         usual = {one.name: one.default for one in signature(type(self)).parameters.values()}
         said = [f"{name}={v!r}" for name, v in self.arguments.items() if v != usual[name]]
         return f"{type(self).__name__}({', '.join(said)})"
 
     def details(self) -> dict[str, str]:
-        """What `print` shows of this model beside what is true of all, by its labels."""
+        """Return what `print` shows of this model alone, by its labels."""
         return {}
 
     def as_mechanism(self) -> EncoderMechanism:
-        """What an audit is made of: text to noisy vectors."""
+        """Return the mechanism that an audit tests: text to noisy vectors."""
         made = self.require_private("is audited").as_mechanism()
         made.name = self.name
         return made
@@ -188,7 +188,7 @@ class TextSystem(Saved, Shown):
         return f"{self.name[:-1]}; {self.verdict}{found})"
 
     def __str__(self) -> str:
-        """What is claimed, what is true, for whom, and how it was trained."""
+        """Return what is claimed, what is true, for whom, and how it was trained."""
         if self.private is None:
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
             found = {"claim": claim, "true": self.verdict, "trained": "not yet: model.fit(corpus)"}

@@ -42,7 +42,7 @@ _LIMITS: Final[dict[str, dict[str, Any]]] = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Recipe(Shown):
-    """How long and how fast to train; None for what a system does not have.
+    """Length and rates of a training; None for what a system does not have.
 
     Attributes:
         epochs: passes over the texts; None for as many as make the study's 2,226 steps, from 5
@@ -222,7 +222,7 @@ class Adversary(Protocol):
         """Its own step: learn from vectors, detached, of the texts at places `batch`."""
 
     def penalty(self, rows: Any, batch: Any) -> Any:
-        """What is added to the loss of extractor and classifier, which it must not change."""
+        """Return the term that is added to the loss; it must not change extractor or classifier."""
 
 
 def train(

@@ -221,7 +221,7 @@ class Embedding(Record):
         return type(self), (self.words, self.vectors, self.origin, self.claimed, self.real)
 
     def __repr__(self) -> str:
-        """How many words, of which dimension, where from, and with which noise."""
+        """Return the number of words, their dimension, their origin and the noise."""
         origin = f", {self.origin}" if self.origin else ""
         noise = ""
         if self.real is not None:

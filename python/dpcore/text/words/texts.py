@@ -121,7 +121,7 @@ class WordReport(Record, word="WordReport"):
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
-    """What a mechanism leaves of one text, and what it can lose.
+    """Report on one text: how much of it a mechanism leaves, and its largest loss.
 
     Args:
         mechanism: the constructor call, vectors by their number and SHA-256.

@@ -1,4 +1,4 @@
-"""Where randomness enters a module, and on what input."""
+"""Sources of randomness in a module, and their inputs."""
 
 from .finding import Source, Sources, noise_sources
 

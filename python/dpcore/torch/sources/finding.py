@@ -1,4 +1,4 @@
-"""Where randomness enters a module: every call run again on its own, with two seeds."""
+"""Search for sources of randomness: every call run again on its own, with two seeds."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ class Sources(Shown, Sequence[Source]):
         return self.sources[index]
 
     def __len__(self) -> int:
-        """How many there are."""
+        """Return how many there are."""
         return len(self.sources)
 
     def __str__(self) -> str:

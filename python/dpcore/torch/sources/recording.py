@@ -77,7 +77,7 @@ class Replay:
 
 
 def keys(module: Any) -> Key:
-    """What tells the modules within a module: their number; of those made on the way, the class."""
+    """Return the modules' keys: their number; of those made on the way, the class."""
     registered = {id(one) for one in module.modules()}
     return lambda one: id(one) if id(one) in registered else type(one).__qualname__
 
@@ -173,7 +173,7 @@ def _replayed(call: Call, key: Key, seed: int, live: bool) -> Replay:
 
 
 def _again(child: Call, args: Any, kwargs: Any) -> Any:
-    """What a child returned, and wrote to its arguments."""
+    """Return what a child returned, and write what it wrote to its arguments."""
     given = leaves((args, kwargs))
     for place, now in child.written.items():
         if place < len(given) and isinstance(now, torch.Tensor):

@@ -90,7 +90,7 @@ class Rows(torch.nn.Module):
         return bool(self.x.numel() > NUMBERS or self.x.dtype != self._main[0].dtype)
 
     def clean(self, x: Any) -> Any:
-        """What the noise is added to: x as the module gets it, as far as outputs are looked at."""
+        """Return what the noise is added to: x as the module gets it, cut to the outputs in use."""
         return x.detach().to(self._main[0].dtype).reshape(-1)[:NUMBERS].double().cpu()
 
     @property
@@ -152,7 +152,7 @@ class Rows(torch.nn.Module):
         return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
 
     def _called(self, size: int, handed: list[Any]) -> Any:
-        """What happens to calls within this one; those that it makes itself are written down."""
+        """Handle calls within this one; those that it makes itself are recorded."""
         call, key, kinds = self._held
         waiting: dict[Any, list[Call]] = {}
         for child in list(call.everything())[1:]:

@@ -303,5 +303,5 @@ class ADePT(TextSystem):
         return self
 
     def details(self) -> dict[str, str]:
-        """What `print` shows beside what is true of all: the training."""
+        """Return what `print` shows of this model alone: the training."""
         return {"trained": str(self.trained)}

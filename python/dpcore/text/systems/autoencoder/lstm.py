@@ -58,7 +58,7 @@ class Words:
         return torch.from_numpy(table), sizes
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """How many texts have more words than are read."""
+        """Return how many texts have more words than are read."""
         rows = self.vocabulary.encode(list(texts), empty="keep") if len(texts) else []
         return sum(len(ids) > self.longest for ids in rows)
 
@@ -103,7 +103,7 @@ class Encoder(torch.nn.Module):
         return self.words.longest
 
     def truncated(self, texts: Sequence[str]) -> int:
-        """How many texts are longer."""
+        """Return how many texts are longer."""
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:

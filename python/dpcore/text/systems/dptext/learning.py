@@ -24,7 +24,7 @@ _FASTER: Final = 10.0
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parts:
-    """What is trained.
+    """Modules that are trained.
 
     Args:
         coder: texts to vectors, and back.

@@ -282,7 +282,7 @@ class DPText(TextSystem, Labelling):
 
     @property
     def caution(self) -> str:
-        """What to know of an epsilon that is learnt; empty where it is fixed."""
+        """Caution about an epsilon that is learnt; empty where it is fixed."""
         if not self.learn:
             return ""
         if self.private is None:
@@ -295,7 +295,7 @@ class DPText(TextSystem, Labelling):
 
     @property
     def verdict(self) -> str:
-        """Whether the claim holds for any two texts, in a few words."""
+        """Verdict on whether the claim holds for any two texts, in a few words."""
         if not self.learn:
             return super().verdict
         if self.private is None:
@@ -334,7 +334,7 @@ class DPText(TextSystem, Labelling):
         return self
 
     def details(self) -> dict[str, str]:
-        """What `print` shows beside what is true of all: a learnt epsilon, training, labels."""
+        """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
         found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
@@ -349,7 +349,7 @@ class DPText(TextSystem, Labelling):
         return found
 
     def as_mechanism(self) -> EncoderMechanism:
-        """What an audit is made of: text to noisy vectors; a learnt epsilon is not its claim."""
+        """Return the mechanism that an audit tests; a learnt epsilon is not its claim."""
         made = super().as_mechanism()
         made.claim = self.claim
         if self.learn:
