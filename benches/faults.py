@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from leaks import KEEP, Leak, Mechanism
+from leaks import Leak, Mechanism
+from leaky_mechanisms import KEEP
 
 from dpcore import Pair
 from dpcore.published import (

@@ -168,8 +168,6 @@ def _is_installed(one: Any) -> bool:
     """Return True if a function or class belongs to an installed package.
 
     Of the many that run inside a layer, only a few are the user's.
-
-    Only a few installed packages are the user's own.
     """
     file = getattr(imported_module(_get_module(one)), "__file__", None) or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)

@@ -92,14 +92,14 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
 # Each figure of a report asks for the same one again.
 @lru_cache(maxsize=256)
 def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
-    cut = _find_boundary(counts, delta, alpha)
+    cut = _find_rejection_boundary(counts, delta, alpha)
     if cut is None:
         return 0.0
     test = _make_test(counts, delta, alpha, cut)
     return _find_largest(test, *_guess_start(counts, delta, alpha))
 
 
-def _find_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
+def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
     """Find the boundary of all counts at least as high in the order as the observed ones.
 
     The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, low and high

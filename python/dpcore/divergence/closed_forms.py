@@ -24,8 +24,8 @@ from .families import (
     log_ratio,
     normal_divergence,
     normal_limit,
+    one_minus_power,
     power_gap,
-    ratio_gap,
     scale_divergence,
     shift_divergence,
     split_atom,
@@ -111,11 +111,11 @@ def gaussian(
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
         return normal_divergence(
-            a, b, ratio_gap(s0, s1, 2), 2.0 * log_ratio(s0, s1), mid, shift / root
+            a, b, one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1), mid, shift / root
         )
 
     def limit() -> float:
-        return normal_limit(ratio_gap(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
+        return normal_limit(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
 
     return by_part(a, part, limit)
 
@@ -162,7 +162,7 @@ def laplace(
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         s0, s1 = wide[::-1] if swap else wide
         found = scale_divergence(
-            a, b, ratio_gap(s0, s1, 1), log_ratio(s0, s1), power_gap(b, s0, s1, 1)
+            a, b, one_minus_power(s0, s1, 1), log_ratio(s0, s1), power_gap(b, s0, s1, 1)
         )
         # The shift's part from the side on which its own terms have one sign.
         w = a * (s1 / s0) + b
@@ -209,7 +209,7 @@ def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
         # The ratio of the scales is that of the rates, upside down.
         one, other = rates if swap else rates[::-1]
         return scale_divergence(
-            a, b, ratio_gap(one, other, 1), log_ratio(one, other), power_gap(b, one, other, 1)
+            a, b, one_minus_power(one, other, 1), log_ratio(one, other), power_gap(b, one, other, 1)
         )
 
     return by_part(

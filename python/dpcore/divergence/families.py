@@ -29,8 +29,8 @@ __all__ = [
     "log_ratio",
     "normal_divergence",
     "normal_limit",
+    "one_minus_power",
     "power_gap",
-    "ratio_gap",
     "scale_divergence",
     "shift_divergence",
     "split_atom",
@@ -76,14 +76,14 @@ def exp_excess(x: Reals) -> Reals:
 def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
     """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
-    found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * ratio_gap(x, y, power)))
+    found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
     for i in zip(*np.nonzero(np.abs(found) < _NEAR), strict=True):
         step, top, bottom = (Fraction(float(part[i])) for part in (b, x, y))
         found[i] = float(1 + step * (1 - (top / bottom) ** power))
     return found
 
 
-def ratio_gap(x: Reals, y: Reals, power: int) -> Reals:
+def one_minus_power(x: Reals, y: Reals, power: int) -> Reals:
     """Compute 1 - (x/y)^p for p = 1 or 2; take the difference before anything is rounded."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)

@@ -94,7 +94,7 @@ class _Change(Record):
             An iterator of pairs.
         """
         for record in self.values or ():
-            x = _repeat_record(domain.draw(rng), record)
+            x = _make_constant_dataset(domain.draw(rng), record)
             yield from (Pair(x, self._near(x, 0, other)) for other in self.values or ())
         while True:
             x = domain.draw(rng)
@@ -123,7 +123,7 @@ class _Change(Record):
             case 2:
                 x = _insert_record(x, int(rng.integers(len(x))), own)
             case _:
-                x = _repeat_record(x, own)
+                x = _make_constant_dataset(x, own)
         return Pair(x, self._near(x, place, x_prime[place]))
 
     def _place(self, x: Any, rng: np.random.Generator) -> int:
@@ -285,7 +285,7 @@ def _remove_record(x: Any, place: int) -> Any:
     return _join_records(x, place, place + 1, [])
 
 
-def _repeat_record(x: Any, record: Any) -> Any:
+def _make_constant_dataset(x: Any, record: Any) -> Any:
     """Make a dataset as long as x that repeats one record."""
     return _join_records(x, 0, len(x), [record] * len(x))
 

@@ -190,7 +190,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
     claim, delta = audit.claimed_epsilon * audit.pair.distance, audit.delta
     true = loss_of_factor(claim, _FACTOR, delta)
-    mass, trials = _plan_smaller_claim(
+    mass, trials = _mass_and_trials(
         claim, true, _event_frequency(seen, true), delta, audit.confidence
     )
     shown = true if delta else true / audit.pair.distance
@@ -220,10 +220,13 @@ def _event_frequency(seen: Counts, true: float) -> float:
 
 
 @lru_cache(maxsize=64)
-def _plan_smaller_claim(
+def _mass_and_trials(
     claim: float, true: float, mass: float, delta: float, confidence: float
 ) -> tuple[float, int | None]:
-    """Return the event's mass, and the trials, rounded up to two digits."""
+    """Return the mass of the event that shows a loss, and the trials that refute the claim by it.
+
+    Trials are rounded up to two digits; None where too many are needed.
+    """
     rates = mass, mass * math.exp(-true)
     if delta:
         rates = gaussian_event(claim, true, delta, confidence, 0.95)

@@ -101,7 +101,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
         pilot: count equal pairs of rows too.
     """
     size = len(outputs)
-    rungs = list(_iterate_row_numbers(size, needed))
+    rungs = list(_iterate_prefix_sizes(size, needed))
     looked = rungs[-1] if rungs else 0
     paired = min(size, _PILOT_ROWS) if pilot else 0
     rows = encode_rows(move_to_host(outputs[: max(looked, paired)])) if looked or paired else None
@@ -115,8 +115,8 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
     return Mark(size, digests, collisions_of(rows[:paired]) if paired else Collisions())
 
 
-def _iterate_row_numbers(size: int, needed: float) -> Iterator[int]:
-    """Yield the numbers of first rows to mark, up to the first that suffices, or all rows."""
+def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
+    """Yield how many first rows to mark, ever more, up to what suffices, or all rows."""
     for rung in (*_RUNGS, size):
         if needed <= 0.0 or size == 0:
             return

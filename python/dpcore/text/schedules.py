@@ -40,7 +40,7 @@ Every = Literal["epoch", "batch"]
 _EVERY: Final[tuple[Every, ...]] = get_args(Every)
 
 
-class _Fixed(Record):
+class _FixedSchedule(Record):
     """A schedule that draws nothing: fields of numbers, and an epsilon that follows from them."""
 
     __slots__ = ()
@@ -62,7 +62,7 @@ class _Fixed(Record):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Constant(_Fixed, word="text.schedules.Constant"):
+class Constant(_FixedSchedule, word="text.schedules.Constant"):
     """The same epsilon in every epoch: robust training.
 
     Args:
@@ -92,7 +92,7 @@ class Constant(_Fixed, word="text.schedules.Constant"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OverEpochs(_Fixed, word="text.schedules.OverEpochs"):
+class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
     """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
 
     Args:
@@ -122,7 +122,7 @@ class OverEpochs(_Fixed, word="text.schedules.OverEpochs"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Stretched(_Fixed, word="text.schedules.Stretched"):
+class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
     """From `start` to `end` over all epochs, along a hyperbola, however many there are.
 
     ``start / (1 + (start / end - 1) t)`` with ``t = (epoch - 1) / (epochs - 1)``, which is 0 for
@@ -159,7 +159,7 @@ class Stretched(_Fixed, word="text.schedules.Stretched"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Drawn(Record):
+class _DrawnSchedule(Record):
     """A schedule that draws its epsilon: the fields and checks of both laws."""
 
     low: float
@@ -181,7 +181,7 @@ class _Drawn(Record):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Uniform(_Drawn, word="text.schedules.Uniform"):
+class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
     """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
 
     Args:
@@ -210,7 +210,7 @@ class Uniform(_Drawn, word="text.schedules.Uniform"):
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LogUniform(_Drawn, word="text.schedules.LogUniform"):
+class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
     """An epsilon whose logarithm is uniform between those of `low` and `high`.
 
     Args:

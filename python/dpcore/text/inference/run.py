@@ -281,7 +281,7 @@ def _try_all(
                 left = len(known) - done
                 # After each: a network takes as long as twenty logistic regressions.
                 rest = left * (time.perf_counter() - begun) / done
-                is_said = bar.forecast(f"{left} more attackers", rest)
+                is_said = bar.forecast(f"attackers that are left ({left})", rest)
     return tried
 
 
