@@ -14,7 +14,7 @@ from shared_examples import examples
 from dpcore.bounds import clopper_pearson, exact, limits
 from dpcore.bounds._cells import cell_masses, cell_window
 from dpcore.bounds._supremum import supremum_bound
-from dpcore.bounds.unconditional import _find_boundary, _make_test
+from dpcore.bounds.unconditional import _find_rejection_boundary, _make_test
 from dpcore.records import Counts
 
 
@@ -122,7 +122,7 @@ def test_the_p_value_at_the_bound_is_the_nominal_one(counts):
     """By scipy's tails, outcome by outcome, on a grid of q."""
     delta, alpha = 0.05, 0.1
     bound = exact(counts, delta, 1.0 - alpha)
-    cut = _find_boundary(counts, delta, alpha)
+    cut = _find_rejection_boundary(counts, delta, alpha)
     p_low, p_high = limits(counts.k, counts.n, alpha * 1e-3 / 4)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, alpha * 1e-3 / 4)
 
@@ -200,7 +200,7 @@ def test_always_a_number_between_zero_and_the_estimate(n, n_prime, x, y, delta, 
 def test_claims_beyond_probability_one_are_capped(epsilon):
     """From some epsilon on every p in the rectangle is allowed at every q: nothing changes."""
     counts = Counts(90, 100, 45, 100)
-    test = _make_test(counts, 0.1, 0.1, _find_boundary(counts, 0.1, 0.1))
+    test = _make_test(counts, 0.1, 0.1, _find_rejection_boundary(counts, 0.1, 0.1))
     assert test(epsilon) <= test(epsilon + 0.1)
     assert test(60.0) == pytest.approx(test(80.0))
     assert test(60.0) > 0.0 > test(0.0)
