@@ -81,7 +81,7 @@ _LAZY = ("calibration", "divergence", "sensitivity", "structure", "text", "torch
 
 
 def __getattr__(name: str) -> Any:
-    """Subpackages that no audit needs are loaded when they are first named."""
+    """Load a subpackage that no audit needs when it is first named."""
     if name in _LAZY:
         from importlib import import_module
 

@@ -56,7 +56,7 @@ NAMES: tuple[str, ...] = (
 
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
-"""What `quick` asks of an experiment, as far as it takes it."""
+"""Options that `quick` sets, as far as an experiment has them."""
 
 
 class Result(Protocol):

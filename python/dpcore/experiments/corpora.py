@@ -180,7 +180,7 @@ KNOWN: Final[dict[str, Known]] = {
 """Every corpus that is known by name."""
 
 _FOLDERS = {"names": "words", "textfooler": "yelp"}
-"""Where a corpus is kept in a folder that bears another name than its own."""
+"""Folders of the corpora that are kept in a folder of another name than their own."""
 
 
 @hinted

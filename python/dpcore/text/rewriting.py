@@ -64,7 +64,7 @@ class Rewriter(Shown):
         return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:
-        """Rewrites of one text.
+        """Draw rewrites of one text.
 
         Args:
             x: the text.

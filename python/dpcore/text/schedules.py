@@ -36,7 +36,7 @@ Schedule = Callable[[int, int, np.random.Generator], float]
 """`(epoch, epochs, rng) -> epsilon`."""
 
 Every = Literal["epoch", "batch"]
-"""How often a schedule draws anew."""
+"""Period after which a schedule draws anew."""
 _EVERY: Final[tuple[Every, ...]] = get_args(Every)
 
 
@@ -53,7 +53,7 @@ class _FixedSchedule(Record):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
-        """The epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
+        """Return the epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
         return self._at(*_place(epoch, epochs))
 
     def _at(self, epoch: int, epochs: int) -> float:
@@ -86,7 +86,7 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
         return self.epsilon
 
     def __str__(self) -> str:
-        """Its name in tables."""
+        """Return its name in tables."""
         return f"constant {self.epsilon:g}"
 
 
@@ -116,7 +116,7 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         return self.start / epoch
 
     def __str__(self) -> str:
-        """Its name in tables."""
+        """Return its name in tables."""
         return f"{self.start:g}/n"
 
 
@@ -154,7 +154,7 @@ class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
         return self.start / (1.0 + (self.start / self.end - 1.0) * t)
 
     def __str__(self) -> str:
-        """Its name in tables."""
+        """Return its name in tables."""
         return f"stretched {self.start:g} to {self.end:g}"
 
 
@@ -199,12 +199,12 @@ class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
+        """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
         _place(epoch, epochs)
         return float(_source(rng).uniform(self.low, self.high))
 
     def __str__(self) -> str:
-        """Its name in tables."""
+        """Return its name in tables."""
         return self._named("uniform")
 
 
@@ -228,19 +228,19 @@ class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
     """
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-        """An epsilon of an epoch, 1 to `epochs`, drawn with a numpy Generator."""
+        """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
         _place(epoch, epochs)
         drawn = math.exp(_source(rng).uniform(math.log(self.low), math.log(self.high)))
         # The roundings of exp and log may lead one step outside.
         return min(max(drawn, self.low), self.high)
 
     def __str__(self) -> str:
-        """Its name in tables."""
+        """Return its name in tables."""
         return self._named("log-uniform")
 
 
 def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Generator) -> float:
-    """The epsilon that a schedule, one of these or anybody's function, gives to an epoch.
+    """Compute the epsilon that a schedule, one of these or any function, gives to an epoch.
 
     Args:
         schedule: a function (epoch, epochs, rng) -> epsilon.
@@ -286,7 +286,7 @@ def every_of(schedule: Schedule) -> str:
 
 
 def title_of(schedule: Schedule) -> str:
-    """One line that names a schedule in tables and pictures.
+    """Return one line that names a schedule in tables and pictures.
 
     Example:
         >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniform(0.5, 10.0, every="batch"))

@@ -72,7 +72,7 @@ class TfidfSVD(Shown):
         self._directions: Floats | None = None
 
     def __repr__(self) -> str:
-        """The parameters, and what it was fitted on."""
+        """Format the parameters, and what it was fitted on."""
         fitted = "not fitted"
         if self._weights is not None:
             words = len(self._weights.vocabulary_)
@@ -127,7 +127,7 @@ class TfidfSVD(Shown):
         return self
 
     def encode(self, texts: Any) -> Floats:
-        """The vectors of texts; a text without any known word has a vector of zeros.
+        """Compute the vectors of texts; a text without any known word has a vector of zeros.
 
         Args:
             texts: a list of strings.

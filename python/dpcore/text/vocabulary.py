@@ -27,7 +27,7 @@ _WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text, in lower case: runs of letters and digits, apostrophes inside kept.
+    """List the words of a text, in lower case: runs of letters and digits, inner apostrophes kept.
 
     Example:
         >>> words_of("The coach's 3rd win, at last!")
@@ -71,7 +71,7 @@ class Vocabulary(Shown):
     _ids: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        """Number the words."""
+        """Check the fields and assign numbers to the words."""
         choice("unknown", self.unknown, ("drop", "token"))
         integer("ngrams", self.ngrams, 1)
         if not callable(self.tokenise):
@@ -101,7 +101,7 @@ class Vocabulary(Shown):
         ngrams: int = 1,
         tokenise: Tokeniser = words_of,
     ) -> Vocabulary:
-        """The words of texts, most frequent first, in alphabetical order among equals.
+        """Make a vocabulary of the words of texts, most frequent first, ties in alphabetical order.
 
         Args:
             texts: a list of strings, or a `Corpus`, of which the train part is read.
@@ -134,7 +134,7 @@ class Vocabulary(Shown):
         return len(self._ids)
 
     def __contains__(self, word: object) -> bool:
-        """True for a word that has a number of its own."""
+        """Return True for a word that has its own number."""
         return word in self._ids
 
     def __repr__(self) -> str:
@@ -143,7 +143,7 @@ class Vocabulary(Shown):
         return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
 
     def encode(self, texts: Any, *, empty: Literal["error", "keep"] = "error") -> list[Ids]:
-        """The numbers of the words of every text.
+        """Return the numbers of the words of every text.
 
         Args:
             texts: a list of strings.
@@ -167,7 +167,7 @@ class Vocabulary(Shown):
         return found
 
     def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
-        """The numbers of a text's units, and which words each of them covers.
+        """Return the numbers of a text's units, and which words each of them covers.
 
         Args:
             text: a string.
@@ -196,7 +196,7 @@ class Vocabulary(Shown):
         return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
-        """The words of every row of numbers, joined by blanks; reserved names are left out.
+        """Join the words of every row of numbers by blanks; reserved names are left out.
 
         Raises:
             ValueError: if a number is none of this vocabulary.

@@ -26,7 +26,7 @@ _STYLES: Final[dict[str, tuple[str, str]]] = {
 _LINEAR: Final = 0.1
 _EDGE: Final = 300.0
 _OUTER: Final = 110.0
-"""Where an infinite bias is marked, beyond every finite one that is drawn."""
+"""Place of the mark of a finite bias of this size or more; an infinite bias is marked beyond it."""
 
 _GAP: Final = 0.8
 

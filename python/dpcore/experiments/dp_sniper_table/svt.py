@@ -19,7 +19,7 @@ Bools = npt.NDArray[np.bool_]
 Flags = npt.NDArray[np.int8]
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
-"""What stands for "stopped" among flags, "below" and "stopped" among values, and "stopped" in
+"""Codes of "stopped" among flags, of "below" and "stopped" among values, and of "stopped" in
 the numerical variant, whose word for "below" is 0."""
 
 

@@ -15,7 +15,7 @@ DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
 """The corpora, and their titles."""
 
 MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
-"""What is made up in their place: the kinds of `dpcore.text.generated`."""
+"""Made-up corpora in their place: the kinds of `dpcore.text.generated`."""
 
 MU_EPSILON: Final = 4.0
 """The claimed epsilon at which words are masked, the study's."""
@@ -24,7 +24,7 @@ CONSTANT: Final = 5.0
 """The epsilon of the model that is used at every test noise."""
 
 SOUND_AT: Final = (1.0, 4.0, 5.0)
-"""Where the sound scale is tried: it takes a model each, and all end at chance."""
+"""Epsilons at which the sound scale is tried: each takes a model, and all end at chance."""
 
 MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
     "leave_out": "left out",

@@ -22,7 +22,7 @@ __all__ = [
 
 CONTROL = "constant 5"
 RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
-"""What is compared with one model trained at epsilon 5."""
+"""Rivals that are compared with one model trained at epsilon 5."""
 
 
 @dataclass(frozen=True, slots=True)

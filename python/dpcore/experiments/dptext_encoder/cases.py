@@ -165,7 +165,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
 
 
 def later_pair(corpus: Corpus) -> tuple[str, str]:
-    """The first test text that training does not see, and the next such text of another label."""
+    """Return the first test text that training does not see, and the next one of another label."""
     seen, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in seen] or [0]
     others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
@@ -173,5 +173,5 @@ def later_pair(corpus: Corpus) -> tuple[str, str]:
 
 
 def majority(corpus: Corpus) -> float:
-    """The largest share of test texts that share a label: the best that a constant answer does."""
+    """Compute the largest share of test texts with one label, the best accuracy of a constant."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))

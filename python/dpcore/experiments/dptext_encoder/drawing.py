@@ -23,7 +23,7 @@ _SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 
 
 def figure(result: Result, ax: Any = None) -> Figure:
-    """Left: certified against claimed or learnt; right: learnt epsilon by epoch."""
+    """Draw left certified against claimed or learnt epsilon, right learnt epsilon by epoch."""
     picture = make_canvas(3.9, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
     _certified(left, result)

@@ -46,7 +46,7 @@ def _level(name: str, value: Any) -> float:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(Shown):
-    """Which texts, which epsilons, and how long.
+    """Options of the experiment: the texts, the epsilons, and the length of training.
 
     Args:
         trials: draws on each side of every audit.
@@ -161,11 +161,11 @@ class Row(Shown):
         return tuple(dict.fromkeys(flag for run in self.runs for flag in run.flags))
 
     def mean(self, name: str) -> float:
-        """The mean of a figure over the runs; of utility or accuracy without its interval."""
+        """Return the mean of a figure over the runs, without intervals of utility or accuracy."""
         return self.spread(name)[0]
 
     def spread(self, name: str) -> tuple[float, float]:
-        """Mean and standard deviation of a figure over the runs; that of a single one is 0."""
+        """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
         given = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in given]
         if math.inf in values:
@@ -266,7 +266,7 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def row(self, noise: str, level: str) -> Row:
-        """The row of a noise and a level as the table shows it, such as "1" or "from 1, no cap".
+        """Return the row of a noise and a level of the table, such as "1" or "from 1, no cap".
 
         Raises:
             ValueError: if there is none.
@@ -277,7 +277,7 @@ class Result(Tabled):
         raise invalid("noise and level", "those of a row", (noise, level))
 
     def table(self) -> str:
-        """The figures as text, then what they mean."""
+        """Format the figures as text, then what they mean."""
         from .text import text
 
         return text(self)
@@ -289,7 +289,7 @@ class Result(Tabled):
         return plain(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Certified against claimed, and learnt epsilon by epoch.
+        """Draw certified against claimed epsilon, and learnt epsilon by epoch.
 
         Returns:
             A matplotlib figure.

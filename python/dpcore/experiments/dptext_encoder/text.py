@@ -17,7 +17,7 @@ _HEAD = (
 
 
 def text(result: Result) -> str:
-    """The figures, then what they mean."""
+    """Format the figures, then what they mean."""
     config = result.config
     runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
     made = " (made-up texts: give --data for real ones)" if config.data is None else ""
@@ -57,7 +57,7 @@ def _cells(row: Row, result: Result) -> tuple[str, ...]:
 
 
 def _verdict(row: Row) -> str:
-    """Of a fixed epsilon as a claim, of a learnt one as a value that nobody claimed."""
+    """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
     several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
     found = f"refuted{several}" if row.refuted else "not refuted"
     return f"no claim; value {found}" if row.case.learn else found

@@ -50,7 +50,7 @@ LINES: Final = (
     "8 random directions",
     _OTHERS,
 )
-"""What is released."""
+"""Kinds of released vectors."""
 
 _EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
 """Without and with `full`."""

@@ -21,7 +21,7 @@ SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
 
 EPSILON: Final = 0.1
-"""What Laplace noise of that scale claims."""
+"""Claim of Laplace noise of that scale."""
 
 GAUSSIAN: Final = (0.5, 1e-6)
 """An (epsilon, delta) that Gaussian noise of that sigma has, in real numbers.

@@ -15,11 +15,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 _LANES = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
-"""How far above its system's place an attack is drawn."""
+"""Height at which an attack is drawn above its system's place."""
 
 _MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
 _RIGHT = 250.0
-"""Where the axis ends, in units of the claim."""
+"""End of the axis, in units of the claim."""
 
 
 def figure(result: Result, ax: Any = None) -> Figure:

@@ -30,10 +30,10 @@ from ..two_sets import TextOptions
 NAME = "redaction-names"
 
 POLICIES: Final = ("none", "first names", "first names and people")
-"""What is masked: nothing, a list of first names, or that list and the names of the five people."""
+"""Masked words: none, a list of first names, or that list and the names of the five people."""
 
 READS: Final = ("words", "masks")
-"""What an attacker reads: the words that are left, or the numbers of masks and of words."""
+"""Inputs of an attacker: the words that are left, or the numbers of masks and of words."""
 
 TOPIC: Final = "topic"
 """Stands for the label of a text among the people who are inferred."""

@@ -21,4 +21,4 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
 """Top-1 and top-5 of a single run: 1,496 held-out words, the attacker's vocabulary 3,537."""
 
 STUDY: Final = (".24", ".33")
-"""What the DPNR study reports: gensim 3.8.3, two samples of 50 %, all words of the victim."""
+"""Figures of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""

@@ -54,10 +54,10 @@ STARTS: Final = {
     "same": "gensim 4, same seed",
     "other": "gensim 4, other seed",
 }
-"""Where the vectors of victim and attacker start."""
+"""Starts of the vectors of victim and attacker, and their titles."""
 
 HALVES: Final = {"disjoint": 0.0, "overlapping": 0.5}
-"""What the halves have in common."""
+"""Overlap of the halves."""
 
 ANCHORED: Final = 500
 """The number of anchors in the tables; fewer where there are not as many."""

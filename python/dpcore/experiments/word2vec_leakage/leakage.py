@@ -56,7 +56,7 @@ __all__ = [
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
-"""Where vectors start: at gensim's own random numbers, or at those that hash word and seed."""
+"""Starts of vectors: gensim's own random numbers, or those that hash word and seed."""
 
 _BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""

@@ -52,7 +52,7 @@ LINKED_WORDS: Final = 100
 """Words of a text that is linked; of generated texts, which are shorter, ten."""
 
 SHARES: Final = (0.4, 0.3, 0.3)
-"""Of train, valid and test."""
+"""Shares of train, valid and test."""
 
 _SENSITIVE: Final = {"medical": 1, "topics": "money"}
 """The label of the sensitive set, by the kind of the corpus."""

@@ -29,7 +29,7 @@ class Drawn:
     attributes: dict[str, list[int | str]] = field(default_factory=dict)
 
     def add(self, text: str, label: str, **attributes: int | str) -> None:
-        """One more text."""
+        """Add one more text."""
         self.texts.append(text)
         self.labels.append(label)
         for name, value in attributes.items():
@@ -43,12 +43,14 @@ def read_words(kind: str) -> Any:
 
 
 def drawn(words: Sequence[str], rng: np.random.Generator) -> str:
-    """One of the words, all alike likely."""
+    """Choose one of the words, each with the same probability."""
     return words[int(rng.integers(len(words)))]
 
 
 def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, dict[str, str]]:
-    """The sentence, and what stands in which blank; no word stands in two of a list.
+    """Fill the blanks of a template; return the sentence and the words by blank name.
+
+    Two blanks of one name in a row get different words, if the list has them.
 
     Example:
         >>> filled("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
@@ -71,7 +73,7 @@ def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, 
 
 
 def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
-    """The value with this probability, else any of the other ones."""
+    """Return the value with probability `share`, else one of the others with equal probability."""
     if rng.random() < share:
         return value
     return (value + 1 + int(rng.integers(kinds - 1))) % kinds

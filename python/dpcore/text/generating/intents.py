@@ -18,7 +18,7 @@ _WORDS: Final[Words] = {
 
 
 def intents(rows: int, rng: np.random.Generator) -> Drawn:
-    """Texts of one question; label: the intent; attributes: the slots `destination` and `day`."""
+    """Draw texts of one question; label: the intent; attributes: slots `destination` and `day`."""
     found, names = Drawn(), list(_QUESTIONS)
     for _ in range(rows):
         intent = drawn(names, rng)

@@ -27,7 +27,7 @@ CONTRADICTED: Final = 0.4
 
 
 def repeats(rows: int, rng: np.random.Generator) -> Drawn:
-    """Texts of two or three sentences, a quarter of them for the second time or later.
+    """Draw texts of two or three sentences, a quarter of them for the second time or later.
 
     Label: the topic, another one in four of ten repetitions. Attributes: 1 for every person that
     is named, one or two of five.

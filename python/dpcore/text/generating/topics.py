@@ -14,19 +14,19 @@ CLEAR: Final = 0.92
 """Share of texts that speak of their own topic, and of those whose phrase fits their writer."""
 
 TOPICS: Final = read_words("topics")
-"""Of each topic: templates of sentences, and the words for their blanks."""
+"""Templates of sentences for each topic, and the words for their blanks."""
 
 _PARENTS: Final = read_words("parents")
 """Phrases of those without and with children, and the words for their blanks."""
 
 
 def sentence(topic: str, rng: np.random.Generator) -> str:
-    """A sentence on a topic."""
+    """Draw a sentence on a topic."""
     return filled(drawn(TOPICS[topic]["templates"], rng), TOPICS[topic]["words"], rng)[0]
 
 
 def topics(rows: int, rng: np.random.Generator) -> Drawn:
-    """Texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
+    """Draw texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
     found, names = Drawn(), list(TOPICS)
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)

@@ -65,7 +65,7 @@ class Distances(Record):
         return {name: encode_value(value) for name, value in list_shown_fields(self)}
 
     def __str__(self) -> str:
-        """The three distances as a table."""
+        """Format the three distances as a table."""
         return align_rows([_HEADER, _list_cells("arrays", self)], left=())
 
 
@@ -89,7 +89,7 @@ class Closeness(Record):
         return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
 
     def __str__(self) -> str:
-        """The distances, the divergences, and what is needed to read them."""
+        """Format the distances, the divergences, and what is needed to read them."""
         rows = [_HEADER, _list_cells("decoder", self.decoder)]
         rows += [] if self.states is None else [_list_cells("states", self.states)]
         lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]

@@ -25,7 +25,7 @@ from .settings import Floats, Plan, TextRows, ignore_order_warnings, make_accoun
 __all__ = ["canaries", "fit"]
 
 _MIN_COUNT: Final = 2
-"""How often a word must occur to be in a vocabulary made of the training texts."""
+"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
 _RECIPES: Final[dict[str, dict[str, Any]]] = {
     "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
     "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},

@@ -70,7 +70,7 @@ class Perplexity(Record):
         return math.log(self.value)
 
     def __str__(self) -> str:
-        """Value, interval and what was measured, in one line."""
+        """Format value, interval and what was measured, in one line."""
         level = f"{100.0 * self.confidence:g} %"
         unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
         left = "training texts not known, none left out"
@@ -351,7 +351,7 @@ class NextWordModel(Plan):
         return "\n".join([repr(self), *lines])
 
     def __repr__(self) -> str:
-        """Kind, sizes and epsilon, in one line."""
+        """Format kind, sizes and epsilon, in one line."""
         kind = "plain" if not self.is_private else f"epsilon {self.epsilon:.4g}"
         sizes = f"{self.rows.size:,} words, hidden {self.hidden}, layers {self.layers}"
         return f"NextWordModel({kind}; {sizes})"

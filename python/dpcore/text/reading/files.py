@@ -50,7 +50,7 @@ class File:
         return about(ValueError(message(self.place(line), requirement, found)), "path")
 
     def place(self, line: int) -> str:
-        """The line as messages call it."""
+        """Return the name of a line in messages: its number and its file."""
         return f"line {line:,} of {self.full_name}"
 
     @property
@@ -59,7 +59,7 @@ class File:
         return f"{self.name} ({self.origin})" if self.origin else self.name
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """Number and text of every line, without its end.
+        """Yield the number and text of every line, without its end.
 
         Lines end at a line feed alone: what else Python takes for an end stands inside real texts.
         """
@@ -68,7 +68,7 @@ class File:
             yield number, self.decoded(number, line).removesuffix("\r")
 
     def decoded(self, number: int, line: bytes) -> str:
-        """The text of a line; an error where it is not UTF-8."""
+        """Decode the text of a line; raise an error where it is not UTF-8."""
         try:
             return line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -76,11 +76,11 @@ class File:
             raise self.error(number, "text in UTF-8", found) from None
 
     def filled(self) -> Iterator[tuple[int, str]]:
-        """Number and text of every line that holds more than white space."""
+        """Yield the number and text of every line that holds more than white space."""
         return ((number, line) for number, line in self.lines() if line.strip())
 
     def text(self, line: int, value: object) -> str:
-        """A text without the white space around it; an error if nothing is left."""
+        """Return a text without the white space around it; raise an error if nothing is left."""
         if not isinstance(value, str) or not value.strip():
             raise self.error(line, "a text that is not empty", value)
         return value.strip()
@@ -109,7 +109,7 @@ def opened(path: Path, origin: str = "", member: str | None = None) -> File:
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:
-    """The error for a path at which there is no file."""
+    """Make the error for a path at which there is no file."""
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
@@ -164,7 +164,7 @@ def _drop_empty(
 def corpus_of(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
-    """The rows of all parts in one Corpus; parts without a name leave it without a split."""
+    """Collect the rows of all parts in one Corpus, without a split if a part has no name."""
     split: list[str | None] = []
     rows: list[Row] = []
     for name, found in parts:
@@ -194,4 +194,4 @@ def corpus_of(
 
 
 Reader = Callable[[File], Iterable[Row]]
-"""What turns a file into rows."""
+"""Function from a file to its rows."""

@@ -20,12 +20,12 @@ _PARTS: Final = {
 
 
 def plain(file: File) -> Iterator[Row]:
-    """A text a line; lines of white space part nothing from nothing."""
+    """Yield a text for each line; lines of white space are skipped and separate nothing."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
 def folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
-    """The parts of a folder.
+    """Yield the parts of a folder.
 
     Args:
         path: a folder with files such as train.csv and test.csv (csv, tsv, jsonl, or txt with a

@@ -23,7 +23,7 @@ Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 _TABLES: Final = ("csv", "tsv", "jsonl")
 
 KINDS: Final = (*_TABLES, "lines", "folder")
-"""What `read` reads."""
+"""Kinds of files and folders that `read` reads."""
 
 
 @hinted

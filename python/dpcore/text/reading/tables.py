@@ -22,7 +22,7 @@ SUFFIXES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Which column is what.
+    """Columns of a table by their meaning.
 
     Args:
         text: the column of the texts: a name of the header, or a position from 0 in a file
@@ -66,7 +66,7 @@ class Layout:
 
 
 def table(file: File, kind: str, layout: Layout) -> Iterator[Row]:
-    """The rows of a table.
+    """Yield the rows of a table.
 
     Args:
         file: the file.

@@ -20,7 +20,7 @@ _HIDDEN: Final = 128
 
 
 def names_of(attribute: Any) -> tuple[str, ...]:
-    """The names of one attribute or of several.
+    """Check the name of one attribute or of several, and return the names.
 
     Raises:
         TypeError: if it is neither a name nor several.
@@ -39,7 +39,7 @@ def names_of(attribute: Any) -> tuple[str, ...]:
 
 
 def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
-    """The sorted values of each attribute among training texts.
+    """Return the sorted values of each attribute among training texts.
 
     Raises:
         ValueError: if the corpus lacks an attribute, or it has one value only.
@@ -53,7 +53,7 @@ def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any
 
 
 def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
-    """The places of a corpus's attributes among the training texts' values.
+    """Return the places of a corpus's attributes among the training texts' values.
 
     Returns:
         int64, shape `(len(corpus), attributes)`.
@@ -97,12 +97,12 @@ class Discriminator(torch.nn.Module):
         self.layers = make_layers(width, sum(sizes))
 
     def forward(self, rows: Any) -> tuple[Any, ...]:
-        """Scores of shape `(n, values)`, one tensor for each attribute."""
+        """Compute scores of shape `(n, values)`, one tensor for each attribute."""
         found: tuple[Any, ...] = self.layers(rows).split(self.sizes, dim=1)
         return found
 
     def loss(self, rows: Any, targets: Sequence[Any]) -> Any:
-        """The cross entropy, averaged over texts and attributes.
+        """Compute the cross entropy, averaged over texts and attributes.
 
         Args:
             rows: shape `(n, width)`.
@@ -113,12 +113,12 @@ class Discriminator(torch.nn.Module):
         return torch.stack(losses).mean()
 
     def codes(self, rows: Any) -> Any:
-        """The likeliest value of each attribute, shape `(n, attributes)`."""
+        """Return the code of the likeliest value of each attribute, shape `(n, attributes)`."""
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
 def descend(optimiser: Any, loss: Any) -> None:
-    """One step down a loss."""
+    """Take one step down a loss."""
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()

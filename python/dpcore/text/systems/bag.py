@@ -43,7 +43,7 @@ class Units(Shown):
         return len(self.sizes)
 
     def take(self, rows: Any) -> Units:
-        """The texts of some rows, in their order; a row may come again."""
+        """Return the texts of some rows, in the order of the rows; a row may be repeated."""
         sizes = self.sizes[rows]
         first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
         begin = torch.cumsum(sizes, 0) - sizes
@@ -55,7 +55,7 @@ class Units(Shown):
         )  # fmt: skip
 
     def batches(self, size: int) -> Iterator[Units]:
-        """Runs of `size` texts; the last may be shorter."""
+        """Yield runs of `size` texts; the last may be shorter."""
         ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
         for start in range(0, len(self), size):
             stop = min(start + size, len(self))
@@ -118,7 +118,7 @@ class Bag(torch.nn.Module):
 
     @contextmanager
     def whole(self) -> Iterator[None]:
-        """Without masks, for as long as it lasts."""
+        """Switch the masks off in the body of the context."""
         kept, self.dropout = self.dropout, None
         try:
             yield
@@ -126,7 +126,7 @@ class Bag(torch.nn.Module):
             self.dropout = kept
 
     def units(self, texts: Sequence[str]) -> Units:
-        """The words and word pairs of texts as numbers.
+        """Return the words and word pairs of texts as numbers.
 
         Args:
             texts: strings, none of them empty.
@@ -137,7 +137,7 @@ class Bag(torch.nn.Module):
         return units_of(self.vocabulary, texts)
 
     def forward(self, texts: Any) -> Any:
-        """The vectors of texts.
+        """Compute the vectors of texts.
 
         Args:
             texts: strings, or the `Units` of texts.
@@ -152,7 +152,7 @@ class Bag(torch.nn.Module):
         return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
 
     def _kept(self, units: Units) -> tuple[Any, Any]:
-        """Numbers and sizes after the masks of this call."""
+        """Return the numbers and sizes that the masks of this call leave."""
         if self.dropout is None:
             return units.ids, units.sizes
         if self.dropout.mask == "zero_id":
@@ -167,12 +167,12 @@ class Bag(torch.nn.Module):
         return units.ids[stays], sizes
 
     def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
+        """Format the parameters, as `repr` shows them."""
         return f"dropout={self.dropout!r}"
 
 
 def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
-    """The words and word pairs of texts as numbers; see `Bag.units`."""
+    """Return the words and word pairs of texts as numbers; see `Bag.units`."""
     found = texts_of("texts", texts)
     # In an audit one text comes many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(found))}

@@ -93,15 +93,15 @@ class TextClassifier(Labelling, Saved):
         self.head: Any = None
 
     def _transform(self, rows: Any) -> Any:
-        """From the extractor's rows to those that the classifier sees, before any noise."""
+        """Transform the extractor's rows to those that the classifier sees, before any noise."""
         return rows
 
     def _noise(self, epsilon: float) -> Any:
-        """The noise layer of an epsilon, in training."""
+        """Make the noise layer of an epsilon, for training."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
     def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Adversary | None:
-        """Whoever trains against the extractor, with a generator of its own."""
+        """Make the opponent, with its own generator, that trains against the extractor, if any."""
         return None
 
     def _train(
@@ -148,7 +148,7 @@ class TextClassifier(Labelling, Saved):
         return texts
 
     def prepare(self, corpus: Any) -> Prepared:
-        """The training texts cut into words and word pairs, for `fit` in place of the corpus.
+        """Cut the training texts into words and word pairs, for `fit` in place of the corpus.
 
         Models that are fitted to one corpus many times, with other seeds or schedules, become the
         same as from the corpus itself, and this is done once.
@@ -179,7 +179,7 @@ class TextClassifier(Labelling, Saved):
         return Bag(vocabulary, self.dim, self.dropout)
 
     def _extractor(self, part: Corpus) -> Any:
-        """The encoder that was given, fitted."""
+        """Return the encoder that was given, after fitting it if it is not fitted."""
         if isinstance(self.given, TfidfSVD) and not self.given.fitted_on:
             self.given.fit(list(part.texts))
         found = encoder_of(self.given)
@@ -187,7 +187,7 @@ class TextClassifier(Labelling, Saved):
         return found
 
     def vocabulary_of(self, words: Sequence[str]) -> Vocabulary:
-        """The vocabulary of a bag with these words and word pairs."""
+        """Make the vocabulary of a bag with these words and word pairs."""
         return Vocabulary(words, self.unknown, self._reserved, ngrams=2)
 
     @property
@@ -238,7 +238,7 @@ class TextClassifier(Labelling, Saved):
     def from_pretrained(
         cls, folder: str | PathLike[str], *, device: Any = None, extractor: Any = None
     ) -> Self:
-        """The model that `save_pretrained` wrote: no pickle is read, no network used.
+        """Read the model that `save_pretrained` wrote: no pickle is read, no network used.
 
         Args:
             folder: a folder of this machine.
@@ -280,16 +280,16 @@ class TextClassifier(Labelling, Saved):
         return (_ZERO,) if zeroed and self.unknown == "drop" else ()
 
     def _vectors(self, texts: Sequence[str]) -> Any:
-        """The extractor's rows of checked texts, without gradients."""
+        """Compute the extractor's rows of checked texts, without gradients."""
         with torch.no_grad():
             return self.extractor(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """The vectors of texts, as they would be sent."""
+        """Compute the vectors of texts, as they would be sent."""
         raise NotImplementedError
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """The labels of texts, from their vectors as `encode` gives them.
+        """Predict the labels of texts, from their vectors as `encode` gives them.
 
         Args:
             texts: strings, none of them empty.
@@ -311,7 +311,7 @@ class TextClassifier(Labelling, Saved):
         return self.predicted(self.encode(found, **noise))
 
     def predicted(self, vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
-        """The labels that the classifier gives to vectors, shape `(n, d)` as `encode` has them."""
+        """Predict labels from vectors by the classifier, shape `(n, d)` as `encode` has them."""
         self.require_fitted("predicts")
         weight, given = self.head.weight, numeric("vectors", "an array of numbers", vectors)
         if given.ndim != 2 or given.shape[1] != weight.shape[1]:

@@ -226,7 +226,7 @@ class DPNR(TextSystem, TextClassifier):
         return math.nan if self.real is None else self.real.value
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """The vectors without noise and, with word dropout, without masks: not private.
+        """Compute the vectors without noise and, with word dropout, without masks: not private.
 
         Args:
             texts: strings, none of them empty.
@@ -241,7 +241,7 @@ class DPNR(TextSystem, TextClassifier):
             return private.clean(texts)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """The two texts with the largest exact loss of all pairs (without word dropout).
+        """Find the two texts with the largest exact loss of all pairs (without word dropout).
 
         Computed from the declared noise, not certified; with word dropout the two that are
         farthest apart, and no loss is stated.

@@ -54,7 +54,7 @@ def write(
 
 
 def read(cls: type, folder: str | PathLike[str], keys: Set[str]) -> tuple[Path, dict[str, Any]]:
-    """The folder, and what its config.json says of a model of that class.
+    """Return the folder, and the content of its config.json for a model of that class.
 
     Raises:
         TypeError: if the folder is no path.
@@ -89,7 +89,7 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
 
 
 def mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
-    """An object of config.json.
+    """Return an object of config.json.
 
     Raises:
         TypeError: if it is something else.
@@ -171,7 +171,7 @@ class Saved:
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str], *, device: Any = None) -> Self:
-        """The model that `save_pretrained` wrote: no pickle is read, no network used.
+        """Read the model that `save_pretrained` wrote: no pickle is read, no network used.
 
         Args:
             folder: a folder of this machine.

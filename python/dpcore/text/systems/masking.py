@@ -14,10 +14,10 @@ __all__ = ["MASKED", "MASKS", "Masked", "Masks", "WordDropout"]
 
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
-"""How many words are masked: each by a coin of its own, or a fixed share of every text."""
+"""Ways to choose the masked words: by a coin for each, or as a fixed share of every text."""
 Masked = Literal["leave_out", "zero_id"]
 MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
-"""What becomes of masked words."""
+"""Treatments of masked words."""
 
 
 @hinted

@@ -56,7 +56,7 @@ class Prepared(Shown):
 
 
 def training_part(corpus: Any) -> Corpus:
-    """The labelled texts to train on: the train part, or all texts without a split."""
+    """Return the labelled texts to train on: the train part, or all texts without a split."""
     whole = instance("corpus", corpus, Corpus)
     part: Corpus = whole if whole.split is None else whole.train
     if part.labels is None:

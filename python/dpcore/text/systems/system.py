@@ -28,11 +28,11 @@ class Labelling:
     """A model that predicts the labels of texts."""
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """The labels of texts, shape `(len(texts),)`."""
+        """Predict the labels of texts, shape `(len(texts),)`."""
         raise NotImplementedError
 
     def accuracy(self, corpus: Corpus, *, rng: Rng = None) -> float:
-        """The share of texts whose label is predicted.
+        """Compute the share of texts whose label is predicted correctly.
 
         Args:
             corpus: texts with labels, such as `corpus.test`.
@@ -93,7 +93,7 @@ class TextSystem(Saved, Shown):
         return f"{'THE CLAIM IS FALSE: ' * false}{level} for any two texts"
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """The vectors without noise: not private.
+        """Compute the vectors without noise: not private.
 
         Args:
             texts: strings, none of them empty.
@@ -104,7 +104,7 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").clean(texts)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Noisy vectors, with fresh noise at every call.
+        """Compute noisy vectors, with fresh noise at every call.
 
         Args:
             texts: strings, none of them empty.
@@ -121,7 +121,7 @@ class TextSystem(Saved, Shown):
         return self.require_private("encodes").encode(texts, rng=rng)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """The two texts with the largest exact loss of all pairs.
+        """Find the two texts with the largest exact loss of all pairs.
 
         Computed from the declared noise, not certified.
 
@@ -183,7 +183,7 @@ class TextSystem(Saved, Shown):
                 self.worst_pair(texts, progress=progress)
 
     def __repr__(self) -> str:
-        """The arguments, whether the claim holds, and the largest loss that was found."""
+        """Format the arguments, whether the claim holds, and the largest loss that was found."""
         found = "" if self.private is None else self.private.worst_found
         return f"{self.name[:-1]}; {self.verdict}{found})"
 

@@ -124,7 +124,7 @@ class Trained(Recipe):
             raise invalid("trained in config.json", "what save_pretrained wrote", error) from None
 
     def __str__(self) -> str:
-        """One line."""
+        """Format the record in one line."""
         cut = "" if self.cut is None else f" ({self.cut:,} of them cut)"
         ended = f", INTERRUPTED after {len(self.losses)}" if self.partial else ""
         decay = "" if self.decay is None else f" x {self.decay:g} an epoch"
@@ -140,7 +140,7 @@ class Trained(Recipe):
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Torch on one thread: layers this small gain nothing by two, and sums keep their order."""
+    """Run torch on one thread: layers this small gain nothing by two; sums keep their order."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -208,7 +208,7 @@ def require_convergence(
 
 
 class Adversary(Protocol):
-    """Whoever trains against the extractor: what a baseline adds to every step.
+    """An opponent that trains against the extractor: a baseline adds it to every step.
 
     Attributes:
         strength: what the penalty is multiplied with.
@@ -219,7 +219,7 @@ class Adversary(Protocol):
     weights: list[Any]
 
     def step(self, rows: Any, batch: Any) -> None:
-        """Its own step: learn from vectors, detached, of the texts at places `batch`."""
+        """Take its own step: learn from vectors, detached, of the texts at places `batch`."""
 
     def penalty(self, rows: Any, batch: Any) -> Any:
         """Return the term that is added to the loss; it must not change extractor or classifier."""
@@ -314,7 +314,7 @@ def _batches(units: Any, order: Any, size: int) -> Any:
 
 
 def _step(loss: Any, weights: Any, rate: float) -> None:
-    """One step of gradient descent: what torch's SGD does, without its 0.1 ms around it."""
+    """Take one step of gradient descent, as torch's SGD does, without its overhead of 0.1 ms."""
     gradients = torch.autograd.grad(loss, weights)
     with torch.no_grad():
         for weight, gradient in zip(weights, gradients, strict=True):

@@ -82,7 +82,7 @@ class Embedding(Record):
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
-        """The vectors of gensim's `KeyedVectors`, or of a model that has them as `wv`.
+        """Take the vectors of gensim's `KeyedVectors`, or of a model that has them as `wv`.
 
         Raises:
             TypeError: if the model has no such vectors.
@@ -204,15 +204,15 @@ class Embedding(Record):
         return found
 
     def __len__(self) -> int:
-        """Number of words."""
+        """Return the number of words."""
         return len(self.words)
 
     def __contains__(self, word: object) -> bool:
-        """True for a word that has a vector."""
+        """Return True for a word that has a vector."""
         return word in self.rows
 
     def __getitem__(self, word: str) -> Floats:
-        """The vector of a word; a KeyError if it has none."""
+        """Return the vector of a word; raise a KeyError if it has none."""
         vector: Floats = self.vectors[self.rows[word]]
         return vector
 

@@ -70,7 +70,7 @@ class WordMechanism(Record):
     thread_safe: ClassVar[bool] = True
 
     has_table: ClassVar[bool] = False
-    """Whether the probabilities of outputs are known."""
+    """True if the probabilities of outputs are known."""
 
     def __post_init__(self) -> None:
         """Check the fields."""

@@ -116,7 +116,7 @@ def text_vectors(path: Path, limit: int | None = None) -> Vectors:
 
 
 def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64] | None]:
-    """The word of a line and its vector; None for any other line."""
+    """Return the word of a line and its vector; the vector is None if it is not valid."""
     # Some words of GloVe hold blanks: the numbers are counted from the end.
     word, *numbers = line.rsplit(" ", width) if width else [""]
     try:

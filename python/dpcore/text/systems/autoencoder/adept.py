@@ -211,7 +211,7 @@ class ADePT(TextSystem):
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
     ) -> ADePT:
-        """The same weights with other noise: nothing is trained, and nothing is copied.
+        """Return a model of the same weights with other noise; nothing is trained or copied.
 
         Args:
             epsilon: the claim, in (0, 1e300].
@@ -243,7 +243,7 @@ class ADePT(TextSystem):
         return found
 
     def decode(self, vectors: npt.NDArray[Any]) -> list[str]:
-        """The texts that vectors stand for, word by word the likeliest.
+        """Decode vectors to the texts that they stand for, word by word the likeliest.
 
         Args:
             vectors: shape `(n, 2 hidden)`, with noise (`encode`) or without (`clean`).
@@ -270,7 +270,7 @@ class ADePT(TextSystem):
         return texts
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
-        """Rewrites of texts, with fresh noise at every call.
+        """Rewrite texts, with fresh noise at every call.
 
         An epsilon covers one rewrite of one text, against any other text: k rewrites of a text
         cost k times as much, and no text that the model was fitted to is covered.

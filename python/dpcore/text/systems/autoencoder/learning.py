@@ -80,7 +80,7 @@ def learn(
 def _loss(
     encoder: Encoder, decoder: Decoder, transform: Any, ids: Any, sizes: Any, recipe: Recipe
 ) -> tuple[Any, int]:
-    """The mean cross entropy of the words of a batch, the end among them, and how many."""
+    """Compute the mean cross entropy of the words of a batch, ends included, and their number."""
     ids = ids[:, : int(sizes.max())]
     vectors = transform(encoder.states(ids, sizes))
     return words_loss(decoder, vectors, ids, sizes, recipe.dropout or 0.0), int(sizes.sum()) + len(
@@ -89,7 +89,7 @@ def _loss(
 
 
 def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
-    """The mean cross entropy of the words of texts, the end among them, by teacher forcing.
+    """Compute the mean cross entropy of the words of texts, ends included, by teacher forcing.
 
     Args:
         decoder: vectors to texts.

@@ -34,7 +34,7 @@ class Words:
         self.vocabulary, self.longest = vocabulary, longest
 
     def __call__(self, texts: Sequence[str]) -> tuple[Any, Any]:
-        """Numbers, shape `(texts, longest of them)` padded with 0, and how many each text has.
+        """Return numbers, shape `(texts, longest of them)` padded with 0, and each text's size.
 
         Raises:
             ValueError: if a text holds no word at all, known or not.
@@ -63,14 +63,14 @@ class Words:
         return sum(len(ids) > self.longest for ids in rows)
 
     def text(self, ids: Any) -> str:
-        """Numbers up to the end as words joined by blanks; "<unk>" where it was unknown."""
+        """Join the words of numbers up to the end by blanks, with "<unk>" for unknown ones."""
         numbers = list(ids)
         stop = numbers.index(END) if END in numbers else len(numbers)
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
 
 
 def _lstm(width: int, hidden: int) -> Any:
-    """An LSTM that begins by keeping what it holds, so that long texts are learnt soon.
+    """Make an LSTM that begins by keeping what it holds, so that long texts are learnt soon.
 
     Source:
         Jozefowicz, Zaremba and Sutskever (2015), section 2.2 (forget gates with bias 1).
@@ -107,13 +107,13 @@ class Encoder(torch.nn.Module):
         return self.words.truncated(texts)
 
     def forward(self, texts: Sequence[str]) -> Any:
-        """The vectors of texts, shape `(texts, 2 hidden)`."""
+        """Compute the vectors of texts, shape `(texts, 2 hidden)`."""
         ids, sizes = self.words(texts)
         parts = zip(ids.split(_AT_ONCE), sizes.split(_AT_ONCE), strict=True)
         return torch.cat([self.states(*part) for part in parts])
 
     def states(self, ids: Any, sizes: Any) -> Any:
-        """The vectors of padded rows of numbers; what stands behind a text's end is not read."""
+        """Compute the vectors of padded rows of numbers; entries after a text's end are unread."""
         device = self.embedding.weight.device
         packed = torch.nn.utils.rnn.pack_padded_sequence(
             self.embedding(ids.to(device)), sizes, batch_first=True, enforce_sorted=False
@@ -141,7 +141,7 @@ class Decoder(torch.nn.Module):
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
-        """Scores of the next word at every place of known texts (teacher forcing).
+        """Compute scores of the next word at every place of known texts (teacher forcing).
 
         Args:
             vectors: shape `(n, width)`.
@@ -155,7 +155,7 @@ class Decoder(torch.nn.Module):
         return self.scores(states)
 
     def texts(self, vectors: Any) -> list[str]:
-        """The likeliest word at every step, until the end or the longest text.
+        """Choose the likeliest word at every step, until the end or the longest text.
 
         Args:
             vectors: shape `(n, width)`.

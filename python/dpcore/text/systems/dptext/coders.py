@@ -35,16 +35,16 @@ class Coder(Protocol):
     vocabulary: Vocabulary
 
     def rows(self, texts: Sequence[str]) -> Any:
-        """Texts as numbers."""
+        """Convert texts to numbers."""
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Runs of `size` texts in an order."""
+        """Yield runs of `size` texts in an order."""
 
     def vectors(self, batch: Any) -> Any:
-        """The vectors of a batch, with gradients."""
+        """Compute the vectors of a batch, with gradients."""
 
     def loss(self, noisy: Any, batch: Any) -> Any:
-        """The decoder's mean cross entropy of the words of a batch."""
+        """Compute the decoder's mean cross entropy of the words of a batch."""
 
 
 class BagCoder:
@@ -58,7 +58,7 @@ class BagCoder:
 
     sparse = True
     settings: Final[dict[str, Any]] = {"unknown": "drop", "reserved": ()}
-    """How its vocabulary is made."""
+    """Arguments with which its vocabulary is made."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary = vocabulary
@@ -66,19 +66,19 @@ class BagCoder:
         self.decoder = torch.nn.Linear(dim, min(words, len(vocabulary)))
 
     def rows(self, texts: Sequence[str]) -> Units:
-        """The words of texts."""
+        """Return the words of texts as numbers."""
         return self.encoder.units(texts)
 
     def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
-        """Runs of `size` texts in an order."""
+        """Yield runs of `size` texts in an order."""
         return rows.take(order).batches(size)
 
     def vectors(self, batch: Units) -> Any:
-        """The vectors of a batch."""
+        """Compute the vectors of a batch."""
         return self.encoder(batch)
 
     def loss(self, noisy: Any, batch: Units) -> Any:
-        """The mean cross entropy of the frequent words, each in the text that it is of."""
+        """Compute the mean cross entropy of the frequent words, each in the text that it is of."""
         scores = self.decoder(noisy)
         text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
         frequent = batch.ids < scores.shape[1]
@@ -99,7 +99,7 @@ class LSTMCoder:
 
     sparse = False
     settings: Final[dict[str, Any]] = {"unknown": "token", "reserved": RESERVED}
-    """How its vocabulary is made."""
+    """Arguments with which its vocabulary is made."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary, numbers = vocabulary, Words(vocabulary, words)
@@ -107,21 +107,21 @@ class LSTMCoder:
         self.decoder = Decoder(numbers, _EMBEDDING, dim // 2, dim)
 
     def rows(self, texts: Sequence[str]) -> Any:
-        """Numbers of words, padded, and how many each text has."""
+        """Return the numbers of words, padded, and how many words each text has."""
         return self.encoder.words(texts)
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Runs of `size` texts in an order."""
+        """Yield runs of `size` texts in an order."""
         ids, sizes = rows
         for places in order.split(size):
             yield ids[places, : int(sizes[places].max())], sizes[places]
 
     def vectors(self, batch: Any) -> Any:
-        """The vectors of a batch."""
+        """Compute the vectors of a batch."""
         return self.encoder.states(*batch)
 
     def loss(self, noisy: Any, batch: Any) -> Any:
-        """The mean cross entropy of the words, the end among them, by teacher forcing."""
+        """Compute the mean cross entropy of the words, ends included, by teacher forcing."""
         ids, sizes = batch
         return words_loss(self.decoder, noisy, ids, sizes, _HIDDEN)
 

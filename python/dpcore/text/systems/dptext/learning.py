@@ -102,7 +102,7 @@ def learn(
 
 
 def level(noise: Any) -> float | None:
-    """A learnt epsilon as it is now; None where the scale is fixed."""
+    """Return the current value of a learnt epsilon; None where the scale is fixed."""
     if noise.epsilon is None:
         return None
     found = float(noise.epsilon.detach())
@@ -135,7 +135,7 @@ def _step(
     optimisers: list[Any],
     finite: Callable[..., None],
 ) -> float:
-    """One step of the discriminator and one of all others; the loss of the labels."""
+    """Take one step of the discriminator and one of all others; return the loss of the labels."""
     labels, attribute = truth
     raw = parts.coder.vectors(batch)
     finite(raw)

@@ -305,7 +305,7 @@ class DPText(TextSystem, Labelling):
         return f"{self.caution}; for any two later texts {later}"
 
     def predict(self, texts: Any, *, rng: Rng = None) -> npt.NDArray[Any]:
-        """The labels of texts, from their noisy vectors.
+        """Predict the labels of texts, from their noisy vectors.
 
         Args:
             texts: strings, none of them empty.
