@@ -45,7 +45,7 @@ class Progress:
     """
 
     by_call: ClassVar[bool] = False
-    """Whether its work is counted in outputs, which `beats` tells one by one."""
+    """True if its work is counted in outputs, which `beats` reports one by one."""
 
     def __init__(
         self,
