@@ -35,7 +35,7 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
     "x": ("pair",),
     "x_prime": ("pair",),
 }
-"""Names of arguments elsewhere, and their names here: the first that a function has."""
+"""Names of arguments in other packages, and the names here: the first that a function has."""
 
 _SHOWN: Final = {
     ("alpha", "confidence"): "confidence = 1 - alpha",

@@ -128,7 +128,7 @@ _Kept = TypeVar("_Kept", "Audit", "OutputsAudit", "TableAudit")
 
 _SETTINGS = pytest.StashKey[Settings]()
 _WARNED = pytest.StashKey[bool]()
-"""Flag of a run that has warned of a mechanism that no seed repeats."""
+"""True if this run has warned of a mechanism that no seed repeats."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

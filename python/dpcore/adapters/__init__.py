@@ -42,7 +42,7 @@ _KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
     ("torch.distributions.distribution", "Distribution", TorchNoise),
     ("torch.nn.modules.module", "Module", TorchModule),
 )
-"""Where a class lives, its name, and what makes a mechanism of its instances."""
+"""Module and name of a class, and the adapter that makes a mechanism of its instances."""
 
 _FAMILIES: tuple[tuple[str, str], ...] = (
     ("scipy.stats._distn_infrastructure", "rv_generic"),

@@ -136,13 +136,13 @@ class AuditAttack(Shown):
     __slots__ = ()
 
     pools: ClassVar[bool] = False
-    """Whether coordinates are pooled: then the bound has a form of its own."""
+    """True if coordinates are pooled: then the bound has a form of its own."""
     times: ClassVar[bool] = False
-    """Whether calls are timed one by one, on sides drawn by coin (see `timed_counts`)."""
+    """True if calls are timed one by one, on sides drawn by coin (see `timed_counts`)."""
     by_ballot: ClassVar[bool] = False
-    """Whether its event is a vote, which the core counts without making outputs."""
+    """True if its event is a vote, which the core counts without making outputs."""
     looks_at_floats: ClassVar[bool] = False
-    """Whether the floating-point finding is looked for unasked."""
+    """True if the floating-point finding is looked for by default."""
     fewest_pilot: ClassVar[int] = 32
     """Pilot draws a side below which a broken claim passes by the pilot's bad luck: with Laplace
     noise of loss 1, 10 % of audits with 16 certified 0, with 2 most of them; with 24 nearly what
@@ -195,9 +195,9 @@ class ScoreAttack(AuditAttack):
     __slots__ = ()
 
     parts = True
-    """Whether it is also fitted on the parts of outputs that are no real numbers."""
+    """True if it is also fitted on the parts of outputs that are not real numbers."""
     takes_stated_scores: ClassVar[bool] = False
-    """Whether a mechanism's own `log_ratio` takes part as one more score."""
+    """True if a mechanism's own `log_ratio` takes part as one more score."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Fit scores on pilot outputs; none where the attack does not apply."""

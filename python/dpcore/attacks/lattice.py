@@ -35,7 +35,7 @@ cut, and for the few dozen cuts that arithmetic leads one to expect."""
 _LEAST_VARIANCE: Final = 4.0, 1.0
 """Below such a variance of the number of fine outputs, standard errors mean little."""
 _AHEAD: Final = 1.0
-"""By how much an unexpected cut must promise more than the best expected one."""
+"""Margin by which an unexpected cut must promise more than the best expected one."""
 _WIDTHS: Final = 52, 23
 """Stored bits of the significand of a double and of a single."""
 _DEPTH: Final = 12

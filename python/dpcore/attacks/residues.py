@@ -37,7 +37,7 @@ _SCORES: Final = 3
 _CHANCE: Final = 16.0
 """Minus the logarithm of the chance that a modulus of a column, which says nothing, is taken."""
 _AHEAD: Final = 1.05
-"""By how much the larger of two moduli must be more telling than the smaller."""
+"""Factor by which the larger of two moduli must be more telling than the smaller."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

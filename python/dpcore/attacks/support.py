@@ -41,7 +41,7 @@ from .scores.rows import (
 __all__ = ["MOST_SOUGHT", "Support", "find_rare_values"]
 
 _ORDER: Final = 8
-"""How far a range reaches beyond the pilot's extreme is judged by its distance to the 8th."""
+"""Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
 _NEAR: Final = 64
 _REACH: Final = 1.381966011250105
 """Times that distance: no simple fraction, where an unseen atom may sit."""

@@ -45,7 +45,7 @@ _FEW_ANSWERS: Final = 8
 """Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
 least so many."""
 _MOST_BYTES: Final = 2**26
-"""What objects kept at once may take on a side, written out: read they take several times that."""
+"""Bytes, written out, of the objects kept at once on a side: read they take several times that."""
 _AS_OFTEN: Final = 0.98
 _MORE: Final = 1.02
 """Times what the pilot shows that a stated log ratio must promise."""

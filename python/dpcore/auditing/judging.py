@@ -49,7 +49,7 @@ _STATED_DRAWS: Final = 2**40
 _DEVIATES: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
 _COST: Final = 20
-"""What a score costs that does not say: see `AdditiveScore.cost`."""
+"""Cost of a score that does not state one: see `AdditiveScore.cost`."""
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:

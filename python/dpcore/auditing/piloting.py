@@ -37,7 +37,7 @@ _GROWTH: Final = 4
 _MOST: Final = 2**20
 """Trials of the audit that a first round stands for, from round to round, and draws of the last."""
 _TAIL: Final = 0.1
-"""With which each of the two limits of an event fails. Both at once, and so far that the plan is
+"""Chance that each of the two limits of an event fails. Both at once, and so far that the plan is
 too small, fail in about two of a hundred."""
 _CLOSE: Final = 1.2
 """A plan from limits that is at most so many times the one from the rates themselves will do."""

@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 MASK = "_"
-"""What stands in the place of a masked word."""
+"""Word in the place of a masked word."""
 
 _LONGEST: Final = 12
 """Words of a text: the law is a sum over all 2^n choices of masks."""

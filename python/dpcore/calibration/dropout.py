@@ -12,7 +12,7 @@ from ..mechanisms import positive
 __all__ = ["word_dropout"]
 
 Masks = Literal["bernoulli", "exact"]
-"""How many words are masked: each by a coin of its own, or a fixed share of every text."""
+"""Ways to mask words: each by a coin of its own, or a fixed share of every text."""
 
 _LARGE: Final = 700.0
 """Above it e^epsilon leaves float64."""

@@ -21,7 +21,7 @@ __all__ = ["KL_ONLY", "METHODS", "Method", "Request"]
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
-"""What `method=` may be."""
+"""Values that `method=` may have."""
 
 KL_ONLY: Final = object()
 """In place of `alphas`: the order 1 alone."""
@@ -35,7 +35,7 @@ _PLANE: Final = 2
 """Up to this many dimensions, or with this share of rows on atoms, "auto" takes the ball."""
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
-"""What random numbers are for: each has a stream of its own."""
+"""Purposes of random numbers: each has a stream of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)

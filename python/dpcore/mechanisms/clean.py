@@ -22,7 +22,7 @@ from ..records import Pair, Record
 __all__ = ["StatedLogRatio", "clean_pair", "declared_loss", "notes_on", "stated_log_ratio"]
 
 _MARKS: Final = ("clean", "log_ratio", "log_rows")
-"""What a mechanism has whose `loss` and `notes_on` are about privacy."""
+"""Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -76,9 +76,9 @@ class Tool(Shown):
     thread_safe = True
     """Threads may share the blocks: each of them is a process."""
     seeded_by = f"the seed in {SEED_VARIABLE} (not from a constant or the time)"
-    """Where the randomness of its answers should come from, as messages say it."""
+    """Source that the randomness of its answers should have, as messages say it."""
     way_to_draw = "draw new noise for every line"
-    """How to draw rows that do not share their noise, as messages say it."""
+    """Advice on drawing rows that do not share their noise, as messages say it."""
 
     @property
     def name(self) -> str:

@@ -16,7 +16,7 @@ from .native import Primitive, positive, with_law
 __all__ = ["DPTextNoise", "Undefined"]
 
 Undefined = Literal["zero", "resample", "keep"]
-"""What becomes of a draw that the formula leaves undefined."""
+"""Treatment of a draw that the formula leaves undefined."""
 
 
 def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:

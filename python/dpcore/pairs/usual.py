@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
-"""Which entries `patterns` changes: one, or all of them."""
+"""Entries that `patterns` changes: one, or all of them."""
 
 
 @hinted

@@ -25,7 +25,7 @@ _LABELS: Final = "1, true, in or x, or else 0, false, out or x_prime"
 ALL: Final = "*"
 """Stands for all columns of a file or a frame."""
 _ROW_NUMBERS: Final = "__index_level_"
-"""How pandas names, in a parquet file, the row numbers that had no name."""
+"""Beginning of the name that pandas gives, in a parquet file, to row numbers without a name."""
 
 
 class Found(NamedTuple):

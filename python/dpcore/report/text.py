@@ -166,10 +166,10 @@ ROUNDING = (
     "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
     "draw discrete noise"
 )
-"""What a floating-point finding says, and what to do about it."""
+"""Meaning of a floating-point finding, and the remedy."""
 
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
-"""What an audit certifies that a check of its rows made invalid."""
+"""Certified bound, as shown, of an audit that a check of its rows made invalid."""
 
 REPEATED = {
     "seed": "",
@@ -177,7 +177,7 @@ REPEATED = {
     "own": "the mechanism draws its own randomness, which no seed repeats",
     "not known": "whether the seed repeats the outputs is not known",
 }
-"""What the seed repeats of a callable's draws, by `Audit.randomness`."""
+"""Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
 
 
 def describe_bound(audit: Audit) -> str:

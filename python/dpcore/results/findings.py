@@ -15,10 +15,10 @@ from ..records import Counts, Pair, Record, frozen_array
 from .figures import numerator_first
 
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
-"""Whose randomness it is: what the seed repeats, see `Audit.randomness`."""
+"""Sources of randomness, which decide what the seed repeats, see `Audit.randomness`."""
 
 _TELLING: Final = ("own", "rounding", "seed", "not known")
-"""What is known of either audit's randomness is known of both; the worst wins."""
+"""Sources of randomness, the worst first: of two audits the worse one holds for both."""
 
 
 def less_repeated(early: str, late: str) -> str:

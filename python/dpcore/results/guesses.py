@@ -20,7 +20,7 @@ ROWS: Final = {
     "one_run": "all rows are scores of canaries from a single run, each of them included or left "
     "out by its own fair coin",
 }
-"""What can be said about the rows, and what it means."""
+"""Kinds of rows, with the meaning of each."""
 
 Rows = Literal["independent", "one_run"]
 

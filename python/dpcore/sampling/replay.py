@@ -378,7 +378,7 @@ class Replays:
 
 
 SEEDED_BY: Final = "the rng it is given"
-"""Where the randomness of outputs should come from, unless a mechanism has a `seeded_by`."""
+"""Source that the randomness of outputs should have, unless a mechanism has a `seeded_by`."""
 
 _PURPOSES = ("pilot", "selection", "count", "sample")
 

@@ -37,7 +37,7 @@ from .tally import Event, Tally, TallyRows, Watch
 
 _Result = TypeVar("_Result")
 Work = Callable[[npt.NDArray[Any], int], _Result]
-"""What is done with one block: (its outputs, its first trial) -> anything."""
+"""Work on one block: (its outputs, its first trial) -> anything."""
 
 _SHORT_CALLS = 5
 """The purpose of calls that are only compared with each other."""

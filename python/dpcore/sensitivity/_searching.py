@@ -183,7 +183,7 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
 
 
 Move = tuple[int, int, float]
-"""Which side, which coordinate, by how much."""
+"""Side, coordinate and size of a move."""
 
 
 def _climb_round(

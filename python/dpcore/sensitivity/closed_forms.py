@@ -24,10 +24,10 @@ __all__ = ["AGAINST", "Against", "Sensitivity", "sensitivity", "show_pair"]
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
-"""What the second input of a pair is: another row, or none, which counts as zeros."""
+"""Kinds of the second input of a pair: another row, or none, which counts as zeros."""
 
 _SLACK: Final = 1e-12
-"""How far, relatively, the pair may be from attaining the value."""
+"""Relative difference that the pair's distance may have from the value."""
 
 _Form = tuple[float, Floats, Floats]
 

@@ -17,7 +17,7 @@ __all__ = ["NEIGHBOURS", "Histogram", "Neighbours"]
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
-"""How the data of two neighbouring histograms differ."""
+"""Differences between the data of two neighbouring histograms."""
 
 _LARGEST_COUNT: Final = 2.0**53
 """Beyond it a float no longer tells a count from the next one."""

@@ -11,7 +11,7 @@ from .. import _core
 from ..errors import integer, mistyped
 
 Rng = int | np.random.Generator | None
-"""What `rng=` may be: a seed, a generator, or None for fresh entropy."""
+"""Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
 
 PILOT: Final = 0
 SELECTION: Final = 1
@@ -19,7 +19,7 @@ COUNT: Final = 2
 SAMPLE: Final = 3
 PROBE: Final = 4
 PAIRS: Final = 5
-"""What draws are for: different purposes never share a random number. The numbers are Rust's."""
+"""Purposes of draws: different ones never share a random number. The numbers are Rust's."""
 
 BLOCK_ELEMENTS: Final = 2**17
 """Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""

@@ -20,7 +20,7 @@ _KEPT: Final = 2**21
 """Entries of a table whose logarithms are kept: 16 MiB."""
 
 _SUM_SLACK: Final = {False: 1e-9, True: 1e-5}
-"""How far from 1 a row may add up to, in float64 and in float32."""
+"""Largest difference between the sum of a row and 1, in float64 and in float32."""
 
 _SYMMETRY: Final = 1e-9
 """Relative difference of two distances that roundings explain."""

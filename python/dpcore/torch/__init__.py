@@ -38,5 +38,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """Its own names: what it imports can be imported from here too, but is not shown."""
+    """Return its own names; imported names can be imported from here too, but are not shown."""
     return [*__all__]

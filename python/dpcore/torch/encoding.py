@@ -38,7 +38,7 @@ class Encoder:
         self.width: int | None = None
         self.dtype: Any = None
         self.array_dtype = torch.float64
-        """What whole numbers, lists and wider arrays become; tensors of floats stay as they are."""
+        """Dtype that whole numbers, lists and wider arrays get; tensors of floats keep theirs."""
 
     @property
     def modules(self) -> list[Any]:
@@ -82,7 +82,7 @@ class Encoder:
         return found if isinstance(found, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
-        """The vectors of texts.
+        """Compute the vectors of texts.
 
         Args:
             texts: checked strings, at least one.
@@ -121,7 +121,7 @@ class Encoder:
         return self._function(texts)
 
     def _floats(self, answer: Any) -> Any:
-        """The answer as a tensor of floating point numbers, detached from its graph."""
+        """Convert the answer to a tensor of floating point numbers, detached from its graph."""
         if isinstance(answer, dict) or hasattr(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
             raise mistyped(self._vectors, requirement, answer)
@@ -254,7 +254,7 @@ def _beyond(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
 
 
 def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
-    """The encoder that an object is.
+    """Convert an object to an encoder.
 
     Args:
         encoder: a SentenceTransformer, a pair (model, tokenizer) or a triple with "mean" or "cls",

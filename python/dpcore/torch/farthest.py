@@ -17,7 +17,7 @@ _SLACK: Final = 1e-4
 
 
 def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
-    """Places of the two rows that are farthest apart.
+    """Return the places of the two rows with the largest distance.
 
     Float32 rules pairs out, with a margin for its rounding; float64 decides among the rest.
 

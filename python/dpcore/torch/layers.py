@@ -55,13 +55,13 @@ class NoiseLayer(torch.nn.Module):
     """
 
     _called: ClassVar[str] = "scale"
-    """What the parameter of the noise is called."""
+    """Name of the parameter of the noise."""
 
     keeps_float64: ClassVar[bool] = True
-    """That its own parameters are no sign of the dtype of a module."""
+    """True: its own parameters do not show the dtype of a module."""
 
     faulty: str = ""
-    """What is wrong with the noise, one sentence; empty for noise that is right."""
+    """Fault of the noise in one sentence; empty for noise that is right."""
 
     def __init__(
         self,
@@ -129,7 +129,7 @@ class NoiseLayer(torch.nn.Module):
         raise NotImplementedError(f"{type(self).__name__} has no description")
 
     def loss(self, x: npt.ArrayLike, x_prime: npt.ArrayLike, delta: float = 0.0) -> float:
-        """The privacy loss of two vectors under this noise: computed, not certified.
+        """Compute the privacy loss of two vectors under this noise; it is not certified.
 
         Args:
             x: what the noise is added to, shape `(dim,)`.
@@ -150,15 +150,15 @@ class NoiseLayer(torch.nn.Module):
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
     def _loss(self, x: _Vector, x_prime: _Vector, delta: float) -> float:
-        """The loss of two vectors that differ."""
+        """Compute the loss of two vectors that differ."""
         raise NotImplementedError
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        """Noise of scale 1: float64 of that shape, which the caller may overwrite."""
+        """Draw noise of scale 1: float64 of that shape, which the caller may overwrite."""
         raise NotImplementedError
 
     def forward(self, x: Any, generator: Any = None) -> Any:
-        """Noise added to x.
+        """Add noise to x.
 
         Args:
             x: a tensor of float64, float32, bfloat16 or float16; rows along its last dimension.
@@ -188,13 +188,13 @@ class NoiseLayer(torch.nn.Module):
         return noise.add_(x.to(device)).to(x.dtype).to(x.device)
 
     def _learnt(self) -> float:
-        """The learnt epsilon, checked."""
+        """Check the learnt epsilon and return it."""
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
 
     def _factor(self) -> Any:
-        """The scale of a learnt epsilon, with its gradient."""
+        """Compute the scale of a learnt epsilon, with its gradient."""
         self._learnt()
         sensitivity, cap = self._numbers
         return sensitivity / self.epsilon.clamp(max=cap)
@@ -213,7 +213,7 @@ class NoiseLayer(torch.nn.Module):
         return self
 
     def get_extra_state(self) -> Any:
-        """The numbers that must not be rounded, as a tensor of float64 on the CPU."""
+        """Return the numbers that must not be rounded, as a tensor of float64 on the CPU."""
         return torch.tensor(self._numbers, dtype=torch.float64, device="cpu")
 
     def set_extra_state(self, state: Any) -> None:
@@ -230,7 +230,7 @@ class NoiseLayer(torch.nn.Module):
         self._numbers = (positive(self._called, first), *cap)
 
     def extra_repr(self) -> str:
-        """The parameters, and what to know of them, as `repr` shows them."""
+        """Return the parameters and notes on the noise, as `repr` shows them."""
         return "; ".join(filter(None, [self._parameters_shown(), self.caution, self._elsewhere]))
 
     def _parameters_shown(self) -> str:
@@ -350,7 +350,7 @@ class GaussianNoise(NoiseLayer):
 
 
 def _checked(name: str, value: Any) -> float:
-    """A scale, sensitivity or epsilon: a number, never a tensor."""
+    """Check a scale, sensitivity or epsilon: it must be a positive number, not a tensor."""
     if isinstance(value, torch.Tensor):
         requirement = (
             "a number, not a tensor (to learn it: sensitivity=, epsilon=, trainable=True of a "

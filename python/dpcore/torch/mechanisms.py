@@ -70,7 +70,7 @@ class EncoderMechanism:
 
     thread_safe = False
     encodes_once = True
-    """That a call does not take the time that encoding takes."""
+    """True: a call does not take the time that encoding takes."""
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ class EncoderMechanism:
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
-        """The same objects with the same claim: audits of them can be added."""
+        """Return True for the same objects with the same claim: audits of them can be added."""
         return isinstance(other, EncoderMechanism) and self._parts() == other._parts()
 
     def __hash__(self) -> int:
@@ -149,7 +149,7 @@ class EncoderMechanism:
         return bool(relative_distances(*both)[0] > limit)
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        """Noisy vectors of one text, shape `(size, width)`.
+        """Draw noisy vectors of one text, shape `(size, width)`.
 
         Args:
             x: the text.
@@ -159,7 +159,7 @@ class EncoderMechanism:
         return numpy_of(self.tensor(x, size, rng))
 
     def tensor(self, x: str, size: int, rng: np.random.Generator) -> Any:
-        """The same where the encoder runs, as a tensor."""
+        """Draw the same as a tensor, on the device where the encoder runs."""
         text = text_of("x", x)
         if self.random(text):
             with seeded_globals(rng), warnings.catch_warnings():
@@ -210,12 +210,12 @@ class EncoderMechanism:
         return self._learn(text).vector
 
     def clean(self, x: str) -> npt.NDArray[np.float64]:
-        """The vector that the noise is added to, shape `(width,)`; of a random encoder a mean."""
+        """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean."""
         found: npt.NDArray[np.float64] = self._vector(text_of("x", x)).double().cpu().numpy()
         return found
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
-        """The exact loss of two texts under the declared noise.
+        """Compute the exact loss of two texts under the declared noise.
 
         Args:
             pair: two texts.
@@ -268,7 +268,7 @@ def mechanism(
     probe: Any = None,
     rounding: float | None = None,
 ) -> EncoderMechanism:
-    """An encoder and the noise behind it as a mechanism whose inputs are texts.
+    """Make a mechanism whose inputs are texts from an encoder and the noise behind it.
 
     Attacks know the vectors of both texts; the report shows the texts, and the exact loss of the
     pair where the noise is one of `dpcore.torch`.
@@ -322,7 +322,7 @@ def mechanism(
 
 
 def device_of(device: Any) -> Any:
-    """A device of this machine.
+    """Return a device of this machine.
 
     Raises:
         ValueError: if torch does not know it, or the machine does not have it.

@@ -213,7 +213,7 @@ class PrivateEncoder(Shown):
         return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
 
     def clean(self, texts: Sequence[str]) -> Any:
-        """Encoder and transform without the noise: not private.
+        """Encode and transform without the noise; the result is not private.
 
         Args:
             texts: strings, none of them empty.
@@ -227,7 +227,7 @@ class PrivateEncoder(Shown):
         return _Transformed(self.encoder, self.transform)(found)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
-        """Private vectors, with fresh noise at every call.
+        """Draw private vectors, with fresh noise at every call.
 
         Encoding one text k times costs k epsilon.
 
@@ -254,7 +254,7 @@ class PrivateEncoder(Shown):
         return private
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
-        """The two texts with the largest exact loss of all pairs.
+        """Find the two texts with the largest exact loss of all pairs.
 
         It is computed from the declared noise, not certified; no two texts at all have more than
         `true_epsilon`.
@@ -339,7 +339,7 @@ class PrivateEncoder(Shown):
         return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
 
     def __repr__(self) -> str:
-        """The arguments, and the largest loss that `worst_pair` has found so far."""
+        """Return the arguments, and the largest loss that `worst_pair` has found so far."""
         return f"PrivateEncoder({self._arguments}{self.worst_found})"
 
     def __str__(self) -> str:
@@ -374,7 +374,7 @@ class PrivateEncoder(Shown):
         device: Any = None,
         probe: Any = None,
     ) -> PrivateEncoder:
-        """The encoder that `save_pretrained` wrote: no pickle is read, no network used.
+        """Load the encoder that `save_pretrained` wrote; no pickle is read, no network is used.
 
         Args:
             folder: a folder of this machine.
@@ -429,14 +429,14 @@ class _Transformed(Encoder):
 
 
 def _source(rng: Rng) -> np.random.Generator:
-    """A Generator as it is, one from a seed, or one of 128 bits of the system's entropy."""
+    """Return a Generator unchanged, one from a seed, or one of 128 bits of system entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
     return np.random.default_rng(None if rng is None else seed_of(rng))
 
 
 def transform_of(transform: Any) -> Any:
-    """A transform as a module; those of `dpcore.sensitivity` have a twin here."""
+    """Convert a transform to a module; those of `dpcore.sensitivity` have a twin here."""
     twins: dict[type, Any] = {
         sensitivity.Clip: lambda one: Clip(one.norm, one.radius),
         sensitivity.MinMax: lambda one: MinMax(),
@@ -452,7 +452,7 @@ def transform_of(transform: Any) -> Any:
 
 
 def chain_of(transform: Any) -> Any:
-    """A transform as a module, or a list of transforms as one."""
+    """Convert a transform, or a list of transforms, to one module."""
     if type(transform) is Project:
         requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
         raise mistyped("transform", requirement, transform)
@@ -473,7 +473,7 @@ def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:
 
 
 def _refusal(private: PrivateEncoder) -> ValueError:
-    """The complaint about noise that does not give the claim, with two vectors that show it."""
+    """Make the error for noise that does not give the claim, with two vectors that show it."""
     at = f" at delta {private.delta:g}" if private.delta else ""
     noise, domain, real = private.noise, private.domain, private.real
     text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)

@@ -66,7 +66,7 @@ class Randomness(Shown):
     mean: Any
 
     def __str__(self) -> str:
-        """One line for a report, with what may have been missed."""
+        """Return one line for a report, with what may have been missed."""
         row, call = (100.0 * (1.0 - _MISSED ** (1.0 / n)) for n in (self.rows, self.calls))
         return (
             f"{self.rows} encodings of a text in {self.calls} calls agreed: what happens in less "

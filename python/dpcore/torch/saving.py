@@ -84,7 +84,7 @@ def _encoder_words(encoder: Encoder) -> dict[str, Any]:
 
 
 def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
-    """A layer or a transform as its class and its arguments."""
+    """Convert a layer or a transform to its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
     return {"class": type(module).__name__, **_arguments(module)}
@@ -252,7 +252,7 @@ _READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
 
 
 def made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
-    """A layer or a transform from its class and its arguments."""
+    """Make a layer or a transform from its class name and its arguments."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
     names = tuple(cls.__name__ for cls in kinds)

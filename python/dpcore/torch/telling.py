@@ -10,7 +10,7 @@ __all__ = ["rows", "told"]
 
 
 def told(private: PrivateEncoder) -> str:
-    """The encoder as lines of text, one word before each."""
+    """Format the encoder as lines of text, one word before each."""
     lines = [f"  {label:<12} {line}" for label, line in rows(private)]
     return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
 

@@ -109,7 +109,7 @@ class Clip(_FittedTransform):
         self.register_buffer("center", torch.from_numpy(rows.copy()))
 
     def forward(self, x: Any) -> Any:
-        """The clipped rows.
+        """Clip the rows.
 
         Args:
             x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
@@ -135,13 +135,13 @@ class Clip(_FittedTransform):
         return _back(_shrunk(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
-        """The ball in which rows of `dim` entries end up, around the origin."""
+        """Return the ball around the origin in which rows of `dim` entries end up."""
         if self.center is not None:
             self._check_width("dim", dim, self.center.numel(), dim)
         return Ball(self.norm, self.radius, dim)
 
     def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
+        """Return the parameters, as `repr` shows them."""
         shown = f"norm={self.norm!r}, radius={self.radius!r}"
         if self.center is None:
             return shown
@@ -240,7 +240,7 @@ class Project(_FittedTransform):
             raise invalid("dim", f"at most the {limit} ({most})", self.dim)
 
     def forward(self, x: Any) -> Any:
-        """The projected rows.
+        """Project the rows.
 
         Args:
             x: finite numbers, shape `(..., width)`; float64, float32, bfloat16 or float16.
@@ -258,12 +258,12 @@ class Project(_FittedTransform):
         return _back((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
 
     def dim_of(self, width: int) -> int:
-        """The number of entries of projected rows of `width` entries; a ValueError for others."""
+        """Return the number of entries of projected rows; raise ValueError for another width."""
         self._check_width("width", width, self.width, width)
         return self.dim
 
     def get_extra_state(self) -> Any:
-        """Number of public rows and seed, -1 where there is none, as a tensor on the CPU."""
+        """Return the number of public rows and the seed, -1 if missing, as a tensor on the CPU."""
         numbers = [-1 if one is None else one for one in (self.public_rows, self.seed)]
         return torch.tensor(numbers, dtype=torch.int64, device="cpu")
 
@@ -277,7 +277,7 @@ class Project(_FittedTransform):
         self.public_rows, self.seed = (None if one < 0 else one for one in state.tolist())
 
     def extra_repr(self) -> str:
-        """The parameters, and what the directions were fitted on, as `repr` shows them."""
+        """Return the parameters and the rows or seed of the directions, as `repr` shows them."""
         shown = f"dim={self.dim}, width={self.width}"
         if self.public_rows is None:
             return f"{shown}, random directions of seed {self.seed}"
@@ -295,7 +295,7 @@ class TransformChain(torch.nn.Sequential):
         super().__init__(*steps)
 
     def range(self, dim: int) -> Any:
-        """The set in which rows that had `dim` entries end up."""
+        """Return the set in which rows that had `dim` entries end up."""
         for step in list(self)[:-1]:
             dim = step.dim_of(dim) if isinstance(step, Project) else step.range(dim).dim
         return self[-1].range(dim)
@@ -306,7 +306,7 @@ class TransformChain(torch.nn.Sequential):
         return sum(getattr(step, "zeroed", 0) for step in self)
 
     def __repr__(self) -> str:
-        """The steps in order, on one line."""
+        """Return the steps in order, on one line."""
         return f"[{', '.join(map(repr, self))}]"
 
 
@@ -346,7 +346,7 @@ class MinMax(torch.nn.Module):
         self.zeroed = 0
 
     def forward(self, x: Any) -> Any:
-        """The scaled rows.
+        """Scale the rows.
 
         Args:
             x: finite numbers, shape `(..., dim)` with dim >= 2; float64, float32, bfloat16 or
@@ -374,7 +374,7 @@ class MinMax(torch.nn.Module):
         return _back((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
-        """The set in which rows of `dim` entries end up; a ValueError for a single entry."""
+        """Return the set in which rows of `dim` entries end up; raise ValueError for one entry."""
         return MinMaxRows(dim)
 
 
@@ -410,7 +410,7 @@ class Normalise(torch.nn.Module):
         self.zeroed = 0
 
     def forward(self, x: Any) -> Any:
-        """The normalised rows.
+        """Normalise the rows.
 
         Args:
             x: finite numbers, shape `(..., dim)`; float64, float32, bfloat16 or float16.
@@ -428,11 +428,11 @@ class Normalise(torch.nn.Module):
         return _back(_shrunk(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
-        """The unit sphere of the norm, on which rows of `dim` entries end up."""
+        """Return the unit sphere of the norm, on which rows of `dim` entries end up."""
         return Sphere(dim, self.norm)
 
     def extra_repr(self) -> str:
-        """The parameters, as `repr` shows them."""
+        """Return the parameters, as `repr` shows them."""
         return f"norm={self.norm!r}"
 
 
@@ -441,12 +441,12 @@ class _Rounded(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, exact: Any, rounded: Any) -> Any:
-        """The rounded numbers."""
+        """Return the rounded numbers."""
         return rounded.clone()
 
     @staticmethod
     def backward(ctx: Any, gradient: Any) -> Any:
-        """The gradient as it is."""
+        """Return the gradient unchanged."""
         return gradient, None
 
 
@@ -500,7 +500,7 @@ def _rows(x: Any) -> Any:
 
 
 def _back(rows: Any, x: Any) -> Any:
-    """Rows in the dtype and on the device of x."""
+    """Convert rows to the dtype and the device of x."""
     return rows.to(x.dtype).to(x.device)
 
 
@@ -518,7 +518,7 @@ def _reported(wrong: Any, what: str) -> int:
 
 
 def _lengths(rows: Any, norm: str) -> Any:
-    """The norm of each row of float64, its last dimension kept; no square overflows."""
+    """Compute the norm of each row of float64, its last dimension kept; no square overflows."""
     parts, power = _scaled(rows)
     if norm == "l2":
         # Not torch's norm, which rounds other sums of two squares than all else does.
@@ -527,14 +527,14 @@ def _lengths(rows: Any, norm: str) -> Any:
 
 
 def _scaled(rows: Any) -> Any:
-    """Rows over a power of two, which is exact, with entries up to 2; and that power."""
+    """Divide rows by a power of two, which is exact, to entries up to 2; return it as well."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
     return rows / power, power
 
 
 def _shrunk(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
-    """The rows in `moved` scaled to norm `radius`, rounded to the dtype of x and never outside."""
+    """Scale the rows in `moved` to norm `radius`, rounded to the dtype of x and never outside."""
     # Sums in another order differ by 2 (dim - 2) half units in the last place at most: this far
     # inside, none finds a row outside. With 2^-42 at most, `Sphere` finds them all on it.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
@@ -552,7 +552,7 @@ def _shrunk(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
 
 
 def _inwards(x: Any, where: Any) -> Any:
-    """The next float towards 0, where it is asked for."""
+    """Move the floats that `where` selects to the next one towards 0."""
     # Its bits are those of the integer below.
     bits = x.view(_INTEGERS[x.element_size()])
     return (bits - (where & (x != 0.0)).to(bits.dtype)).view(x.dtype)

@@ -38,7 +38,7 @@ def _has_float64(kind: str) -> bool:
 
 
 def float64_device(device: Any) -> Any:
-    """The device itself where it has float64, and the CPU where it has not (Apple's mps).
+    """Return the device itself if it has float64, else the CPU (Apple's mps has none).
 
     Args:
         device: a `torch.device`.
@@ -113,7 +113,7 @@ def wide(x: Any) -> Any:
 
 
 def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
+    """Draw uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
 
     So is each an odd multiple of 2^-53, exactly, and never 0, 1 or -1.
 
@@ -136,7 +136,7 @@ def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def laplace(w: Any) -> Any:
-    """Laplace noise of scale 1 by the inverse of its distribution function.
+    """Compute Laplace noise of scale 1 by the inverse of its distribution function.
 
     ``-sgn(w) ln(1 - abs(w))``. The difference is exact, and 2^-53 at least: the largest noise is
     ``53 ln 2 = 36.74``, and the tails keep all digits.
@@ -155,7 +155,7 @@ def laplace(w: Any) -> Any:
 
 
 def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Standard normal noise: two numbers from two integers.
+    """Draw standard normal noise: two numbers from two integers.
 
     ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from `uniform`. The
     sign of v makes both exactly symmetric; neither is 0, for w is no multiple of 1/2, and none
@@ -188,7 +188,7 @@ def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
 
 
 def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
-    """Noise whose rows have a density proportional to ``exp(-norm2(s))``.
+    """Draw noise whose rows have a density proportional to ``exp(-norm2(s))``.
 
     A normal vector gives the direction, and Gamma(dim) the length.
 

@@ -38,9 +38,9 @@ ROUNDED: Final = (
     "outputs' format): no event is left for the law that was meant; see rounding for the code as "
     "it runs"
 )
-"""What a reader is told where rounding has left no event."""
+"""Message to the reader if rounding has left no event."""
 _STEP: Final = 1000.0
-"""Where nothing remains of an event at the first caution, a smaller one ranks it below the rest."""
+"""Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
 _FEW_POINTS: Final = 2
 _FREE: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""

@@ -41,7 +41,7 @@ _SEVERAL: Final = 3
 """A run of more than so many values is one number only where there are so many runs."""
 _CELL: Final = 16.0
 SAME, NEAR, APART = 0, 1, 2
-"""What a step between neighbouring values is, see `steps_of`."""
+"""Kinds of a step between neighbouring values, see `steps_of`."""
 FINEST: Final = 1074
 """Every double is a multiple of 2^-1074."""
 EVERY: Final = 1024

@@ -16,7 +16,7 @@ from ..reading.parts import remember_parts
 from .grains import APART, EXACT, SAME, Grain, steps_of
 
 SHARE: Final = 0.381966011250105
-"""Where a threshold lies in its gap: not at a simple fraction, where an unseen atom may sit."""
+"""Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
 _MOST_THRESHOLDS: Final = 400
 _DENSE: Final = 48
 """Ranks from either end that are all tried; beyond, they grow by _RATIO."""

@@ -16,7 +16,7 @@ from .exploring import derived_parts, first_rows, parts_of, rank_columns
 from .parts import Parts, remember_parts
 
 _NOTHING: Final = Pair(None, None)
-"""What an attack is told of the inputs beside parts: they are no numbers of the same kind."""
+"""Inputs that an attack on parts is given: they are not numbers of the same kind as the parts."""
 _TRAINED: Final = 2**23
 """Numbers a side of the parts that an attack is fitted on."""
 _COMPARED: Final = 2**18

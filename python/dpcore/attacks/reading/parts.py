@@ -48,7 +48,7 @@ _PLAIN: Final = ("kind", "value", "holds", "there", "bit", "is")
 _DERIVED: Final = ("word", "times", "near", "modulo")
 _PLAIN_COST: Final = 20
 Node = Array | list[Any]
-"""What many outputs hold at one place: a regular array, or a list of objects."""
+"""Content of many outputs at one place: a regular array, or a list of objects."""
 _CHUNK: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
 _MOST_BYTES: Final = 2**25

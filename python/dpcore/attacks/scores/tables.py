@@ -12,7 +12,7 @@ _Axis = int | tuple[int, ...] | None
 _CLEAR: Final = 4.0
 """A squared log ratio of this many variances begins to count by itself."""
 _PENALTY: Final = 5.0
-"""What another run of bins must add to twice the log-likelihood."""
+"""Amount that another run of bins must add to twice the log-likelihood."""
 _GRAIN: Final = 2.0**20
 """Weights are multiples of 1 / _GRAIN: sums of them are exact in any order."""
 

@@ -94,6 +94,6 @@ def _item_to_text(item: Any) -> str | None:
 
 
 READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
-"""How outputs become rows of tokens, by the name that a record keeps."""
+"""Functions that convert outputs to rows of tokens, by the name that a record keeps."""
 
 __all__ = ["NO_ROW", "READERS", "Numbering", "texts_of", "words_of"]

@@ -214,7 +214,7 @@ def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
 
 
 _STARTS = (0, 3)
-"""Which arrays of the lists say where each query begins in the arrays after them."""
+"""Places of the arrays that say where each query begins in the arrays after them."""
 
 
 def _no_lists(queries: int) -> Arrays:

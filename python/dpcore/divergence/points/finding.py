@@ -12,7 +12,7 @@ from ..raw import Reals
 from .points import Ids, Points
 
 _SORTED_WORK = 1000
-"""What a sorted look-up costs, in products of a search."""
+"""Cost of a sorted look-up, in products of a search."""
 
 
 @dataclass(slots=True, eq=False)

@@ -90,7 +90,7 @@ WAY_TO_DRAW: Final = (
     "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
     "output and pass dpcore.repeat(function)"
 )
-"""How to draw rows that do not share their noise, unless a mechanism has a `way_to_draw`."""
+"""Advice on drawing rows that do not share noise, unless a mechanism has a `way_to_draw`."""
 
 _OTHER_SIZE: Final = 1 / 16
 """Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""

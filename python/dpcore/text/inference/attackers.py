@@ -98,7 +98,7 @@ class Attacker(Shown):
         return self.transform in CALL_TRANSFORMS or not isinstance(self.transform, str)
 
     def __str__(self) -> str:
-        """The classifier and its transform."""
+        """Return the classifier and its transform as text."""
         return f"{self.classifier}, {self.behind}"
 
 
@@ -109,7 +109,7 @@ def _classifies(estimator: Any) -> bool:
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """The attackers: those given, an estimator behind each of the transforms, or the usual ones.
+    """Return the attackers: those given, an estimator behind each transform, or the usual ones.
 
     Args:
         given: None, an `Attacker`, an estimator, or several of both.
@@ -139,7 +139,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
 
 @hinted
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
-    """The attackers that are tried where none are given, for so many training texts.
+    """Return the attackers that are tried if none are given, for a number of training texts.
 
     Logistic regression on columns that are robustly scaled and the 15 nearest neighbours, each
     behind the four transforms of rows and on columns less the mean of their call; logistic
@@ -256,7 +256,7 @@ class FittedAttacker:
     counts: Codes | None = None
 
     def ranks(self, vectors: Vectors) -> Codes:
-        """Ranks of all values of one attribute, 1 for the first, shape (n, values).
+        """Rank all values of one attribute, 1 for the first, shape (n, values).
 
         Of equal scores the value that is more frequent in train comes first. Values that train
         lacks cannot be named: they share the rank after all others.
@@ -275,7 +275,7 @@ class FittedAttacker:
         return ranks
 
     def scores(self, vectors: Vectors) -> Vectors:
-        """Scores of the positive value, shape (n, attributes); else the answers: codes or numbers.
+        """Return scores of the positive value, else codes or numbers, shape (n, attributes).
 
         Raises:
             ValueError: if the classifier or the transform returns NaN or another shape.
@@ -312,7 +312,7 @@ def _scores_of_values(attacker: Attacker, model: Any, rows: Vectors, known: Code
 def fitted(
     attacker: Attacker, vectors: Vectors, truth: Any, target: Target, seed: int
 ) -> FittedAttacker:
-    """The attacker, fitted on a copy of its estimator.
+    """Fit the attacker on a copy of its estimator.
 
     Args:
         attacker: the attacker.
@@ -355,7 +355,7 @@ def _transformed(attacker: Attacker, vectors: Vectors) -> Vectors:
 
 
 def _is_network(estimator: Any) -> bool:
-    """True for scikit-learn's network, which learns several attributes at once."""
+    """Return True for scikit-learn's network, which learns several attributes at once."""
     last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
@@ -380,7 +380,7 @@ def _fit(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> A
 
 
 def _asked(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
-    """The best that a model answers: probabilities, else a decision function, else a prediction."""
+    """Return a model's best answers: probabilities, else decision function, else predictions."""
     asked = (*_SCORING, "predict") if binary else ("predict",)
     name = next(name for name in asked if callable(getattr(model, name, None)))
     found = np.asarray(getattr(model, name)(rows), np.float64)

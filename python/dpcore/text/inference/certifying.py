@@ -19,13 +19,13 @@ __all__ = ["ASSUMING", "NEIGHBOURS", "Beyond", "Neighbours", "certify", "why_not
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
-"""What a claim may mean by neighbours."""
+"""Meanings that neighbours may have in a claim."""
 
 ASSUMING: Final = (
     "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
     "texts, and that the attribute was fixed before anybody looked"
 )
-"""What the bound rests on; the texts themselves need not be drawn at random (see `certify`)."""
+"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
 _COUNTED: Final = 0.9
 """Share of the test texts that is counted: validation has chosen the event, so that the rest,
@@ -54,16 +54,16 @@ class Beyond:
     above: bool
 
     def __call__(self, outputs: Any) -> npt.NDArray[np.bool_]:
-        """True where the event happens, shape (size,)."""
+        """Return True for outputs in the event, shape (size,)."""
         return np.asarray((np.asarray(outputs) >= self.threshold) == self.above)
 
     def __str__(self) -> str:
-        """One line for a report."""
+        """Return one line for a report."""
         return f"the attacker's score {'>=' if self.above else '<'} {self.threshold:.6g}"
 
 
 def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None:
-    """Why nothing can be certified, or None."""
+    """Return the reason why nothing can be certified, or None."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
     if target.is_number:
@@ -90,7 +90,7 @@ def certify(
     confidence: float,
     seed: int,
 ) -> OutputsAudit:
-    """A lower bound on epsilon from the scores of test texts of the two values.
+    """Certify a lower bound on epsilon from the scores of test texts of the two values.
 
     Where any two texts are neighbours, ``P(E | text) <= e^epsilon P(E | text') + delta`` for all
     of them, so it holds for the means over the texts of either value, too. What is counted on each
@@ -141,7 +141,7 @@ def _sides(scores: Vectors, truth: Codes) -> tuple[Any, Any]:
 def _chosen(
     none: Any, some: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
-    """The side of the numerator and the event that promise most, at the first caution with any."""
+    """Choose the numerator's side and the most promising event, at the first caution with any."""
     every = np.concatenate([none, some])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _CUTS)))
     sides, ways = (none, some), [(above, side) for above in (True, False) for side in (1, 0)]

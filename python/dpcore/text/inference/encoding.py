@@ -43,7 +43,7 @@ _NOISE: Final = 31
 
 
 def encoder_of(given: Any) -> Callable[..., Any]:
-    """The function of an encoder: its method `encode` where it has one, else itself.
+    """Return the function of an encoder: its method `encode` if it has one, else itself.
 
     Of a dictionary from texts to vectors the function that looks texts up.
 
@@ -75,7 +75,7 @@ def vectors_of(
     seed: int,
     places: Sequence[Any] | None = None,
 ) -> list[Vectors]:
-    """Vectors of all texts, each part in a call of its own.
+    """Compute the vectors of all texts, each part in a separate call.
 
     An encoder with an argument `rng` gets a generator of its own for each call, so that no noise
     of one part comes again in another.
@@ -203,7 +203,7 @@ def rows_given(
 
 
 def takes_rng(encode: Callable[..., Any]) -> bool:
-    """True for an encoder with an argument `rng`."""
+    """Return True for an encoder with an argument `rng`."""
     try:
         return "rng" in inspect.signature(encode).parameters
     except (TypeError, ValueError):

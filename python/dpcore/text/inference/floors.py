@@ -20,7 +20,7 @@ def floor_answers(
     target: Target,
     measure: str,
 ) -> Codes:
-    """The best answers that know nothing of a text but its cell, learnt on train.
+    """Return the best answers that use only the cell of a text; they are learnt on train.
 
     Accuracy: the most frequent value in each cell. F1 of attributes of two values: yes for the
     (cell, attribute) of the highest shares, as many as make the best F1 on train, which is how an
@@ -123,7 +123,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
 
 
 def _chosen(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:
-    """The answer of each cell, shape (cells, attributes)."""
+    """Choose the answer of each cell, shape (cells, attributes)."""
     values = max(map(len, target.values))
     counts = np.zeros((cells, truth.shape[1], values), np.int64)
     np.add.at(counts, (place[:, np.newaxis], np.arange(truth.shape[1]), truth), 1)

@@ -114,7 +114,7 @@ def main_task(
 def groups_of(
     target: Target, truth: Codes, answers: Codes, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
-    """Every value of every attribute; of several attributes the positive value only.
+    """Return a group for each value; for several attributes, for each one's positive value only.
 
     Args:
         target: what is inferred.
@@ -148,7 +148,7 @@ def _share(right: Flags, confidence: float) -> Measured:
 
 
 def _gap(first: Flags, second: Flags, confidence: float) -> Measured:
-    """The difference of two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
+    """Subtract two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
     one, other = _share(first, confidence), _share(second, confidence)
     gap = one.value - other.value
     low = gap - math.hypot(one.value - one.low, other.high - other.value)

@@ -71,12 +71,12 @@ class Measured(Record):
     how: str
 
     def __str__(self) -> str:
-        """The figure and its interval, four decimals."""
+        """Format the figure and its interval with four decimals."""
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
 def answers_of(scores: Vectors, threshold: float | None) -> Codes:
-    """The codes that are answered: 1 for scores at or above the threshold, or the scores as codes.
+    """Convert scores to codes: 1 at or above the threshold; without one the scores are codes.
 
     Example:
         >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
@@ -86,7 +86,7 @@ def answers_of(scores: Vectors, threshold: float | None) -> Codes:
 
 
 def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
-    """The threshold with the best measure, one for all attributes; of equal ones the middle.
+    """Find the threshold with the best measure, one for all attributes; of equal ones the middle.
 
     It lies between two scores; minus infinity answers always yes, infinity never.
 
@@ -289,7 +289,7 @@ class Judge:
     seed: int
 
     def value(self, answers: Codes) -> float:
-        """The measure of some answers."""
+        """Compute the measure of some answers."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
         return float(self._f1_of(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
@@ -301,7 +301,9 @@ class Judge:
         return compute_mid_ranks(truth) if self.target.is_number else truth
 
     def auc(self, scores: Vectors) -> Measured:
-        """Area under the ROC curve, ties counted half (Newcombe, 2006, part 2, method 5).
+        """Compute the area under the ROC curve, with ties counted half.
+
+        The limits are those of Newcombe (2006), part 2, method 5.
 
         Args:
             scores: of the positive value, shape (n,).
@@ -318,7 +320,7 @@ class Judge:
         return Measured(area, _bisect(reaches, area, 0.0), _bisect(reaches, area, 1.0), "Newcombe")
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
-        """Area under the ROC curve less that of other scores (DeLong and others, 1988)."""
+        """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""
         pairs = zip(self._placements(scores), self._placements(floor), strict=True)
         inside, outside = (one - other for one, other in pairs)
         gain = float(inside.mean())
@@ -327,7 +329,7 @@ class Judge:
         return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
 
     def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
-        """Shares of the other value's texts with lower scores (of negatives: with higher ones)."""
+        """Compute shares of the other value's texts with lower scores (of negatives: higher)."""
         sides = [np.sort(scores[self.truth[:, 0] == code]) for code in (0, 1)]
         below = [
             (np.searchsorted(other, one, "left") + np.searchsorted(other, one, "right"))
@@ -337,13 +339,13 @@ class Judge:
         return below[1], 1.0 - below[0]
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
-        """Shares of the positive and of the negative texts from a threshold, with exact limits."""
+        """Compute the shares of positive and negative texts from a threshold, with exact limits."""
         found = scores >= threshold
         hits, wrong = (self._share(found[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
     def balanced_accuracy(self, answers: Codes) -> Measured:
-        """Mean of the shares of right answers among the texts of either value (Newcombe, 1998)."""
+        """Average the shares of right answers among the texts of either value (Newcombe, 1998)."""
         right = answers[:, 0] == self.truth[:, 0]
         one, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
         value = (one.value + other.value) / 2.0
@@ -356,7 +358,7 @@ class Judge:
         return Measured(k / n, *limits(k, n, self._tail), "Clopper-Pearson")
 
     def accuracy(self, answers: Codes) -> Measured:
-        """Share of right answers: of one attribute with exact limits, else the mean of several."""
+        """Compute the share of right answers: with exact limits, or as the mean over attributes."""
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
             width = len(self.target.names)
@@ -364,19 +366,21 @@ class Judge:
         return self._share(right)
 
     def f1(self, answers: Codes) -> Measured:
-        """F1 of the positive value; micro over several attributes, macro over several values."""
+        """Compute F1 of the positive value, micro over attributes or macro over values."""
         return self._resampled_f1([answers], self._f1_of)
 
     def top(self, ranks: Ints) -> Measured:
-        """Share of texts whose value is among the first `TOP`, with exact limits."""
+        """Compute the share of texts whose value is among the first `TOP`, with exact limits."""
         return self._share(ranks <= TOP)
 
     def mean(self, values: Any) -> Measured:
-        """Mean of a number of each text, shape (n,), such as an error or a rank."""
+        """Compute the mean of one number for each text, shape (n,), such as an error or a rank."""
         return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
 
     def correlation(self, scores: Vectors) -> Measured:
-        """Spearman's correlation with the truth (limits: Bonett and Wright, 2000); 0 of constants.
+        """Compute Spearman's correlation with the truth; 0 of constants.
+
+        The limits are those of Bonett and Wright (2000).
 
         Args:
             scores: shape (n,).
@@ -410,7 +414,7 @@ class Judge:
         return (1.0 - self.confidence) / 2.0
 
     def _cells(self, truth: Codes, answers: Codes) -> Any:
-        """True positives, false positives and false negatives, shape (n, 3 * groups).
+        """Count true positives, false positives and false negatives, shape (n, 3 * groups).
 
         Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
         """
@@ -435,7 +439,7 @@ class Judge:
         return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
     def _resampled_f1(self, given: Sequence[Codes], statistic: Callable[[Any], Any]) -> Measured:
-        """A statistic of the cells of one answer, or of several side by side."""
+        """Resample a statistic of the cells of one answer, or of several side by side."""
         if self.target.binary:
             rows = np.hstack([self._cells(self.truth, one) for one in given])
             return self._resampled(rows, statistic)
@@ -452,7 +456,7 @@ class Judge:
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
         expand: Callable[[Any], Any] | None = None,
     ) -> Measured:  # fmt: skip
-        """A statistic of sums (or means) over rows with its percentile bootstrap (Efron, 1979).
+        """Resample a statistic of sums (or means) over rows: percentile bootstrap (Efron, 1979).
 
         Where rows are expanded, limits are moved by what the statistic's mean differs from it: a
         macro F1 of values that have few texts is lower in samples that lack some of these.
@@ -488,7 +492,7 @@ def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> 
 
 
 def _f1(cells: Any) -> Any:
-    """Mean F1 over groups from (..., groups, 3); a group that does not occur is left out."""
+    """Compute the mean F1 from (..., groups, 3); a group that does not occur is left out."""
     found, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
     whole = found + wrong
     each = np.divide(found, whole, out=np.zeros_like(found), where=whole > 0)

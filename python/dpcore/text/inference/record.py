@@ -332,20 +332,20 @@ class Inference(Record):
         return float((positive > negative[len(negative) - 1 - allowed]).mean())
 
     def __repr__(self) -> str:
-        """One line: what was inferred, and how well."""
+        """Return one line: the attributes, how well they were inferred, and the seed."""
         found = f"accuracy {self.accuracy}, F1 {self.f1}"
         if self.number is not None:
             found = f"correlation {self.number.correlation}, error {self.number.error}"
         return f"<Inference of {', '.join(self.attributes)}: {found}, seed={self.seed}>"
 
     def __str__(self) -> str:
-        """The report."""
+        """Return the report as text."""
         from .showing import text
 
         return text(self)
 
     def lines(self) -> list[tuple[str, str]]:
-        """The report as (label, text) rows."""
+        """Return the report as (label, text) rows."""
         from .showing import rows
 
         return rows(self)
@@ -356,7 +356,7 @@ class Inference(Record):
         return html(self)
 
     def plot(self, ax: Any = None) -> Figure:
-        """Accuracy and F1, or correlation, with intervals and floors, in the style in force.
+        """Plot accuracy and F1, or correlation, with intervals and floors, in the current style.
 
         Args:
             ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
@@ -378,7 +378,7 @@ class Inference(Record):
         return plain(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
-        """Strict JSON of `to_dict`."""
+        """Return `to_dict` as strict JSON."""
         from .showing import json_text
 
         return json_text(self, indent)

@@ -320,7 +320,7 @@ def _choose(
 
 
 def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[float | None, float]:
-    """The claim to test, the encoder's own where none is given; none where nothing is tested."""
+    """Return the claim to test, by default the encoder's own; epsilon is None if none is tested."""
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # Of a method, the claim is its object's.
@@ -342,7 +342,7 @@ def _floors(
     cells: Sequence[dict[str, Any]],
     groups: Any,
 ) -> tuple[Floor, ...]:
-    """The majority (of a number the median), and that of each main label if there are labels."""
+    """Return the floors: the majority (median of a number), and that of each main label, if any."""
     given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     found, truth, target = [], parts.truth[0], judge.target
     for (name, numbers), (train, _, test) in zip(
@@ -417,7 +417,7 @@ def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores
 
 
 def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
-    """The attributes one by one, where there are several."""
+    """Return the figures of each attribute if there are several, else an empty tuple."""
     found, target = [], judge.target
     if not target.several:
         return ()

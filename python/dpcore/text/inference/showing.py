@@ -31,7 +31,7 @@ FORMAT: Final = "dpcore.text.inference/1"
 
 
 def rows(found: Inference) -> list[tuple[str, str]]:
-    """The report as (label, text) rows, without time."""
+    """Return the report as (label, text) rows, without time."""
     table = [
         ("verdict", _verdict(found)),
         ("attacker", _attacker(found)),
@@ -55,13 +55,13 @@ def rows(found: Inference) -> list[tuple[str, str]]:
 
 
 def text(found: Inference) -> str:
-    """The report as lines of text, the last one with the time."""
+    """Format the report as lines of text, the last one with the time."""
     lines = [*rows(found), ("time", f"{found.seconds:.3g} s")]
     return "\n".join([_name(found), *(f"  {label:<12} {line}" for label, line in lines)])
 
 
 def html(found: Inference) -> str:
-    """The report as HTML for a notebook."""
+    """Format the report as HTML for a notebook."""
     return make_card(_name(found), rows(found))
 
 
@@ -155,7 +155,7 @@ def _verdict(found: Inference) -> str:
 
 
 def _reason(found: Inference) -> str:
-    """Say what beats the floors that are beaten."""
+    """Name the reason why the verdict is a leak: beaten floors, or the certified bound."""
     if any(floor.beaten for floor in found.floors):
         return "the attacker does better than without any vectors"
     return "the certified bound shows a leak"
@@ -237,7 +237,7 @@ def _notes(found: Inference) -> list[str]:
 
 
 def plain(found: Inference) -> dict[str, Any]:
-    """The plain data of an inference, and the figures that follow from it."""
+    """Convert an inference to plain data, and add the figures that follow from it."""
     record = {"format": FORMAT, **_plain(found)}
     record["seed"] = str(found.seed)
     derived = (
@@ -249,12 +249,12 @@ def plain(found: Inference) -> dict[str, Any]:
 
 
 def json_text(found: Inference, indent: int | None) -> str:
-    """Strict JSON of the plain data."""
+    """Format the plain data as strict JSON."""
     return json.dumps(plain(found), allow_nan=False, indent=indent)
 
 
 def _plain(value: Any) -> Any:
-    """Records as mappings, those with a plain form of their own by it; sequences as lists."""
+    """Convert records to mappings, by their own `to_dict` if they have one; sequences to lists."""
     if isinstance(value, Record):
         if hasattr(value, "to_dict") and not isinstance(value, Inference):
             return value.to_dict()
@@ -267,7 +267,7 @@ def _plain(value: Any) -> Any:
 
 
 def figure(found: Inference, ax: Any = None) -> Figure:
-    """Accuracy and F1, or correlation, with intervals against the floors, on one axis."""
+    """Plot accuracy and F1, or correlation, with intervals against the floors, on one axis."""
     lines: list[tuple[str, Measured, list[float]]] = [
         ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),
         ("F1", found.f1, [floor.f1 for floor in found.floors]),

@@ -24,7 +24,7 @@ MANY_VALUES: Final = 50
 """From so many values on the usual attackers are the fast ones, and groups are not listed."""
 
 Kind = Literal["values", "number"]
-"""What a column of numbers stands for."""
+"""Meaning of a column of numbers."""
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
 
 
 def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
-    """The columns to infer, by name."""
+    """Return the columns to infer, by name."""
     if isinstance(attribute, str):
         return {attribute: corpus.attribute(attribute)}
     requirement = "the name of an attribute, several names, or a column with a value for each text"
@@ -177,7 +177,7 @@ def _values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArr
 
 
 def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
-    """Which texts of each part are used, and how many are not."""
+    """Find the texts of each part that are used, and count the others by reason."""
     keys = [[likeness(text) for text in part] for part in texts]
     train, valid, test = keys
     earlier, also = set(train), set(train) | set(valid)
@@ -199,7 +199,7 @@ def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], 
 
 
 def _first(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """True for the first of equal texts."""
+    """Return True for the first of equal texts."""
     first = dict[str, int]()
     for row, key in enumerate(keys):
         first.setdefault(key, row)

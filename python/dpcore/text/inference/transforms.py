@@ -25,17 +25,17 @@ _LAST_BITS: Final = (8, 16, 29, 40)
 
 
 def raw(vectors: Vectors) -> Vectors:
-    """The rows as they are."""
+    """Return the rows unchanged."""
     return vectors
 
 
 def centred(vectors: Vectors) -> Vectors:
-    """Every row less its mean: one draw of noise for a whole row is gone."""
+    """Subtract each row's mean, which removes noise that is one draw for a whole row."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
 def minimum(vectors: Vectors) -> Vectors:
-    """Every row less its minimum: of a row of minimum 0 with one draw of noise, the clean row.
+    """Subtract each row's minimum: a row of minimum 0 with one draw of noise becomes clean.
 
     Example:
         >>> minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
@@ -45,7 +45,7 @@ def minimum(vectors: Vectors) -> Vectors:
 
 
 def scaled(vectors: Vectors) -> Vectors:
-    """Every row over its L2 norm: a scale of its own is gone; rows of zeros stay."""
+    """Divide each row by its L2 norm, which removes a scale of its own; rows of zeros stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
 

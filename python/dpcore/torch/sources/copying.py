@@ -19,7 +19,7 @@ _CODE: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, Module
 
 
 def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
-    """A copy that no later operation reaches; what cannot be copied is itself.
+    """Return a copy that no later operation changes, or the value itself if it has no copy.
 
     Args:
         value: tensors in any containers; modules are left as they are.
@@ -50,7 +50,7 @@ def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
 
 
 def leaves(value: Any) -> list[Any]:
-    """Tensors, arrays, numbers and texts in any containers and objects, in their order."""
+    """List the tensors, arrays, numbers and texts in any containers and objects, in their order."""
     found: list[Any] = []
     held: dict[int, Any] = {}
 
@@ -71,7 +71,7 @@ def leaves(value: Any) -> list[Any]:
 
 
 def tensors(value: Any) -> list[Any]:
-    """The tensors among the leaves."""
+    """List the tensors among the leaves."""
     return [one for one in leaves(value) if isinstance(one, torch.Tensor)]
 
 
@@ -86,7 +86,7 @@ def _parts(one: Any) -> list[Any]:
 
 
 def same(left: Any, right: Any) -> bool:
-    """True if two leaves, or lists of them, are equal; NaN equals NaN."""
+    """Return True if two leaves, or lists of them, are equal; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, list):

@@ -112,7 +112,7 @@ class Source(Shown):
             return structure.inspect(rows, rows.x, rng=seed, **options)
 
     def __str__(self) -> str:
-        """One line."""
+        """Describe the source on one line."""
         of = " and ".join(self.draws) or "a generator or state of its own"
         what = {
             "dropout": "dropout in train mode",
@@ -153,7 +153,7 @@ class Sources(Shown, Sequence[Source]):
     def __getitem__(self, index: slice) -> tuple[Source, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Source | tuple[Source, ...]:
-        """The source of that number, from 0."""
+        """Return the source of that number, from 0."""
         return self.sources[index]
 
     def __len__(self) -> int:
@@ -161,7 +161,7 @@ class Sources(Shown, Sequence[Source]):
         return len(self.sources)
 
     def __str__(self) -> str:
-        """A line a source."""
+        """Return a line of counts and one line for each source."""
         count = {0: "no source", 1: "1 source"}.get(len(self), f"{len(self)} sources")
         calls = f"{self.calls} module call{'s' if self.calls > 1 else ''}"
         lines = [f"{count} of noise among {calls} ({self.model} in {self.mode} mode)"]
@@ -265,7 +265,7 @@ def _not_compiled(name: str, module: Any) -> None:
 
 
 def _random(call: Call, key: Key, put_back: Callable[[], None]) -> tuple[Replay, Replay] | None:
-    """Two runs of a call that differ, or None."""
+    """Find two runs of a call that differ, or return None."""
 
     def run(seed: int) -> Replay:
         put_back()
@@ -290,7 +290,7 @@ def _kind(call: Call, key: Key, put_back: Callable[[], None]) -> str:
 
 
 def _varying(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
-    """The first stage with tensors that differ, and their numbers in it."""
+    """Find the first stage with tensors that differ, and their numbers in it."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(tensors, both), strict=False))
         if places := tuple(place for place, pair in pairs if not same(*pair)):

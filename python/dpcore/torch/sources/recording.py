@@ -52,7 +52,7 @@ class Call:
     written: dict[int, Any] = field(default_factory=dict)
 
     def everything(self) -> Iterator[Call]:
-        """This call and all calls behind it, in the order in which they began."""
+        """Yield this call and all calls within it, in the order in which they began."""
         yield self
         for child in self.children:
             yield from child.everything()
@@ -72,7 +72,7 @@ class Replay:
     drawn: tuple[str, ...]
 
     def same(self, other: Replay) -> bool:
-        """True if both did the same."""
+        """Return True if both did the same."""
         return same(leaves(self.stages), leaves(other.stages))
 
 
@@ -183,7 +183,7 @@ def _again(child: Call, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
-    """Every call of a module in this thread goes through a function."""
+    """Pass every call of a module in this thread through a function."""
     inner, here = torch.nn.Module.__call__, threading.get_ident()
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -200,7 +200,7 @@ def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
 
 @contextmanager
 def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
-    """Buffers are put back in the end, and whenever the function that this gives is called.
+    """Restore buffers at the end, and whenever the function that this yields is called.
 
     Running averages and power iterations move in train mode: that is no randomness.
     """
@@ -227,7 +227,7 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def eval_mode(module: Any) -> Iterator[None]:
-    """Eval mode for a while; parts may be frozen in a mode of their own."""
+    """Set eval mode for a while, and then restore the mode of every part: modes may differ."""
     parts = [(one, one.training) for one in module.modules()]
     module.eval()
     try:

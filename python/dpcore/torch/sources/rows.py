@@ -24,9 +24,9 @@ _AT_ONCE: Final = 2**22
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
-    """Which tensor among the arguments the noise is for; None if there is none.
+    """Find the place of the tensor argument that the noise is for; None if there is none.
 
-    That to which it is added, or else the first floating point one, or else the first.
+    It is the one to which noise is added, else the first floating point one, else the first.
     """
     found = tensors((call.args, call.kwargs))
     places = [place for place, one in enumerate(found) if not one.is_nested]
@@ -100,7 +100,7 @@ class Rows(torch.nn.Module):
         return not (self._held[0].children or held)
 
     def additive(self) -> bool:
-        """True if the noise is added to the input: with it, outputs move as far as the input."""
+        """Return True if the noise is added to the input: outputs then move as far as the input."""
         if not self.x.is_floating_point():
             return False
         step = 1.0 + float(self.x.abs().max())
@@ -119,7 +119,7 @@ class Rows(torch.nn.Module):
             return self(point.unsqueeze(0).repeat(2, *(1 for _ in point.shape)))
 
     def forward(self, batch: Any) -> Any:
-        """Outputs on a batch of rows, shape `(size, numbers)`."""
+        """Compute outputs on a batch of rows, shape `(size, numbers)`."""
         at_once = max(2, _AT_ONCE // max(1, self.x.numel()))
         return torch.cat([self._some(part) for part in batch.split(at_once)])
 
@@ -143,7 +143,7 @@ class Rows(torch.nn.Module):
         return self._numbers(wanted, size)
 
     def _repeated(self, tensor: Any, size: int) -> Any:
-        """The first row for all, of a tensor that is as long as the recorded batch."""
+        """Repeat the first row of a tensor as long as the recorded batch; copy any other tensor."""
         main, axis = self._main[0], self.axis
         if self._alone:
             return tensor.clone()
@@ -178,7 +178,7 @@ class Rows(torch.nn.Module):
         return called
 
     def _numbers(self, wanted: list[Any], size: int) -> Any:
-        """The numbers that vary, a row each."""
+        """Return the numbers that vary, one line for each of the `size` rows."""
         axis = 0 if self._alone else self.axis
         rows = [
             one.movedim(axis, 0).reshape(size, -1)
