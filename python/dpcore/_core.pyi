@@ -68,16 +68,16 @@ def no_integer_route(description: _Description) -> str | None:
 def noise_at(
     description: _Description, words: npt.NDArray[np.uint64]
 ) -> npt.NDArray[np.float64] | None:
-    """The noise at chosen random words; None for Gaussian noise, which takes two.
+    """Return the noise at chosen random words; None for Gaussian noise, which takes two.
 
     A word that the sampler would reject gives whatever its formula gives.
     """
 
 def ln(j: npt.NDArray[np.uint64]) -> npt.NDArray[np.float64]:
-    """The logarithm of j / 2^52 as the samplers compute it, for 1 <= j <= 2^52."""
+    """Return the logarithm of j / 2^52 as the samplers compute it, for 1 <= j <= 2^52."""
 
 def clip(x: _Vector, norm: str, radius: float) -> npt.NDArray[np.float64]:
-    """The point clipped to a ball, as inside a mechanism."""
+    """Return the point clipped to a ball, as inside a mechanism."""
 
 def score_closer(
     outputs: npt.NDArray[np.float64],
@@ -145,10 +145,10 @@ def pairs_beyond(
     """
 
 def log_gamma_ratio(x: _Vector, b: float) -> _Vector:
-    """The difference ln Gamma(x + b) - ln Gamma(x), for x > 0 and x + b > 0."""
+    """Return the difference ln Gamma(x + b) - ln Gamma(x), for x > 0 and x + b > 0."""
 
 def digamma(x: float) -> float:
-    """The logarithmic derivative of Gamma, for x > 0."""
+    """Return the logarithmic derivative of Gamma, for x > 0."""
 
 def ball_values(
     n: _Places,
@@ -250,7 +250,7 @@ def nearest(
     depth: int,
     threads: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.uint32], _Vector, int]:
-    """The `depth` nearest points of every query, and all that are as far as the last.
+    """Return the `depth` nearest points of every query, and all that are as far as the last.
 
     Returns (starts, places, squared, rescans). Queries and points are rows of the stack. Those of
     query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and `squared`
@@ -276,7 +276,7 @@ def inside(
     npt.NDArray[np.bool_],
     int,
 ]:
-    """The points within each of a query's ascending radii `squared[starts[i]:starts[i + 1]]`.
+    """Return points within each of a query's ascending radii `squared[starts[i]:starts[i + 1]]`.
 
     Returns (own_starts, places, upto, inverted, capped, rescans). The list of query i,
     `places[own_starts[i]:own_starts[i + 1]]`, is in the order of (radius, place); its first
@@ -326,10 +326,10 @@ def add_noise(
     """
 
 def cpu() -> str:
-    """The instruction set that runs: baseline, avx2 or avx512."""
+    """Return the instruction set that runs: baseline, avx2 or avx512."""
 
 def cpus() -> list[str]:
-    """The instruction sets that this CPU has, slowest first."""
+    """Return the instruction sets that this CPU has, slowest first."""
 
 def cores() -> int:
     """Cores this process may run on."""
@@ -347,7 +347,7 @@ def table_sticks(
     back: _Matrix,
     threads: int,
 ) -> None:
-    """The same with hockey-stick divergences, of probabilities and a factor for each pair."""
+    """Compute hockey-stick divergences, of probabilities and a factor for each pair."""
 
 def table_logarithms(values: _Matrix, out: _Matrix, threads: int) -> None:
     """Fill `out` with the natural logarithms of probabilities; -inf for zero."""
