@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
-from shared_house import INNER
+from shared_layers import INNER
 
 import dpcore
 

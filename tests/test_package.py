@@ -34,7 +34,7 @@ def test_the_package_re_exports_and_nothing_else():
     assert all(hasattr(dpcore, name) for name in dpcore.__all__)
     with pytest.raises(AttributeError, match=r"^module 'dpcore' has no attribute 'nothing'$"):
         dpcore.nothing  # noqa: B018
-    # A file named like a public function would turn it into a module (`misnamed` in test_house).
+    # A file named like a public function would turn it into a module (`find_reserved_names`).
     assert callable(dpcore.audit)
     assert callable(dpcore.sample)
 

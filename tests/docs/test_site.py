@@ -11,7 +11,7 @@ from types import ModuleType
 import pytest
 import site_names
 import site_pages
-from shared_house import LAYERS
+from shared_layers import LAYERS
 from shared_site import PAGES, ROOT, SCRIPTS, blocks, name_of, needed
 
 README, DOCS = ROOT / "README.md", ROOT / "docs"

@@ -8,7 +8,7 @@ from dataclasses import fields, replace
 
 import pytest
 from shared_copies import copied, done, edited, run
-from shared_house import PACKAGE
+from shared_layers import PACKAGE
 
 import dpcore
 from dpcore import Audit, Counts, Pair

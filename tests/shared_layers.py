@@ -1,4 +1,4 @@
-"""How the package is built, read from its source: files, imports, doors, and what breaks a rule."""
+"""The structure of the package, read from its source: files, imports, and breaches of rules."""
 
 from __future__ import annotations
 
@@ -33,15 +33,18 @@ LAYERS = [
     "experiments pytest_plugin",
     "cli",
 ]
-"""Rooms from low to high. A file imports its own room and lower rows; rooms of a row are apart."""
+"""Layers of packages, from the lowest up.
+
+A file imports from its own package and from lower layers. Packages of one layer are separate.
+"""
 
 ROOT = ["__init__", "__main__"]
-"""Above all rooms: what `import dpcore` shows, and `python -m dpcore`."""
+"""Files above all layers: what `import dpcore` shows, and `python -m dpcore`."""
 
-DOORS = re.compile(
+REPORT_METHODS = re.compile(
     r"__str__|__add__|_repr_html_|(plot|to_|from_|save_)\w*|merge|outputs|lines|table"
 )
-"""Methods through which a result reaches what stands above it."""
+"""Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
     "streams",
@@ -54,7 +57,7 @@ INNER = {
     "cli",
     "pytest_plugin",
 }
-"""Rooms whose modules may move; those of the others are public paths."""
+"""Packages whose modules may move; those of the others are public paths."""
 
 RESERVED = {
     "audit", "sample", "repeat", "plan", "release", "command", "audit_table", "audit_outputs",
@@ -99,40 +102,40 @@ VAGUE = re.compile(r"(What|How|Whether|Where|Everything|Who|Whose)\b")
 
 @dataclass(frozen=True)
 class Import:
-    """One imported name: by which file, from which file, where, and whether through a door."""
+    """One imported name: by which file, from which file, where, and whether in a report method."""
 
     file: str
     target: str
     name: str
     line: int
-    door: bool
+    in_report_method: bool
 
     def __str__(self) -> str:
         return f"{self.file}.py:{self.line} imports {self.name or 'all'} of {self.target}"
 
 
 @cache
-def read(package: Path) -> dict[str, str]:
-    """The text of every file, by its path without suffix."""
+def read_files(package: Path) -> dict[str, str]:
+    """Return the text of every file, by its path without suffix."""
     paths = sorted(package.rglob("*.py"))
     return {str(path.relative_to(package).with_suffix("")): path.read_text() for path in paths}
 
 
 @cache
-def parsed(text: str) -> ast.Module:
-    """The syntax tree of a file."""
+def parse_text(text: str) -> ast.Module:
+    """Return the syntax tree of a file."""
     return ast.parse(text)
 
 
-class House:
+class PackageFiles:
     """The files of a package, by their paths without suffix; `__init__` stands for its folder."""
 
     def __init__(self, planted: dict[str, str] | None = None, package: Path = PACKAGE) -> None:
-        """The files of a package, and planted ones: text that is added to theirs."""
-        self.texts = dict(read(package))
+        """Read the files of a package, and add planted text to them."""
+        self.texts = dict(read_files(package))
         for name, text in (planted or {}).items():
             self.texts[name] = f"{self.texts.get(name, '')}\n{text}\n"
-        self.trees = {name: parsed(text) for name, text in self.texts.items()}
+        self.trees = {name: parse_text(text) for name, text in self.texts.items()}
         self.shown = {
             name: {alias.asname or alias.name: (base, alias.name) for base, alias in froms}
             for name in self.texts
@@ -146,7 +149,7 @@ class House:
         return path if path in self.texts else inside if inside in self.texts else None
 
     def _froms(self, file: str) -> Iterator[tuple[ast.stmt, tuple[str, ...], ast.alias]]:
-        """Every imported name of dpcore, with the dotted place that it comes from."""
+        """Yield every imported name of dpcore, with the dotted path that it comes from."""
         package = file.split("/")[:-1]
         for node in ast.walk(self.trees[file]):
             if isinstance(node, ast.ImportFrom):
@@ -165,7 +168,7 @@ class House:
                         yield node, tuple(words[1:]), ast.alias("")
 
     def _home(self, base: tuple[str, ...], name: str) -> str | None:
-        """The file that defines a name: re-exports are followed, and a module is its own file."""
+        """Return the file that defines a name, behind re-exports; a module is its own file."""
         inside = self._file([*base, name]) if name else None
         file = inside or self._file(base)
         if inside or not file or not file.endswith("__init__") or name not in self.shown[file]:
@@ -173,11 +176,11 @@ class House:
         following = self.shown[file][name]
         return file if following == (base, name) else self._home(*following)
 
-    def doors(self, file: str) -> Iterator[ast.FunctionDef]:
-        """Methods named like a door that are one import and one call of what it imported."""
+    def report_methods(self, file: str) -> Iterator[ast.FunctionDef]:
+        """Yield the methods of such a name that are one import and one call of what it imported."""
         for node in ast.walk(self.trees[file]):
             for method in node.body if isinstance(node, ast.ClassDef) else ():
-                if isinstance(method, ast.FunctionDef) and DOORS.fullmatch(method.name):
+                if isinstance(method, ast.FunctionDef) and REPORT_METHODS.fullmatch(method.name):
                     body = method.body[1:] if ast.get_docstring(method) else method.body
                     match body:
                         case [
@@ -188,30 +191,30 @@ class House:
 
     @cache  # noqa: B019
     def imports(self, file: str) -> list[Import]:
-        """Every import of dpcore in a file: at its top, in functions and for types."""
-        through = {id(inner) for door in self.doors(file) for inner in ast.walk(door)}
+        """Return every import of dpcore in a file: at its top, in functions and for types."""
+        inside = {id(node) for method in self.report_methods(file) for node in ast.walk(method)}
         found = []
         for node, base, alias in self._froms(file):
             home = self._home(base, alias.name)
             if home and home != file:
-                found.append(Import(file, home, alias.name, node.lineno, id(node) in through))
+                found.append(Import(file, home, alias.name, node.lineno, id(node) in inside))
         return found
 
-    def below(self, file: str) -> list[Import]:
-        """What a file imports, doors left out."""
-        return [found for found in self.imports(file) if not found.door]
+    def layered_imports(self, file: str) -> list[Import]:
+        """Return the imports of a file that layers restrict: all but those of report methods."""
+        return [found for found in self.imports(file) if not found.in_report_method]
 
 
-def room(file: str) -> str:
-    """The room of a file: its first folder, or the file itself."""
+def get_package(file: str) -> str:
+    """Return the package of a file: its first folder, or the file itself."""
     return file.split("/")[0]
 
 
-def circles(house: House) -> list[str]:
-    """Circles of files, each as one path round it."""
+def find_import_circles(package: PackageFiles) -> list[str]:
+    """Return circles of imports, each as a path of files."""
     after = {
-        file: {found.target for found in house.below(file)}
-        for file in house.texts
+        file: {found.target for found in package.layered_imports(file)}
+        for file in package.texts
         if not file.endswith("__init__")
     }
     found, done = [], set()
@@ -229,30 +232,30 @@ def circles(house: House) -> list[str]:
     return found
 
 
-def upward(house: House) -> list[str]:
-    """Imports of the own row or of a higher one, and rooms without a row."""
-    rank = {name: row for row, names in enumerate(LAYERS) for name in names.split()}
-    files = [file for file in house.texts if file not in ROOT]
-    missing = {room(file) for file in files} - set(rank)
+def find_upward_imports(package: PackageFiles) -> list[str]:
+    """Return imports from the own layer or a higher one, and packages without a layer."""
+    rank = {name: layer for layer, names in enumerate(LAYERS) for name in names.split()}
+    files = [file for file in package.texts if file not in ROOT]
+    missing = {get_package(file) for file in files} - set(rank)
     if missing:
-        return [f"give {name} a row in LAYERS" for name in sorted(missing)]
+        return [f"give {name} a layer in LAYERS" for name in sorted(missing)]
     return [
         str(found)
         for file in files
-        for found in house.below(file)
-        if room(found.target) != room(file)
+        for found in package.layered_imports(file)
+        if get_package(found.target) != get_package(file)
         and ((found.target in ROOT and found.name not in ("_core", "__version__"))
-             or rank.get(room(found.target), -1) >= rank[room(file)])
+             or rank.get(get_package(found.target), -1) >= rank[get_package(file)])
     ]  # fmt: skip
 
 
-def private(house: House) -> list[str]:
-    """Imports of another room's private file or name."""
+def find_private_imports(package: PackageFiles) -> list[str]:
+    """Return imports of another package's private file or name."""
     return [
         str(found)
-        for file in house.texts
-        for found in house.imports(file)
-        if room(found.target) != room(file)
+        for file in package.texts
+        for found in package.imports(file)
+        if get_package(found.target) != get_package(file)
         and found.name not in ("_core", "__version__")
         and any(
             part.startswith("_") and part != "__init__"
@@ -261,10 +264,10 @@ def private(house: House) -> list[str]:
     ]
 
 
-def looks(house: House) -> list[str]:
-    """Looks into `sys.modules`, and at dpcore, or at what nobody can tell, through `loaded`."""
+def find_module_lookups(package: PackageFiles) -> list[str]:
+    """Return lookups in `sys.modules`, and of dpcore or of an unknown name through `loaded`."""
     found = []
-    for file, tree in house.trees.items():
+    for file, tree in package.trees.items():
         for node in ast.walk(tree):
             match node:
                 case ast.Attribute(value=ast.Name("sys"), attr="modules"):
@@ -281,9 +284,9 @@ def looks(house: House) -> list[str]:
     return found
 
 
-def crowded(house: House) -> list[str]:
-    """Files of more than 800 lines."""
-    lines = {file: len(text.splitlines()) for file, text in house.texts.items()}
+def find_long_files(package: PackageFiles) -> list[str]:
+    """Return files of more than 800 lines."""
+    lines = {file: len(text.splitlines()) for file, text in package.texts.items()}
     return [
         f"{file}.py has {size} lines"
         for file, size in lines.items()
@@ -291,17 +294,17 @@ def crowded(house: House) -> list[str]:
     ]
 
 
-def misnamed(house: House) -> list[str]:
-    """Files and folders that bear the name of a public function."""
-    return [file for file in house.texts if RESERVED & set(file.split("/"))]
+def find_reserved_names(package: PackageFiles) -> list[str]:
+    """Return files and folders with the name of a public function."""
+    return [file for file in package.texts if RESERVED & set(file.split("/"))]
 
 
-def unlisted(house: House) -> list[str]:
-    """Modules of the public rooms, and rooms with names, that do not say which names are theirs."""
+def find_unlisted_names(package: PackageFiles) -> list[str]:
+    """Return modules of public packages, and packages with names, that lack `__all__`."""
     found = []
-    for file, tree in house.trees.items():
+    for file, tree in package.trees.items():
         *folders, name = file.split("/")
-        public = len(folders) < 2 and room(file) not in INNER and not name.startswith("_")
+        public = len(folders) < 2 and get_package(file) not in INNER and not name.startswith("_")
         if not public and name != "__init__":
             continue
         shown = [
@@ -317,27 +320,29 @@ def unlisted(house: House) -> list[str]:
     return found
 
 
-def definitions(house: House) -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
-    """Functions and classes at the top of files, with their files."""
+def list_definitions(package: PackageFiles) -> list[tuple[str, ast.FunctionDef | ast.ClassDef]]:
+    """Return the functions and classes at the top of files, with their files."""
     return [
         (file, node)
-        for file, tree in house.trees.items()
+        for file, tree in package.trees.items()
         for node in tree.body
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__")
     ]
 
 
-def short_names(house: House) -> list[str]:
-    """Too many functions with a name of one word: each says too little in another file."""
-    functions = [(f, one.name) for f, one in definitions(house) if isinstance(one, ast.FunctionDef)]
+def find_short_names(package: PackageFiles) -> list[str]:
+    """Return the functions with a name of one word, if they are too many."""
+    functions = [
+        (f, one.name) for f, one in list_definitions(package) if isinstance(one, ast.FunctionDef)
+    ]
     short = [f"{file}.py: {name}" for file, name in functions if "_" not in name.strip("_")]
     return short if len(short) > MOST_SHORT * len(functions) else []
 
 
-def repeated_names(house: House) -> list[str]:
-    """Names that three files or more define, but for those of SHARED, if they are too many."""
+def find_repeated_names(package: PackageFiles) -> list[str]:
+    """Return names outside SHARED that three files or more define, if they are too many."""
     files: dict[str, list[str]] = {}
-    for file, node in definitions(house):
+    for file, node in list_definitions(package):
         files.setdefault(node.name.strip("_"), []).append(file)
     kept = {name: found for name, found in files.items() if name not in SHARED}
     repeated = {name: found for name, found in kept.items() if len(set(found)) >= 3}
@@ -346,11 +351,11 @@ def repeated_names(house: House) -> list[str]:
     return [f"{name} is defined in {', '.join(found)}" for name, found in repeated.items()]
 
 
-def vague_heads(house: House) -> list[str]:
-    """Docstrings that begin with a word such as What or How in place of a verb or a noun."""
+def find_vague_heads(package: PackageFiles) -> list[str]:
+    """Return docstrings that begin with a word such as What or How instead of a verb or a noun."""
     return [
         f"{file}.py:{node.lineno}: {head}"
-        for file, tree in house.trees.items()
+        for file, tree in package.trees.items()
         for node in ast.walk(tree)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         for head in [(ast.get_docstring(node) or "").partition("\n")[0]]
@@ -359,6 +364,7 @@ def vague_heads(house: House) -> list[str]:
 
 
 RULES = [
-    circles, upward, private, looks, crowded, misnamed, unlisted, short_names, repeated_names,
-    vague_heads,
+    find_import_circles, find_upward_imports, find_private_imports, find_module_lookups,
+    find_long_files, find_reserved_names, find_unlisted_names, find_short_names,
+    find_repeated_names, find_vague_heads,
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-//! The rooms of the crate: who may import whom, and that no noise is forgotten.
+//! The layers of the crate: which module may import which, and that no noise is forgotten.
 //!
 //! An import is any path through `crate`, `super` or a child module, in code or in its tests; it
 //! leads to the file where the path ends, or to the root that re-exports it.
@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
-/// The top-level modules, lowest floor first: each imports from lower floors only.
-const FLOORS: [&[&str]; 8] = [
+/// The top-level modules, lowest layer first: each imports from lower layers only.
+const LAYERS: [&[&str]; 8] = [
     &["error"],
     &["bounds", "events", "pool", "simd"],
     &["math", "options", "random"],
@@ -147,14 +147,14 @@ fn graph(files: &Files) -> Graph {
 }
 
 /// The graph of top-level modules.
-fn rooms(graph: &Graph) -> Graph {
+fn top_level(graph: &Graph) -> Graph {
     let top = |name: &str| name.split("::").next().unwrap().to_owned();
-    let mut rooms = Graph::new();
+    let mut modules = Graph::new();
     for (name, imports) in graph {
-        let own = rooms.entry(top(name)).or_default();
+        let own = modules.entry(top(name)).or_default();
         own.extend(imports.iter().map(|other| top(other)).filter(|other| *other != top(name)));
     }
-    rooms
+    modules
 }
 
 /// The circles, each once: the names that reach each other.
@@ -177,15 +177,15 @@ fn circles(graph: &Graph) -> Vec<Vec<String>> {
     all.into_iter().collect()
 }
 
-/// Imports that do not lead to a lower floor, and modules without a floor.
-fn upward(rooms: &Graph) -> Vec<String> {
-    let floor = |name: &str| FLOORS.iter().position(|floor| floor.contains(&name));
+/// Imports that do not lead to a lower layer, and modules without a layer.
+fn upward(modules: &Graph) -> Vec<String> {
+    let layer = |name: &str| LAYERS.iter().position(|layer| layer.contains(&name));
     let mut wrong = Vec::new();
-    for (name, imports) in rooms {
-        if floor(name).is_none() {
-            wrong.push(format!("{name} has no floor"));
+    for (name, imports) in modules {
+        if layer(name).is_none() {
+            wrong.push(format!("{name} has no layer"));
         }
-        let higher = imports.iter().filter(|other| floor(other) >= floor(name));
+        let higher = imports.iter().filter(|other| layer(other) >= layer(name));
         wrong.extend(higher.map(|other| format!("{name} imports {other}")));
     }
     wrong
@@ -243,16 +243,16 @@ fn no_files_import_each_other_in_a_circle() {
 
 #[test]
 fn no_top_level_modules_import_each_other_in_a_circle() {
-    assert_eq!(circles(&rooms(&graph(&crate_files()))), Vec::<Vec<String>>::new());
+    assert_eq!(circles(&top_level(&graph(&crate_files()))), Vec::<Vec<String>>::new());
 }
 
 #[test]
-fn modules_import_from_lower_floors_only() {
-    let rooms = rooms(&graph(&crate_files()));
-    assert_eq!(upward(&rooms), Vec::<String>::new());
-    assert!(!rooms["neighbours"].contains("run"), "the search needs no trial loop");
-    for name in FLOORS.concat() {
-        assert!(rooms.contains_key(name), "FLOORS has {name}, which is no module");
+fn modules_import_from_lower_layers_only() {
+    let modules = top_level(&graph(&crate_files()));
+    assert_eq!(upward(&modules), Vec::<String>::new());
+    assert!(!modules["neighbours"].contains("run"), "the search needs no trial loop");
+    for name in LAYERS.concat() {
+        assert!(modules.contains_key(name), "LAYERS has {name}, which is no module");
     }
 }
 
@@ -285,7 +285,7 @@ fn a_circle_is_found_and_named() {
     assert_eq!(graph["lib"], names(&["a::b"]));
     let circle: Vec<String> = vec!["a".into(), "a::b".into(), "a::c".into(), "d".into()];
     assert_eq!(circles(&graph), [circle]);
-    assert_eq!(circles(&rooms(&graph)), [["a".to_owned(), "d".to_owned()]]);
+    assert_eq!(circles(&top_level(&graph)), [["a".to_owned(), "d".to_owned()]]);
 }
 
 #[test]
@@ -297,7 +297,7 @@ fn an_import_upwards_is_found_and_named() {
         ("error", ""),
         ("attic", ""),
     ]);
-    assert_eq!(upward(&rooms(&loose)), ["attic has no floor", "neighbours imports run"]);
+    assert_eq!(upward(&top_level(&loose)), ["attic has no layer", "neighbours imports run"]);
 }
 
 #[test]

@@ -1,0 +1,145 @@
+"""The rules of the package's layers, each with a planted offence that it finds."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from shared_layers import (
+    DIRECT,
+    LAYERS,
+    OTHERS,
+    REPORT_METHODS,
+    ROOT,
+    RULES,
+    PackageFiles,
+    find_repeated_names,
+    get_package,
+)
+
+
+@pytest.fixture(scope="module")
+def package():
+    return PackageFiles()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_package_keeps_the_rule(package, rule):
+    assert rule(package) == []
+
+
+REPORT_METHOD = """
+class Result:
+    def plot(self):
+        from ..report.text import figure
+
+        return figure(self)
+"""
+
+OFFENCES = {
+    "find_import_circles": [
+        ("errors", "from .records import Pair", "errors -> records -> errors"),
+        ("records", "def f():\n    from .exact import loss", "exact"),
+        ("errors", "if TYPE_CHECKING:\n    from . import Pair", "records -> errors"),
+    ],
+    "find_upward_imports": [
+        ("bounds/binomial", "from ..attacks import Threshold", "attacks/threshold"),
+        ("bounds/binomial", "import dpcore.attacks.auto", "attacks/auto"),
+        ("errors", "from dpcore import records", "errors.py:"),
+        ("pairs/norms", "from ..events import Vote", "pairs/norms.py:"),
+        ("results/findings", "def text(self):\n    from ..report import page", "report"),
+        ("extra/thing", "x = 1", "give extra a layer in LAYERS"),
+    ],
+    "find_private_imports": [
+        ("attacks/auto", "from ..bounds._cells import x", "bounds/_cells"),
+        ("attacks/auto", "from ..bounds.binomial import _hidden", "_hidden"),
+    ],
+    "find_module_lookups": [
+        ("records", "sys.modules.get('torch')", "looks into sys.modules"),
+        ("records", "from sys import modules", "imports from sys"),
+        ("records", "loaded('dpcore').audit", "looks for 'dpcore'"),
+        ("records", "loaded(name)", "looks for name"),
+    ],
+    "find_long_files": [("errors", "x = 1\n" * 800, "errors.py has")],
+    "find_reserved_names": [("auditing/plan", "", "auditing/plan")],
+    "find_unlisted_names": [
+        ("bounds/extra", "x = 1", "bounds/extra.py has no __all__"),
+        ("extra/__init__", "def f(): ...", "extra/__init__.py has no __all__"),
+    ],
+    "find_short_names": [
+        ("errors", "\n".join(f"def f{n}(): ..." for n in range(900)), "errors.py: f0"),
+    ],
+    "find_vague_heads": [("errors", 'def f():\n    """How it is."""', "How it is.")],
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "file", "text", "said"),
+    [(rule, *offence) for rule, offences in OFFENCES.items() for offence in offences],
+)
+def test_a_planted_offence_is_found(rule, file, text, said):
+    [check] = [found for found in RULES if found.__name__ == rule]
+    found = check(PackageFiles({file: text}))
+    assert any(said in line for line in found), found
+
+
+def test_names_that_many_files_define_are_found():
+    planted = {
+        f"pairs/new{n}": "\n".join(f"def see_{k}(): ..." for k in range(99)) for n in range(3)
+    }
+    assert any(
+        "see_98 is defined in pairs/new0" in one
+        for one in find_repeated_names(PackageFiles(planted))
+    )
+
+
+def test_only_a_method_of_one_import_and_one_call_is_a_report_method():
+    others = [
+        REPORT_METHOD.replace("plot", "shown"),
+        REPORT_METHOD.replace("return figure(self)", "figure(self)\n        return None"),
+        REPORT_METHOD.replace("return figure(self)", "return other(self)"),
+        REPORT_METHOD.replace(
+            "class Result:\n    def plot(self):", "if True:\n    def plot(self):"
+        ),
+    ]
+    for text in [REPORT_METHOD, *others]:
+        [found] = PackageFiles({"results/found": text}).imports("results/found")
+        assert found.in_report_method == (text is REPORT_METHOD), text
+
+
+def test_every_layer_and_exception_of_the_rules_is_needed(package):
+    packages = {get_package(file) for file in package.texts}
+    assert packages == {*" ".join(LAYERS).split(), *ROOT}
+    assert {f"{file}.py" for file in package.texts} >= {*OTHERS, *DIRECT}
+    assert any(
+        REPORT_METHODS.fullmatch(method.name)
+        for file in package.texts
+        for method in package.report_methods(file)
+    )
+
+
+def test_no_file_of_tests_holds_what_two_should():
+    lines = {
+        path.name: len(path.read_text().splitlines())
+        for path in Path(__file__).parent.rglob("*.py")
+    }
+    assert {name: size for name, size in lines.items() if size > 800} == {}
+    # The control: the count sees files and their lines.
+    assert lines[Path(__file__).name] > 50
+
+
+def test_files_of_tests_have_names_of_their_own():
+    """Without packages around them, pytest knows two files of one name as one module."""
+    here = Path(__file__).parent
+    names = [path.name for path in here.rglob("*.py") if path.name != "__init__.py"]
+    shown = [
+        name
+        for page in [here.parent / "README.md", *(here.parent / "docs").rglob("*.md")]
+        for name in re.findall(r"(?m)^# (test_\w+\.py)$", page.read_text("utf-8"))
+    ]
+    assert [name for name, times in Counter(names + sorted(set(shown))).items() if times > 1] == []
+    # The control: both kinds of files are seen.
+    assert Path(__file__).name in names
+    assert "test_release.py" in shown
