@@ -54,7 +54,7 @@ found = dpcore.audit(dpcore.Laplace(1.0), trials=1000, rng=1, remark="noted")
 """
 
 
-def test_a_new_argument_goes_through_every_door(tmp_path):
+def test_a_new_argument_works_throughout_the_package(tmp_path):
     root = copied(tmp_path)
     for file, changes in (SIGNATURE, CHECK, OPTION):
         edited(root, file, *changes)

@@ -1,4 +1,4 @@
-"""Both doors: a native mechanism and a Python function are audited alike."""
+"""A native mechanism and a Python function are audited in the same way."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class Unreachable:
         raise TypeError("copy it to the host first")
 
 
-NAME = r"outputs of test_doors\.returning\.<locals>\.broken must be "
+NAME = r"outputs of test_native_and_python\.returning\.<locals>\.broken must be "
 
 
 @pytest.mark.parametrize(

@@ -211,7 +211,7 @@ def test_bad_arguments():
         MinMax().range(1)
 
 
-def test_ranges_are_those_of_the_other_room():
+def test_ranges_are_those_of_the_other_package():
     assert Clip("l1", 2.0).range(3) == sensitivity.Clip("l1", 2.0).range(3)
     assert MinMax().range(3) == sensitivity.MinMax().range(3)
     assert Normalise("linf").range(3) == sensitivity.Normalise("linf").range(3)

@@ -9,7 +9,7 @@ import pytest
 from shared_extras import needs
 
 torch = needs("torch")
-from dpcore import torch as room  # noqa: E402
+from dpcore import torch as package  # noqa: E402
 from dpcore.torch import (  # noqa: E402
     DPTextNoise,
     GaussianNoise,
@@ -23,10 +23,10 @@ LAYERS = [LaplaceNoise, L2LaplaceNoise, DPTextNoise, SharedNoise, GaussianNoise]
 
 
 def test_what_draws_says_first_that_it_is_not_for_releases():
-    exported = [getattr(room, name) for name in room.__all__]
+    exported = [getattr(package, name) for name in package.__all__]
     layers = [one for one in exported if inspect.isclass(one) and issubclass(one, NoiseLayer)]
     assert {NoiseLayer, *LAYERS} == set(layers)
-    for thing in (room, *layers):
+    for thing in (package, *layers):
         first = inspect.getdoc(thing).split("\n\n")[1]
         assert first.startswith("For audits and experiments, not for releasing data: ")
 
