@@ -22,7 +22,7 @@ MET = (
     "adapters", "attacks", "auditing", "cli", "hints", "mechanisms", "pairs", "pytest_plugin",
     "sampling", "tables",
 )  # fmt: skip
-"""Rooms whose messages all users of audits meet: each of these has its entry."""
+"""Packages whose messages all users of audits meet: each of these has its entry."""
 
 REASONS = ("sampling/rows/evidence.py", "recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
@@ -63,13 +63,13 @@ class Said:
     """One message: the argument that it is about (empty for a sentence of its own), its pattern.
 
     Attributes:
-        room: of the package.
+        package: the package that gives it, such as `bounds`.
         place: file and line.
     """
 
     argument: str
     text: str
-    room: str
+    package: str
     place: str
 
 
@@ -86,8 +86,8 @@ def read(file: str, tree: ast.Module) -> list[Said]:
         # Functions may read what stands below them.
         _assign(one, names)
     found = dict.fromkeys(_walk(tree.body, names))
-    room = file.split("/")[0].removesuffix(".py")
-    return [Said(name, text, room, f"{file}:{line}") for name, text, line in found]
+    package = file.split("/")[0].removesuffix(".py")
+    return [Said(name, text, package, f"{file}:{line}") for name, text, line in found]
 
 
 @cache
@@ -160,9 +160,9 @@ def entries() -> tuple[Entry, ...]:
 def explained(said: Said) -> Entry | None:
     """The entry about the argument of a message, or else the one that quotes most of it.
 
-    An argument of another room may be another thing: there the very words must be quoted.
+    An argument of another package may be another thing: there the very words must be quoted.
     """
-    met = said.room in MET
+    met = said.package in MET
     for entry in entries():
         if met and said.argument and said.argument in entry.arguments:
             return entry

@@ -20,17 +20,17 @@ import dpcore
 from dpcore.cli import app
 
 INNER = ("auditing", "cli", "loaded", "recorded", "report", "sampling", "streams", "tables")
-"""Rooms that users reach through others: their names are public elsewhere or nowhere."""
+"""Packages that users reach through others: their names are public elsewhere or nowhere."""
 
 LAZY = {"dpcore.text": "dpcore.text.systems"}
-"""A room's names that need torch: not in its `__all__`, which would fail without it."""
+"""A package's names that need torch: not in its `__all__`, which would fail without it."""
 
 PARTS = (
     "dpcore.experiments.corpora",
     "dpcore.experiments.dpnr_table.defences",
     "dpcore.experiments.word2vec_leakage.leakage",
 )
-"""Public modules of experiments, which their room does not load."""
+"""Public modules of experiments, which their package does not load."""
 
 
 @dataclass(frozen=True)
@@ -43,8 +43,8 @@ class Name:
 
 
 @cache
-def rooms() -> dict[str, ModuleType]:
-    """Every public room that can be imported here, and what it shows as a part of itself."""
+def find_public_packages() -> dict[str, ModuleType]:
+    """Return every public package that can be imported here, and its public subpackages."""
     first = [m.name for m in pkgutil.iter_modules(dpcore.__path__, "dpcore.")]
     public = [name for name in first if not name.split(".")[1].startswith(("_", *INNER))]
     found: dict[str, ModuleType] = {}
@@ -52,13 +52,13 @@ def rooms() -> dict[str, ModuleType]:
     while waiting:
         name = waiting.pop(0)
         try:
-            room = importlib.import_module(name)
+            package = importlib.import_module(name)
         except ModuleNotFoundError as error:
             if "torch" not in str(error):
                 raise
             continue
-        found[name] = room
-        parts = [getattr(room, part) for part in room.__all__]
+        found[name] = package
+        parts = [getattr(package, part) for part in package.__all__]
         inside = [part.__name__ for part in parts if isinstance(part, ModuleType)]
         waiting += [part for part in inside if part not in found and part not in waiting]
     return found
@@ -66,12 +66,12 @@ def rooms() -> dict[str, ModuleType]:
 
 @cache
 def names() -> dict[str, list[Name]]:
-    """The public names of every room, each under the first path that shows it."""
+    """Return the public names of every package, each under the first path that shows it."""
     seen: set[object] = set()
     found: dict[str, list[Name]] = {}
-    for room, module in rooms().items():
-        found[room] = []
-        for name in sorted({*module.__all__, *lazy(room)}):
+    for package, module in find_public_packages().items():
+        found[package] = []
+        for name in sorted({*module.__all__, *lazy(package)}):
             value = getattr(module, name)
             kind = kind_of(value)
             # Two constants may be one object; a class or a function is one thing under one name.
@@ -79,23 +79,23 @@ def names() -> dict[str, list[Name]]:
             if kind != "module" and key not in seen:
                 seen.add(key)
                 text = said_of(name, module.__name__) if kind == "data" else ""
-                found[room].append(Name(f"{room}.{name}", kind, text))
-    return {room: listed for room, listed in found.items() if listed}
+                found[package].append(Name(f"{package}.{name}", kind, text))
+    return {package: listed for package, listed in found.items() if listed}
 
 
 def found(path: str) -> Any:
     """The object of a public name."""
-    room, _, name = path.rpartition(".")
-    return getattr(importlib.import_module(room), name)
+    package, _, name = path.rpartition(".")
+    return getattr(importlib.import_module(package), name)
 
 
-def lazy(room: str) -> list[str]:
-    """What a room shows only where torch is installed."""
+def lazy(package: str) -> list[str]:
+    """Return the names that a package shows only where torch is installed."""
     try:
-        inner = importlib.import_module(LAZY[room]).__all__ if room in LAZY else []
+        inner = importlib.import_module(LAZY[package]).__all__ if package in LAZY else []
     except ModuleNotFoundError:
         return []
-    return [name for name in inner if hasattr(importlib.import_module(room), name)]
+    return [name for name in inner if hasattr(importlib.import_module(package), name)]
 
 
 def kind_of(value: object) -> str:
@@ -110,14 +110,14 @@ def kind_of(value: object) -> str:
 
 
 @cache
-def said_of(name: str, room: str) -> str:
-    """The string below a constant, in a file of its room or else of another; empty without one."""
+def said_of(name: str, package: str) -> str:
+    """Return the string below a constant, in its package or else in another; empty without one."""
     if name == "__version__":
         return "The version of the package."
-    package = Path(dpcore.__file__).parent
-    place = package.joinpath(*room.split(".")[1:])
-    own = sorted(place.rglob("*.py")) if place != package else []
-    for file in [place.with_suffix(".py"), *own, *sorted(package.rglob("*.py"))]:
+    root = Path(dpcore.__file__).parent
+    place = root.joinpath(*package.split(".")[1:])
+    own = sorted(place.rglob("*.py")) if place != root else []
+    for file in [place.with_suffix(".py"), *own, *sorted(root.rglob("*.py"))]:
         if not file.is_file():
             continue
         body = ast.parse(file.read_text("utf-8")).body

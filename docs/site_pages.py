@@ -1,4 +1,4 @@
-"""Writes the pages that are made from the package: each room, the command line, all messages."""
+"""Writes the pages made from the package: each subpackage, the command line, all messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
     "inside_the_site",
     "linked_names",
     "messages_page",
-    "room_page",
+    "package_page",
     "whole_sentence",
     "write",
 ]
@@ -26,7 +26,10 @@ __all__ = [
 
 def write(folder: Path) -> None:
     """Write all of them; a file that would not change is left alone, so that builds stay fast."""
-    pages = {f"rooms/{room}.rst": room_page(room, listed) for room, listed in names().items()}
+    pages = {
+        f"packages/{package}.rst": package_page(package, listed)
+        for package, listed in names().items()
+    }
     pages["commands.md"] = help_page()
     pages["messages.md"] = messages_page(site_errors.messages())
     for name, text in pages.items():
@@ -36,18 +39,20 @@ def write(folder: Path) -> None:
             path.write_text(text, "utf-8")
 
 
-def room_page(room: str, listed: list[Name]) -> str:
-    """What a room is, a page for each of its functions and classes, and its constants."""
-    parts = [f"{room}\n{'=' * len(room)}", f".. automodule:: {room}\n   :no-members:"]
+def package_page(package: str, listed: list[Name]) -> str:
+    """Return a package's page: what it is, links to its functions and classes, its constants."""
+    parts = [f"{package}\n{'=' * len(package)}", f".. automodule:: {package}\n   :no-members:"]
     for kind, title in (("function", "Functions"), ("class", "Classes")):
-        found = [name.path.removeprefix(f"{room}.") for name in listed if name.kind == kind]
+        found = [name.path.removeprefix(f"{package}.") for name in listed if name.kind == kind]
         if found:
             table = ".. autosummary::\n   :toctree: ../names\n   :nosignatures:\n\n"
             parts += [f".. rubric:: {title}", table + indented("\n".join(found))]
     constants = [name for name in listed if name.kind == "data"]
     parts += [".. rubric:: Constants"] if constants else []
     for name in constants:
-        parts.append(f".. py:data:: {name.path.removeprefix(f'{room}.')}\n\n{indented(name.text)}")
+        parts.append(
+            f".. py:data:: {name.path.removeprefix(f'{package}.')}\n\n{indented(name.text)}"
+        )
     return "\n\n".join(parts) + "\n"
 
 
@@ -60,7 +65,7 @@ def messages_page(messages: Iterable[Said]) -> str:
     parts = [
         "# All messages",
         "By argument, then those that begin with none; `…` stands for what differs. Behind each, "
-        "the rooms that say it, and its entry in [Errors and warnings](../errors.md).",
+        "the packages that give it, and its entry in [Errors and warnings](../errors.md).",
     ]
     for name in sorted(about, key=lambda name: (not name, name.lower())):
         parts.append(f"**{escaped(name)}**" if name else "**of several arguments, or of none**")
@@ -71,8 +76,8 @@ def messages_page(messages: Iterable[Said]) -> str:
 def _listed(text: str, said: list[Said]) -> str:
     found = list(filter(None, map(site_errors.explained, said)))
     link = f", see [{found[0].title}](../errors.md#{found[0].anchor})" if found else ""
-    rooms = ", ".join(sorted({one.room for one in said}))
-    return f"- `{' '.join(text.replace('`', chr(39)).split())}` ({rooms}){link}"
+    packages = ", ".join(sorted({one.package for one in said}))
+    return f"- `{' '.join(text.replace('`', chr(39)).split())}` ({packages}){link}"
 
 
 def help_page() -> str:

@@ -60,8 +60,10 @@ def test_a_link_that_leads_nowhere_is_found():
 
 def unknown(text):
     """The names of dpcore in a text that do not exist, as far as can be told here."""
-    rooms = "|".join(sorted(room for row in LAYERS for room in row.split()))
-    dotted = re.findall(rf"\bdpcore(?:\.[A-Za-z_]\w*)+|(?<=`)(?:{rooms})(?:\.[A-Za-z_]\w*)+", text)
+    packages = "|".join(sorted(package for row in LAYERS for package in row.split()))
+    dotted = re.findall(
+        rf"\bdpcore(?:\.[A-Za-z_]\w*)+|(?<=`)(?:{packages})(?:\.[A-Za-z_]\w*)+", text
+    )
     found = []
     for name in sorted(set(dotted)):
         # In the prose of a page `report` is what an audit returns.
@@ -110,20 +112,22 @@ def test_the_readme_is_short():
 
 
 def test_every_public_name_has_its_page():
-    pages = {room: site_pages.room_page(room, of) for room, of in site_names.names().items()}
+    pages = {
+        package: site_pages.package_page(package, of) for package, of in site_names.names().items()
+    }
     shown = {name.path: name for of in site_names.names().values() for name in of}
     objects = [site_names.found(path) for path in shown]
-    rooms = {room for row in LAYERS for room in row.split()} - {*site_names.INNER}
-    assert rooms <= {room.partition(".")[2] for room in [*pages, "dpcore.torch"]}
-    for room in ["dpcore", *pages]:
-        module = importlib.import_module(room)
+    packages = {package for row in LAYERS for package in row.split()} - {*site_names.INNER}
+    assert packages <= {package.partition(".")[2] for package in [*pages, "dpcore.torch"]}
+    for package in ["dpcore", *pages]:
+        module = importlib.import_module(package)
         for name in module.__all__:
             value = getattr(module, name)
             if not isinstance(value, ModuleType):
-                assert any(value is one for one in objects), f"{room}.{name}"
+                assert any(value is one for one in objects), f"{package}.{name}"
     for path in shown:
-        room, _, name = path.rpartition(".")
-        assert re.search(rf"^ *(\.\. py:data:: )?{name}$", pages[room], re.M), path
+        package, _, name = path.rpartition(".")
+        assert re.search(rf"^ *(\.\. py:data:: )?{name}$", pages[package], re.M), path
 
 
 def test_constants_say_what_they_are():
