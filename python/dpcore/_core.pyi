@@ -255,7 +255,7 @@ def nearest(
     Returns (starts, places, squared, rescans). Queries and points are rows of the stack. Those of
     query i are `starts[i]:starts[i + 1]` in `places` (positions in `points`) and `squared`
     (squared distances), in the order of (squared, place). `rescans` queries had more candidates
-    than there was room for and were searched in f64; the rest is the same on every CPU. A row
+    than their memory holds and were searched in f64; the rest is the same on every CPU. A row
     with a NaN has no neighbours and is nobody's.
     """
 

@@ -36,7 +36,7 @@ macro_rules! noises {
             }
         })+)+
 
-        #[cfg_attr(not(feature = "python"), allow(dead_code, reason = "Python's door"))]
+        #[cfg_attr(not(feature = "python"), allow(dead_code, reason = "only Python uses it"))]
         impl Noise {
             /// Class names that Python may use.
             pub(crate) const NAMES: [&'static str; [$($class),+].len()] = [$($class),+];

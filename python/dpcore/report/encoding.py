@@ -42,7 +42,7 @@ _NATIVES = {cls.__name__: cls for cls in NATIVE}
 """Native mechanisms by the names that the compiled core has for them too."""
 
 _ROOMS = ("calibration", "sensitivity", "training", "mechanisms.texts")
-"""Rooms with words of their own that `import dpcore` does not load."""
+"""Packages with words of their own that `import dpcore` does not load."""
 
 
 def encode_float(value: float) -> float | str:

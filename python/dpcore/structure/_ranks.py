@@ -108,7 +108,7 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
     """Compute an upper guess of the chance that two independent rows are equal.
 
-    Half as much again as seen, and room for what so few rows cannot show.
+    Half as much again as seen, and a margin for what so few rows cannot show.
     """
     counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
     pairs = len(rows) * (len(rows) - 1)

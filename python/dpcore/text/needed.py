@@ -14,7 +14,7 @@ _PACKAGES: Final = {
 }
 """Packages that are called otherwise than their modules."""
 
-# No extra of this room for safetensors: that of torch has it, but would bring torch along.
+# No extra of this package for safetensors: that of torch has it, but would install torch, too.
 _HOW: Final = {
     "safetensors": "safetensors",
     "gensim": "'dpcore[word2vec]'",

@@ -103,7 +103,7 @@ def parts_of(
     order = rng.permutation(len(sizes))
     middle = np.empty(len(sizes))
     middle[order] = np.cumsum(sizes[order]) - sizes[order] / 2
-    # A share of 0 has no room, even where rounding leaves some.
+    # A share of 0 gets no text, even where rounding leaves one.
     kept = [name for name, share in zip(SPLITS, shares, strict=True) if share > 0]
     ends = np.cumsum([share for share in shares if share > 0])[:-1] * len(texts)
     part = [kept[i] for i in np.searchsorted(ends, middle, side="right")[group]]

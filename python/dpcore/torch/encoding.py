@@ -143,7 +143,7 @@ class Encoder:
         if answer.is_complex() or answer.dtype == torch.bool:
             raise mistyped(self._vectors, "real numbers", answer.dtype)
         found = answer.detach()
-        # Whole numbers, such as counts of words, have no room for noise.
+        # Whole numbers, such as counts of words, cannot hold noise.
         return found if found.is_floating_point() else found.to(self.array_dtype)
 
 

@@ -36,7 +36,7 @@ _SHADES: Final = {
 }
 _TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
 _NARROW: Final = 0.16
-"""A range below this share of the axis has no room for words across it."""
+"""A range below this share of the axis is too narrow for words across it."""
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:

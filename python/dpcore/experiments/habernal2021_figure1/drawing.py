@@ -77,7 +77,7 @@ def _draw_scales(axes: Axes, result: Result) -> None:
     axes.yaxis.set_major_locator(FixedLocator([scales[0] * 2.0**power for power in range(6)]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-    # Room for the legend above the line.
+    # Space for the legend above the line.
     axes.set_ylim(scales[0] / 1.3, scales[0] * 2.0**6.3)
     axes.set_ylabel("scale of the noise (units of the input)", fontsize=TEXT)
     title = f"Repaired: noise on each entry, epsilon = {result.config.epsilon:g}"
@@ -95,7 +95,7 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
             dims, ratios = [cost.dim for cost in found], [cost.ratio for cost in found]
             axes.plot(dims, ratios, linestyle=line, linewidth=1.2, **style)
     _by_size(axes, dims)
-    # Room for the legend above the lines.
+    # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
     axes.set_ylabel("noise / clipped vector (ratio)", fontsize=TEXT)
     axes.set_title("Repaired: noise to signal, by L2 lengths", fontsize=TEXT, loc="left")

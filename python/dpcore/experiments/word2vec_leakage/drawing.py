@@ -49,7 +49,7 @@ def _draw_anchor_panel(axes: Axes, result: Result) -> None:
     for share, style in zip(chance, _STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
-    # Neighbours nearer than a factor of two leave no room for both their labels.
+    # Neighbours nearer than a factor of two leave no space for both labels.
     shown = [
         n
         for n, after in zip(result.anchors, [*result.anchors[1:], None], strict=True)

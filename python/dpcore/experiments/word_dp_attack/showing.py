@@ -156,7 +156,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     for row, name in enumerate(dict.fromkeys(infinite)):
         loss.text(0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
                   fontsize=SMALL, color=_COLOURS[name])  # fmt: skip
-    # Room for these lines above the curves.
+    # Space for these lines above the curves.
     loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
     _label_axes(kept, "share of words that stay", (-0.03, 1.05))
     _label_axes(divergence, "D_2 of the two sets (nats)", None)
