@@ -36,10 +36,10 @@ def forgotten():
         place = f"dpcore/mechanisms/{file}.py"
         if name not in _core.NOISES:
             yield f"{name} of {place} is not in the table of rust/mechanisms/"
-        for room in (mechanisms, dpcore):
-            if name not in room.__all__ or not hasattr(room, name):
-                door = room.__name__.replace(".", "/")
-                yield f"{name} of {place} is not re-exported by {door}/__init__.py"
+        for package in (mechanisms, dpcore):
+            if name not in package.__all__ or not hasattr(package, name):
+                folder = package.__name__.replace(".", "/")
+                yield f"{name} of {place} is not re-exported by {folder}/__init__.py"
         law = native._LAWS.get(getattr(mechanisms, name, None))
         if law is None and hasattr(mechanisms, name):
             yield f"{name} of {place} is not declared by @with_law (above @dataclass)"
@@ -96,9 +96,9 @@ def copied(folder, law=ALL, without=None):
     if without != "class":
         toy = TOY.replace("@with_law(LAW)\n", "") if without == "law" else TOY
         (root / "mechanisms" / "toy.py").write_text(toy.replace("LAW", law), encoding="utf-8")
-        for room, place in (("mechanisms", root / "mechanisms"), ("dpcore", root)):
-            imported = "from .toy" if room == "mechanisms" else "from .mechanisms.toy"
-            if room != without:
+        for package, place in (("mechanisms", root / "mechanisms"), ("dpcore", root)):
+            imported = "from .toy" if package == "mechanisms" else "from .mechanisms.toy"
+            if package != without:
                 exported = f'{imported} import Toy\n\n__all__ = [\n    "Toy",\n'
                 edit(place / "__init__.py", "__all__ = [\n", exported)
     return {**os.environ, "PYTHONPATH": os.pathsep.join((str(folder), str(Path(__file__).parent)))}

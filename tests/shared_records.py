@@ -31,10 +31,10 @@ def modules() -> Iterator[Any]:
 
 
 def public(module: Any) -> bool:
-    """True for a room whose modules are public paths, and for its modules."""
-    rooms = module.__name__.split(".")[1:]
-    hidden = any(room.startswith("_") for room in rooms)
-    return not hidden and len(rooms) <= 2 and rooms[0] not in {*INNER, "cli"}
+    """True for a package whose modules are public paths, and for its modules."""
+    parts = module.__name__.split(".")[1:]
+    hidden = any(part.startswith("_") for part in parts)
+    return not hidden and len(parts) <= 2 and parts[0] not in {*INNER, "cli"}
 
 
 def _told(thing: Any) -> str:

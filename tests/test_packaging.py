@@ -125,5 +125,5 @@ def test_only_the_source_distribution_holds_more_than_the_package():
 def test_every_fault_that_is_planted_lies_in_a_file_that_exists():
     config = tomllib.loads((ROOT / ".cargo/mutants.toml").read_text("utf-8"))
     found = {glob: [*ROOT.glob(glob)] for glob in config["examine_globs"]}
-    rooms = {Path(glob).parts[1].removesuffix(".rs") for glob, files in found.items() if files}
-    assert rooms == {"math", "random", "mechanisms", "run", "neighbours", "sensitivity"}
+    folders = {Path(glob).parts[1].removesuffix(".rs") for glob, files in found.items() if files}
+    assert folders == {"math", "random", "mechanisms", "run", "neighbours", "sensitivity"}

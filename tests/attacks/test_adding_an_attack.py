@@ -77,7 +77,7 @@ def test_no_attack_of_the_package_is_forgotten():
     assert run(PACKAGE.parent, FORGOTTEN) == ""
 
 
-def test_a_new_score_attack_goes_through_every_door(toy):
+def test_a_new_score_attack_works_throughout_the_package(toy):
     assert run(toy, FORGOTTEN) == ""
     code = """
 first, second = audit(attacks.named("toy")), audit(attacks.Toy(), 20_000)
@@ -134,7 +134,7 @@ def test_without_the_re_export_the_missing_step_is_named(tmp_path):
     found = done(root, "-m", "dpcore", "audit", "half-noise", "--epsilon", "1", "--attack", "toy")
     assert found.returncode == 2
     assert "--attack must be one of 'auto', 'majority', " in found.stderr
-    # The class itself works from its own file: no door asks for the list.
+    # The class itself works from its own file: nothing looks it up in the list.
     code = "from dpcore.attacks.toy import Toy\nfound = audit(Toy())\nprint(found.attack)\n"
     code += "assert dpcore.Audit.from_json(found.to_json()) == found and 'entry 0' in str(found)\n"
     assert run(root, AUDIT + code) == "Toy\n"

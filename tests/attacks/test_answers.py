@@ -1,4 +1,4 @@
-"""Attacks and events answer for themselves: nobody outside their rooms asks for their class."""
+"""No package but their own checks the classes of attacks and events."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from dpcore import attacks, events
 from dpcore.attacks.attack import AuditAttack, attack_name, attack_of
 from dpcore.events import EventRecord, event_of
 
-ROOMS = ("attacks", "events")
+PACKAGES = ("attacks", "events")
 CLASSES = {
     name
-    for room in (attacks, events)
-    for name, value in vars(room).items()
+    for package in (attacks, events)
+    for name, value in vars(package).items()
     if isinstance(value, type) and issubclass(value, (AuditAttack, EventRecord))
 } | {"AuditAttack", "EventRecord", "Own", "Given"}
 EXCEPTIONS = {("report/encoding.py", "Vote")}
@@ -51,11 +51,11 @@ def namesakes(source):
     }
 
 
-def test_no_other_room_asks_for_the_class_of_an_attack_or_event():
+def test_no_other_package_asks_for_the_class_of_an_attack_or_event():
     found = {
         (str(path.relative_to(PACKAGE)), name)
         for path in PACKAGE.rglob("*.py")
-        if path.relative_to(PACKAGE).parts[0] not in ROOMS
+        if path.relative_to(PACKAGE).parts[0] not in PACKAGES
         for name in set(asked(path.read_text())) - namesakes(path.read_text())
     }
     assert found <= EXCEPTIONS

@@ -125,7 +125,7 @@ def test_a_range_is_wider_than_the_values_in_it():
     ordered = np.sort(values)
     assert low == pytest.approx(ordered[0] - 1.381966011 * (ordered[7] - ordered[0]), abs=1e-8)
     assert high == pytest.approx(ordered[-1] + 1.381966011 * (ordered[-1] - ordered[-8]), abs=1e-8)
-    # An atom at the end has no gaps: only rounding needs room.
+    # An atom at the end has no gaps: only rounding needs a margin.
     low, high = support._widen_range(np.array([2.0] * 50 + [3.0] * 50), GRAIN)
     assert (low, high) == pytest.approx((2.0 - 4e-9, 3.0 + 4e-9), abs=1e-12)
     assert support._widen_range(np.array([np.nan, np.inf]), GRAIN) is None

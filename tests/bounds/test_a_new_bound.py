@@ -1,4 +1,4 @@
-"""A bound is its own file and its re-export: a toy goes through every door, then is forgotten."""
+"""A bound is its own file and its re-export: a toy works everywhere, then a step is left out."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ def asked_by_name(text):
     return found
 
 
-def test_no_file_outside_the_room_asks_for_a_bound_by_its_name():
-    room = Path(bounds.__file__).parent
-    for path in sorted(room.parent.rglob("*.py")):
-        if path.parent != room:
+def test_no_file_outside_the_package_asks_for_a_bound_by_its_name():
+    package = Path(bounds.__file__).parent
+    for path in sorted(package.parent.rglob("*.py")):
+        if path.parent != package:
             assert not asked_by_name(path.read_text(encoding="utf-8")), f"ask `declared` in {path}"
 
 
@@ -174,7 +174,7 @@ EXPORT = (
 )
 IMPORT, TABLE, ALL = EXPORT
 
-DOORS = """
+USES = """
 import io, pickle, contextlib
 import dpcore
 from dpcore import cli
@@ -270,15 +270,15 @@ def copied(tmp_path, file, steps):
         (FILE.replace('(title="never seen before", recorded=True)', ""), "toy"),
     ],
 )
-def test_a_new_bound_goes_through_every_door(tmp_path, file, title):
-    doors = DOORS
+def test_a_new_bound_works_throughout_the_package(tmp_path, file, title):
+    uses = USES
     if title == "toy":
         file = file.replace("@Declared\n", "")
         # What says nothing of recorded outputs is not offered for them.
-        start, end = doors.index("outputs ="), doors.index("for more in (dict(stop")
-        doors = doors[:start] + doors[end:]
+        start, end = uses.index("outputs ="), uses.index("for more in (dict(stop")
+        uses = uses[:start] + uses[end:]
     run = copied(tmp_path, file, EXPORT)
-    for script in (doors, FRESH):
+    for script in (uses, FRESH):
         done = run("-c", script.replace("{title!r}", repr(title)))
         assert done.returncode == 0, done.stdout
     (tmp_path / "test_inner.py").write_text(PLUGIN)

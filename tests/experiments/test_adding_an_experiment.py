@@ -168,8 +168,8 @@ def test_a_folder_exports_what_an_experiment_is(name):
     assert name == module.NAME
     assert module.Config.__doc__
     assert module.__doc__
-    for door in ("plot", "table", "to_dict"):
-        assert getattr(module.Result, door).__doc__
+    for method in ("plot", "table", "to_dict"):
+        assert getattr(module.Result, method).__doc__
 
 
 def test_a_folder_and_a_line_are_enough(named, tmp_path):

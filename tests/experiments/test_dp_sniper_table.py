@@ -31,8 +31,8 @@ class FakeAudit:
         return {"seed": str(self.seed), "epsilon_lower": self.epsilon_lower}
 
 
-class Door:
-    """Stands for `audit`: keeps what it was asked and answers at a share of the truth."""
+class FakeAuditFunction:
+    """Replacement of `audit` that records its calls and returns a share of the true epsilon."""
 
     def __init__(self, share=0.99, stop=None, partial=None):
         self.calls, self.share, self.stop, self.partial = [], share, stop, partial
@@ -51,8 +51,8 @@ class Door:
 
 
 @pytest.fixture
-def door(monkeypatch):
-    made = Door()
+def fake_audit(monkeypatch):
+    made = FakeAuditFunction()
     monkeypatch.setattr(table.experiment, "audit", made)
     return made
 
@@ -61,10 +61,10 @@ def few(**fields):
     return table.Config(trials=20_000, mechanisms=("Laplace", "SVT1", "RAPPOR"), **fields)
 
 
-def test_what_is_asked_of_an_audit(door):
+def test_what_is_asked_of_an_audit(fake_audit):
     table.run(few(repeats=2, seed=7), threads=2)
-    assert len(door.calls) == 6
-    mechanism, pairs, options = door.calls[2]
+    assert len(fake_audit.calls) == 6
+    mechanism, pairs, options = fake_audit.calls[2]
     assert mechanism is BENCHMARKS["SVT1"].mechanism
     assert pairs == list(BENCHMARKS["SVT1"].pairs)
     seed = options.pop("rng")
@@ -74,17 +74,17 @@ def test_what_is_asked_of_an_audit(door):
         "pilot": 8000,
     }  # fmt: skip
     assert seed == cell_seed(7, "SVT1/0")
-    assert len({options.get("rng", seed) for _, _, options in door.calls}) == 6
+    assert len({options.get("rng", seed) for _, _, options in fake_audit.calls}) == 6
 
 
-def test_each_mechanism_has_its_own_number_of_trials(door):
+def test_each_mechanism_has_its_own_number_of_trials(fake_audit):
     table.run(table.Config(repeats=1, mechanisms=("Laplace", "PrefixSum")))
-    assert [options["trials"] for _, _, options in door.calls] == [4 * 10**8, 10**8]
+    assert [options["trials"] for _, _, options in fake_audit.calls] == [4 * 10**8, 10**8]
     assert set(table.TRIALS) == set(BENCHMARKS)
     assert table.Config().mechanisms == tuple(BENCHMARKS)
 
 
-def test_a_part_repeats_the_cells_of_the_whole(door):
+def test_a_part_repeats_the_cells_of_the_whole(fake_audit):
     whole = table.run(table.Config(trials=1000, repeats=2))
     part = table.run(table.Config(trials=1000, repeats=2, mechanisms=("SVT6", "RAPPOR")))
     assert len(whole.rows) == 20
@@ -116,7 +116,7 @@ def test_the_median_and_the_flags():
     assert replace(beside, audits=(FakeAudit(0.05, counts, 1, 10_000),)).above == 1
 
 
-def test_both_bounds_stand_side_by_side(door):
+def test_both_bounds_stand_side_by_side(fake_audit):
     result = table.run(few(repeats=1))
     rows = {row.name: row for row in result.rows}
     assert [name for name, row in rows.items() if row.exact_bounds] == ["SVT1"]
@@ -126,11 +126,11 @@ def test_both_bounds_stand_side_by_side(door):
     assert rows["SVT1"].certified_exact != clopper_pearson(counts, 0.0, 0.9)
 
 
-def test_the_table_says_what_it_shows(door):
+def test_the_table_says_what_it_shows(fake_audit):
     config = table.Config(trials=10**5, repeats=3)
     sound = table.run(replace(config, mechanisms=("SVT5", "RAPPOR")))
     assert "better bound: 1 of 2 mechanisms. Above the true loss: 0 of 6" in sound.table()
-    door.share = 1.02
+    fake_audit.share = 1.02
     result = table.run(config)
     text = result.table()
     assert f"At least DP-Sniper's better bound: {result.reached} of 20 mechanisms" in text
@@ -145,7 +145,7 @@ def test_the_table_says_what_it_shows(door):
     assert "0.2930/0.3008*" in quiet
 
 
-def test_the_record_is_strict_json(door):
+def test_the_record_is_strict_json(fake_audit):
     result = table.run(few(repeats=2))
     record = result.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
@@ -158,21 +158,21 @@ def test_the_record_is_strict_json(door):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    monkeypatch.setattr(table.experiment, "audit", Door(stop=6))
+    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(stop=6))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 2, 1]
     assert "INTERRUPTED" in result.table()
-    monkeypatch.setattr(table.experiment, "audit", Door(partial=3))
+    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(partial=3))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 1]
-    monkeypatch.setattr(table.experiment, "audit", Door(stop=1))
+    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(stop=1))
     with pytest.raises(KeyboardInterrupt):
         table.run(few())
 
 
-def test_the_picture(door):
+def test_the_picture(fake_audit):
     result = table.run(table.Config(trials=1000, repeats=1))
     picture = result.plot()
     axes = picture.axes[0]
@@ -181,7 +181,7 @@ def test_the_picture(door):
     assert {f"{row.certified:.4f}" for row in result.rows} <= words
     assert {"infinite", "0.3008*"} <= words
     # A bound far below the published one lies off the picture, which must still be drawn.
-    door.share = 0.0
+    fake_audit.share = 0.0
     picture = table.run(few(repeats=1)).plot()
     assert "0.0000" in {text.get_text() for text in picture.axes[1].texts}
     picture.canvas.draw()

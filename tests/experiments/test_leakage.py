@@ -296,7 +296,7 @@ def test_the_path_of_before_states_the_new_ones():
         text.leakage  # noqa: B018
 
 
-def test_the_room_is_imported_without_gensim():
+def test_the_package_is_imported_without_gensim():
     code = "import sys, dpcore.text; print('gensim' in sys.modules, 'sklearn' in sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60

@@ -124,10 +124,10 @@ def test_ctrl_c(ctrl_c):
 
 def test_failed_training_is_told(monkeypatch):
     def fail(*args, **kwargs):
-        raise MemoryError("no room for the training")
+        raise MemoryError("too little memory for the training")
 
     monkeypatch.setattr(gensim.models.Word2Vec, "train", fail)
-    with pytest.raises(MemoryError, match="no room for the training"):
+    with pytest.raises(MemoryError, match="too little memory for the training"):
         train_word2vec(FIRST, progress=False)
 
 

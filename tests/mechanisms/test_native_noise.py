@@ -1,4 +1,4 @@
-"""A native noise: what it touches, and that a new one goes through every door of the package."""
+"""A native noise: what it touches, and that a new one works throughout the package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LAWS = {
     "all": ALL,
 }
 
-DOORS = """
+USES = """
 import json, pathlib, pickle, sys
 import dpcore
 from dpcore import calibration, exact, structure
@@ -68,9 +68,9 @@ print(dpcore.Audit.from_json(text))
 
 
 @pytest.mark.parametrize("law", LAWS)
-def test_a_toy_goes_through_every_door_whatever_is_known_of_it(law, tmp_path):
+def test_a_toy_works_throughout_the_package_whatever_is_known_of_it(law, tmp_path):
     environment = copied(tmp_path, LAWS[law])
-    found = json.loads(run(environment, "-c", DOORS, str(tmp_path)))
+    found = json.loads(run(environment, "-c", USES, str(tmp_path)))
     read = run(environment, "-c", READING, str(tmp_path))
     assert read == found["text"] + "\n"
     assert "Toy(scale=1.0, variant='two_branch')" in found["text"]

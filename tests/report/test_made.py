@@ -1,4 +1,4 @@
-"""How a result was made, on its page and in its JSON; and the doors that both results have."""
+"""How a result was made, on its page and in its JSON; and the report methods of both results."""
 
 from __future__ import annotations
 
@@ -138,22 +138,26 @@ APART = {
 }
 """What an `Audit` offers and an audit of recorded outputs does not, and why."""
 
-DOORS = ("plot", "to_", "from_", "save_", "_repr_html_", "merge", "outputs")
+REPORT_METHODS = ("plot", "to_", "from_", "save_", "_repr_html_", "merge", "outputs")
 
 
-def doors(kind):
-    return {name for name in dir(kind) if name.startswith(DOORS) and callable(getattr(kind, name))}
+def report_methods(kind):
+    return {
+        name
+        for name in dir(kind)
+        if name.startswith(REPORT_METHODS) and callable(getattr(kind, name))
+    }
 
 
-def test_both_results_have_the_same_doors():
-    assert doors(Audit) - doors(OutputsAudit) == set(APART)
-    assert doors(OutputsAudit) <= doors(Audit)
-    for name in doors(OutputsAudit):
+def test_both_results_have_the_same_report_methods():
+    assert report_methods(Audit) - report_methods(OutputsAudit) == set(APART)
+    assert report_methods(OutputsAudit) <= report_methods(Audit)
+    for name in report_methods(OutputsAudit):
         assert getattr(OutputsAudit, name).__doc__ or name == "_repr_html_"
 
 
 @every
-def test_every_door_opens(name, tmp_path):
+def test_every_report_method_works(name, tmp_path):
     report = REPORTS[name]
     page = report.to_html(tmp_path / "page.html")
     assert (tmp_path / "page.html").read_text() == page

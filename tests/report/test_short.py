@@ -152,15 +152,15 @@ def test_models_have_cards_too():
     assert "not fitted" in TfidfSVD(4)._repr_html_()
 
 
-ROOMS = [name for name in dpcore.__all__ if isinstance(getattr(dpcore, name), types.ModuleType)]
+PACKAGES = [name for name in dpcore.__all__ if isinstance(getattr(dpcore, name), types.ModuleType)]
 
 
 def test_the_tab_key_shows_what_is_public():
     assert dir(dpcore) == sorted([*dpcore.__all__, "torch"])
-    for name in ROOMS:
-        room = getattr(dpcore, name)
-        shown = dir(room)
-        assert set(shown) >= set(room.__all__)
+    for name in PACKAGES:
+        package = getattr(dpcore, name)
+        shown = dir(package)
+        assert set(shown) >= set(package.__all__)
         assert not [word for word in shown if word.startswith("_")], name
         assert not {"annotations", "Any", "TYPE_CHECKING", "np"} & set(shown), name
     assert "DPNR" in dir(dpcore.text)

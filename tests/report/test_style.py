@@ -167,7 +167,7 @@ def test_pages_and_files_leave_pyplot_alone(monkeypatch, tmp_path, run):
     assert len(list(tmp_path.glob("habernal2022-figure2.*"))) == 3
 
 
-def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_house():
+def test_a_figure_of_ones_own_is_drawn_on_in_the_style_of_the_package():
     with plt.style.context("dark_background"), use_own_style() as figure:
         assert AUDIT.plot(ax=figure) is figure
         assert to_rgb(figure.get_facecolor()) == (1, 1, 1)

@@ -56,7 +56,7 @@ print(dpcore.audit(calibration.L2Laplace(0.5), ([0.0], [1.0]), trials=100, rng=1
 
 RESULTS = {"Audit", "Evidence", "OutputsAudit", "Plan", "TableAudit"}
 ELSEWHERE = ("structure", "divergence", "experiments", "torch", "text")
-"""Rooms whose records are results of their own: none of them stands in an audit."""
+"""Packages whose records are results of their own: none of them stands in an audit."""
 
 
 def records():
@@ -79,7 +79,7 @@ RECORDS = sorted(
 
 @pytest.mark.parametrize("cls", RECORDS, ids=lambda cls: cls.__name__)
 def test_every_record_declares_its_word(cls):
-    # The class says `(Record, word="...")`; if reading does not find it, its room is not listed.
+    # The class says `(Record, word="...")`; if reading does not find it, its package is not listed.
     word = word_of(cls)
     assert word is not None, f"{cls.__module__}.{cls.__name__} declares no word"
     assert class_of(word) is cls

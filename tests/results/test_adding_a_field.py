@@ -61,7 +61,7 @@ def test_the_text_follows_the_field(name):
 
 
 def unfilled(trees):
-    """Fields of `Audit` that nothing in the room of audits gives a value."""
+    """Fields of `Audit` that nothing in the package of audits gives a value."""
     given = {
         word.arg
         for tree in trees
@@ -94,7 +94,7 @@ SHOWN = "report/text.py", (
      '    table.append(("seed",'),
 )  # fmt: skip
 
-DOORS = """
+USES = """
 import subprocess, sys, dpcore
 STEP = dict(trials=1000, rng=1, attack=dpcore.attacks.MajorityVote(), claim=1.0)
 first = dpcore.audit(dpcore.Laplace(1.0), **STEP)
@@ -107,11 +107,11 @@ print(subprocess.run([sys.executable, "-c", again], input=both.to_json(), text=T
 """
 
 
-def test_a_new_field_goes_through_every_door(tmp_path):
+def test_a_new_field_works_throughout_the_package(tmp_path):
     root = copied(tmp_path)
     for file, changes in (DECLARED, FILLED, SHOWN):
         edited(root, file, *changes)
-    assert run(root, DOORS).strip() == "well done"
+    assert run(root, USES).strip() == "well done"
     found = done(
         root, "-m", "dpcore", "audit", "laplace", "--epsilon", "1", "--trials", "1000", "--json"
     )

@@ -32,8 +32,8 @@ def test_figures_are_read_without_any_report():
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_no_file_of_the_results_names_a_report_but_at_a_door():
-    doors = ("__str__", "_repr_html_", "__add__", "merge", "outputs", "lines")
+def test_no_file_of_the_results_names_a_report_but_in_a_report_method():
+    methods = ("__str__", "_repr_html_", "__add__", "merge", "outputs", "lines")
     for path in Path(results.__file__).parent.glob("*.py"):
         tree = ast.parse(path.read_text(encoding="utf-8"))
         inside = {}
@@ -44,14 +44,14 @@ def test_no_file_of_the_results_names_a_report_but_at_a_door():
             if not names or node.module.partition(".")[0] not in ("report", "auditing"):
                 continue
             method = inside[id(node)]
-            assert method.name in doors or method.name.startswith(("plot", "to_", "from_"))
+            assert method.name in methods or method.name.startswith(("plot", "to_", "from_"))
             body = method.body[1:] if isinstance(method.body[0], ast.Expr) else method.body
             assert [type(line) for line in body] == [ast.ImportFrom, ast.Return], method.name
             assert isinstance(body[1].value, ast.Call)
             assert body[1].value.func.id == node.names[0].name
 
 
-def test_the_room_shows_its_results():
+def test_the_package_shows_its_results():
     assert results.Audit is dpcore.Audit
     assert results.OutputsAudit is dpcore.OutputsAudit
     assert all(hasattr(results, name) for name in results.__all__)

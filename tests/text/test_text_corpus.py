@@ -140,7 +140,7 @@ def test_repr_is_one_line():
     assert repr(Corpus(["a"] * 1200, range(1200))) == "Corpus(1,200 texts; labels of 1200 kinds)"
 
 
-def test_the_room_loads_no_optional_package():
+def test_the_package_loads_no_optional_package():
     code = "import sys, dpcore.text; print(*{n.split('.')[0] for n in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "sklearn", "safetensors", "sacrebleu", "scipy"} & set(done.stdout.split())

@@ -230,7 +230,7 @@ def test_groups_have_the_accuracy_of_the_main_label_and_its_gap(inferred, people
     assert len(result.floors) == 1
 
 
-def test_the_record_says_what_was_done_and_goes_through_every_door(inferred, people):
+def test_the_record_says_what_was_done_and_every_report_method_works(inferred, people):
     text = str(inferred)
     for words in (
         "best of 6 on validation by accuracy, evaluated once on test",
