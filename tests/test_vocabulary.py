@@ -1,12 +1,16 @@
-"""Whoever misspells a word hears which one was meant, and a type checker knows every word."""
+"""Misspelt arguments are corrected, type checkers know the names, and some words are never used."""
 
 from __future__ import annotations
 
+import ast
 import importlib
 import inspect
+import io
 import pickle
+import re
 import subprocess
 import sys
+import tokenize
 import traceback
 from dataclasses import is_dataclass, replace
 from pathlib import Path
@@ -28,7 +32,7 @@ from dpcore.text.generating.generator import Kind as Generated
 from dpcore.text.reading.reader import KINDS, Kind
 
 ROOT = Path(__file__).parent.parent
-ROOMS = (
+PACKAGES = (
     "attacks", "bounds", "calibration", "divergence", "events", "exact", "pairs", "published",
     "sensitivity", "structure", "text", "text.inference", "text.redaction",
     "text.schedules", "text.words", "experiments.corpora", "experiments.word2vec_leakage.leakage",
@@ -62,7 +66,7 @@ def misspelt(function):
 
 
 def public():
-    modules = [dpcore, *(importlib.import_module(f"dpcore.{room}") for room in ROOMS)]
+    modules = [dpcore, *(importlib.import_module(f"dpcore.{package}") for package in PACKAGES)]
     for module in modules:
         for name in module.__all__:
             value = getattr(module, name)
@@ -300,3 +304,83 @@ def test_a_type_checker_finds_every_misspelt_word(tmp_path):
     wanted = [n for n, line in enumerate(USER.split("\n"), 1) if line.endswith("# wrong")]
     found = [line.split(":")[1] for line in done.stdout.splitlines() if ": error: " in line]
     assert sorted({int(number) for number in found}) == wanted, done.stdout + done.stderr
+
+
+NEVER = re.compile(r"(?<![a-z])(house|room|door)s?(?![a-z])", re.IGNORECASE)
+"""Words that must not name parts of the package: write package, layer or report method instead."""
+
+SOURCES = (
+    "*.md", "*.toml", "Makefile", "benches/**/*.py", "docs/**/*.py", "docs/**/*.md",
+    "docs/**/*.rst", "examples/*.py", "tests/**/*.py", "tests/**/*.rs",
+)  # fmt: skip
+"""Files that use such a word neither in prose nor in code."""
+
+MADE = {"gallery", "generated"}
+"""Folders of docs that a build writes."""
+
+WORDS_ALLOWED = {
+    "docs/reference/renamed.md": "names of earlier versions",
+    "tests/test_vocabulary.py": "the words themselves",
+    "python/dpcore/mechanisms/texts.py": "a text that is encoded",
+    "python/dpcore/text/needed.py": "docstrings that are still to be rewritten",
+    "python/dpcore/torch/needed.py": "a docstring that is still to be rewritten",
+}
+"""Files that may use such a word, and why."""
+
+
+def read_prose(source):
+    """Yield the comments and strings of Python code, each with its line, without names in ` `."""
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], re.sub(r"`[^`]*`", "", token.string)
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.lineno, re.sub(r"`[^`]*`", "", node.value)
+
+
+def find_words_in_prose(source):
+    """Return the words of NEVER in the comments and strings of Python code, with their lines."""
+    return [
+        f"{line}: {found[0]}" for line, text in read_prose(source) for found in NEVER.finditer(text)
+    ]
+
+
+def test_tests_and_docs_give_plain_names_to_parts_of_the_package():
+    paths = {path for pattern in SOURCES for path in ROOT.glob(pattern)}
+    names = {path.relative_to(ROOT).as_posix(): path for path in paths}
+    found = [
+        f"{name}:{number}: {line.strip()}"
+        for name, path in sorted(names.items())
+        if name not in WORDS_ALLOWED and not MADE & set(path.parts)
+        for number, line in enumerate([name, *path.read_text("utf-8").splitlines()])
+        if NEVER.search(line)
+    ]
+    assert found == []
+    # The control: every pattern finds files, and such a word is found in one of them.
+    assert all(any(ROOT.glob(pattern)) for pattern in SOURCES)
+    assert NEVER.search(names["docs/reference/renamed.md"].read_text("utf-8"))
+
+
+def test_the_package_gives_plain_names_to_its_parts():
+    package = ROOT / "python" / "dpcore"
+    found = [
+        f"{name}:{word}"
+        for path in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
+        for name in [path.relative_to(ROOT).as_posix()]
+        if name not in WORDS_ALLOWED
+        for word in find_words_in_prose(path.read_text("utf-8"))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    ("source", "found"),
+    [
+        ("# the rooms above", ["1: rooms"]),
+        ('x = 1\n"""A Door of a result."""', ["2: Door"]),
+        ('raise ValueError(f"the house {x} has")', ["1: house"]),
+        ("room = 3\nraise ValueError(f'{room} warehouses, `room`, indoors')", []),
+    ],
+)
+def test_a_word_that_must_not_stand_in_prose_is_found(source, found):
+    assert find_words_in_prose(source) == found
