@@ -162,7 +162,7 @@ def test_two_orders_where_they_differ_and_one_where_not():
 
 
 def test_the_most_frequent_cells_are_kept(monkeypatch):
-    monkeypatch.setattr(histogram_module, "_MOST_CELLS", 3)
+    monkeypatch.setattr(histogram_module, "_MAX_CELLS", 3)
     sides = [np.repeat(np.arange(6), [50, 3, 40, 2, 30, 1])] * 2
     score = fitted(sides[0], np.repeat([0, 2, 4], [10, 30, 60]))[0]
     assert (score(np.arange(6)) != 0.0).tolist() == [True, False, True, False, True, False]

@@ -46,7 +46,7 @@ def _normalise_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-_SPELT: Final = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
+_CLASSES_BY_SPELLING: Final = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
 
 
 def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
@@ -69,7 +69,7 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
         >>> named("majority-vote"), named("FloatLattice")
         (MajorityVote(), FloatLattice())
     """
-    make = _SPELT.get(_normalise_name(name)) if isinstance(name, str) else None
+    make = _CLASSES_BY_SPELLING.get(_normalise_name(name)) if isinstance(name, str) else None
     # What is none of them is refused by its own name.
     return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 

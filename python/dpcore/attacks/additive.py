@@ -20,12 +20,12 @@ from .scores.layout import TRANSFORMS, float_blocks, is_exact_in_float64
 from .scores.patterns import Fitted, fit_scores, order_by_hash
 from .scores.tables import round_weights
 
-_MOST_BINS: Final = 1024
-_LARGEST: Final = 1e300
+_MAX_BINS: Final = 1024
+_MAX_OUTPUT_MAGNITUDE: Final = 1e300
 """Largest output whose differences and gaps are safely finite."""
 
 
-class _Prepared(Merged):
+class _TabulatedScore(Merged):
     """A record with a table that follows from its fields."""
 
     __slots__ = ("_table",)
@@ -33,7 +33,7 @@ class _Prepared(Merged):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AdditiveScore(_Prepared, word="AdditiveScore"):
+class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     """A weight for the pattern of an output plus weights for the bins of its columns.
 
     ``score = pattern_weights[pattern] + sum over columns i of weights[group, i, bin of value i]``.
@@ -148,7 +148,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
     def __str__(self) -> str:
         """Return one line for a report."""
         columns = self.offsets.size - 1
-        summed = f"{columns} {_NAMES[self.transform]}" if columns > 1 else "the output"
+        summed = f"{columns} {_TRANSFORM_NAMES[self.transform]}" if columns > 1 else "the output"
         if not self.weights.any():
             return f"log-likelihood ratio of the pattern of {summed}"
         over = "summed over" if columns > 1 else "of"
@@ -165,7 +165,7 @@ class AdditiveScore(_Prepared, word="AdditiveScore"):
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
 
-_NAMES: Final = {
+_TRANSFORM_NAMES: Final = {
     "values": "entries", "differences": "first differences", "sorted": "order statistics",
 }  # fmt: skip
 
@@ -213,7 +213,7 @@ class Additive(ScoreAttack):
 
     def __post_init__(self) -> None:
         """Check the number of bins."""
-        object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MOST_BINS))
+        object.__setattr__(self, "bins", integer("bins", self.bins, 2, _MAX_BINS))
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores to try; none for outputs that are not numbers or nearly overflow.
@@ -227,7 +227,11 @@ class Additive(ScoreAttack):
             At least one score, if the attack applies.
         """
         rows = read_both_sides(outputs, outputs_prime)
-        if rows is None or not all(map(is_exact_in_float64, rows)) or scale_of(*rows) > _LARGEST:
+        if (
+            rows is None
+            or not all(map(is_exact_in_float64, rows))
+            or scale_of(*rows) > _MAX_OUTPUT_MAGNITUDE
+        ):
             return ()
         scores = [AdditiveScore.of(fitted) for fitted in fit_scores(*rows, pair, self.bins)]
         telling = [score for score in scores if score.weights.any() or score.patterns.size]

@@ -23,7 +23,7 @@ Places = npt.NDArray[np.intp]
 Whole = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
-_KINDS: Final[dict[str, Any]] = {
+_DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
     "Floats": np.float64, "Whole": np.int64, "Words": np.uint64, "Codes": np.uint32,
 }  # fmt: skip
 
@@ -46,13 +46,13 @@ def freeze_arrays(record: Any) -> None:
         ValueError: if a field holds others than whole numbers of its type.
     """
     for field in fields(record):
-        if field.type in _KINDS:
+        if field.type in _DTYPES_BY_ALIAS:
             given = np.asarray(getattr(record, field.name))
             is_code = field.type in ("Words", "Codes")
             if given.size and given.dtype.kind not in ("iu" if is_code else "buif"):
                 raise mistyped(field.name, "whole numbers" if is_code else "real numbers", given)
             with np.errstate(invalid="ignore"):
-                values = np.asarray(given, _KINDS[field.type])
+                values = np.asarray(given, _DTYPES_BY_ALIAS[field.type])
             if field.type != "Floats" and not (values == given).all():
                 raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
             object.__setattr__(record, field.name, frozen_array(values))

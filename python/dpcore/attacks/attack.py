@@ -26,7 +26,7 @@ __all__ = [
     "attack_name", "attack_of", "power_below", "require_scores",
 ]  # fmt: skip
 
-_MOST_PILOT: Final = 2**26
+_MAX_PILOT_DRAWS: Final = 2**26
 """Pilot draws a side where the caller did not say."""
 
 
@@ -164,7 +164,7 @@ class AuditAttack(Shown):
         A power of two, so that audits of about equal size share their event and can be merged.
         """
         trials = power_below(trials)
-        return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MOST_PILOT)
+        return min(power_below(max(min(max(trials, 128), 2000), trials // 8)), _MAX_PILOT_DRAWS)
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Choose event and direction from pilot draws."""

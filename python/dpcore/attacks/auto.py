@@ -24,11 +24,11 @@ from .words import Words
 
 __all__ = ["Auto"]
 
-_DEFAULT: tuple[ScoreAttack, ...] = (
+_DEFAULT_ATTACKS: tuple[ScoreAttack, ...] = (
     Threshold(), Histogram(), Additive(), Support(), Products(), Residues(), Words(),
     Discriminant(),
 )  # fmt: skip
-_LONGEST: Final = 2**12
+_MAX_TABULATED_BYTES: Final = 2**12
 """Bytes of a text up to which whole texts are tabulated."""
 
 
@@ -67,7 +67,7 @@ class Auto(ScoreAttack):
     looks_at_floats: ClassVar[bool] = True
     takes_stated_scores: ClassVar[bool] = True
 
-    members: tuple[ScoreAttack, ...] = _DEFAULT
+    members: tuple[ScoreAttack, ...] = _DEFAULT_ATTACKS
 
     def __post_init__(self) -> None:
         """Check the members."""
@@ -78,7 +78,7 @@ class Auto(ScoreAttack):
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Return the scores of every member that applies."""
         found: list[Score] = []
-        is_long = outputs.dtype.itemsize > _LONGEST
+        is_long = outputs.dtype.itemsize > _MAX_TABULATED_BYTES
         additive = any(isinstance(member, Additive) for member in self.members)
         for member in self.members:
             # The tables of Additive hold the same cells of floats, and are looked up in Rust; long

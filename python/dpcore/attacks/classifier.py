@@ -23,27 +23,27 @@ from .scores.columns import atoms_of, chunk_slices, first_rows, known, loose_of,
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 
-_FLAGS: Final = 4
+_MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
-_FREQUENT: Final = 0.005
-_MIXED: Final = 16
-_LOOSE: Final = 4
+_MIN_FLAGGED_SHARE: Final = 0.005
+_MIN_CONTINUOUS_VALUES: Final = 16
+_MIN_CONTINUOUS_PER_ATOM: Final = 4
 """An entry is an atom or two beside a continuum if so many values, and so many for each atom, are
 no atoms."""
-_WIDE: Final = 256.0
+_GRID_WIDTH_TOLERANCES: Final = 256.0
 """Tolerances that a cell of the grid is wide, where the numbers are spread enough."""
-_ODD: Final = (np.nan, -np.inf, np.inf)
-_GRID: Final = 0.618033988749895
+_NON_FINITE_VALUES: Final = (np.nan, -np.inf, np.inf)
+_GRID_OFFSET: Final = 0.618033988749895
 """The grid to which values are merged has its boundaries at no simple fraction of its width."""
 Model = Literal["logistic", "boosting", "auto"]
-_MODELS: Final[tuple[Model, ...]] = get_args(Model)
-_MOST_ODDS: Final = 50.0
-_ROUNDS: Final = 60
-_LEAVES: Final = 8
-_FEWEST: Final = 100
+_MODEL_NAMES: Final[tuple[Model, ...]] = get_args(Model)
+_MAX_LOG_ODDS: Final = 50.0
+_BOOSTING_ROUNDS: Final = 60
+_MAX_TREE_LEAVES: Final = 8
+_MIN_LEAF_SAMPLES: Final = 100
 """Few small trees with full leaves: scoring takes time for each tree, and noise is what larger
 ones learn where the two sides differ by a few per cent."""
-_DECIMALS: Final = 6
+_WEIGHT_DECIMALS: Final = 6
 """Of a weight on a standardised feature: beyond them, libraries of linear algebra differ."""
 
 
@@ -104,7 +104,7 @@ class Features(Record, word="Features"):
             if unit > 0.0:
                 # Beyond, a number's own last place is wider than the grid.
                 near = np.abs(values) < unit * 2.0**52
-                values[near] = np.floor(values[near] / unit + _GRID) * unit
+                values[near] = np.floor(values[near] / unit + _GRID_OFFSET) * unit
         return made
 
     def on_device(self, outputs: Held) -> Any:
@@ -126,7 +126,7 @@ class Features(Record, word="Features"):
             made[:, place] = hit
             values[:, entry].masked_fill_(hit, float(self.fill[entry]))
         values.copy_(values.where(values.isfinite(), fill))
-        merged = (values / unit + _GRID).floor() * unit
+        merged = (values / unit + _GRID_OFFSET).floor() * unit
         values.copy_(merged.where((unit > 0.0) & (values.abs() < unit * 2.0**52), values))
         return made
 
@@ -150,16 +150,20 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
         atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
         # Of a discrete law only rare values are no atoms: there the value itself is the feature.
-        mixed = rest.size >= max(_MIXED, _LOOSE * atoms.counts.size)
-        for j in np.argsort(-atoms.counts, kind="stable")[: _FLAGS if mixed else 0]:
-            if atoms.counts[j] >= _FREQUENT * values.size:
+        mixed = rest.size >= max(
+            _MIN_CONTINUOUS_VALUES, _MIN_CONTINUOUS_PER_ATOM * atoms.counts.size
+        )
+        for j in np.argsort(-atoms.counts, kind="stable")[: _MAX_FLAGGED_ATOMS if mixed else 0]:
+            if atoms.counts[j] >= _MIN_FLAGGED_SHARE * values.size:
                 flags.append((i, float(atoms.lows[j]), float(atoms.highs[j])))
         beside = rest if mixed else values
         fill[i] = np.median(beside) if beside.size else 0.0
         unit[i] = _grid_width(beside, grains[i])
         column = np.concatenate([side[:, i].astype(np.float64) for side in (rows, rows_prime)])
         met = np.isnan(column).any(), (column == -np.inf).any(), (column == np.inf).any()
-        flags += [(i, odd, odd) for odd, is_met in zip(_ODD, met, strict=True) if is_met]
+        flags += [
+            (i, odd, odd) for odd, is_met in zip(_NON_FINITE_VALUES, met, strict=True) if is_met
+        ]
     table = np.array(flags, dtype=np.float64).reshape(-1, 3)
     return Features(fill, unit, table[:, 0].astype(np.int64), table[:, 1], table[:, 2])
 
@@ -169,7 +173,9 @@ def _grid_width(values: Floats, grain: Grain) -> float:
     if grain.exact or not values.size:
         return 0.0
     low, high = np.quantile(values, (0.25, 0.75), method="nearest")
-    return float(max(4.0 * grain.typical, min(_WIDE * grain.typical, (high - low) / 32.0)))
+    return float(
+        max(4.0 * grain.typical, min(_GRID_WIDTH_TOLERANCES * grain.typical, (high - low) / 32.0))
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -223,7 +229,7 @@ class Linear(Merged, word="Linear"):
         if made is None:
             return None
         weights = cache_per_device(self, outputs, lambda like, _: as_float64(like, self.weights))
-        total = (made @ weights + self.intercept).clamp_(-_MOST_ODDS, _MOST_ODDS)
+        total = (made @ weights + self.intercept).clamp_(-_MAX_LOG_ODDS, _MAX_LOG_ODDS)
         size = made.abs() @ weights.abs() + abs(self.intercept)
         return Rough(total, rounding_slack(self.features.width + 1, size))
 
@@ -257,7 +263,7 @@ class Boosted(Merged, word="Boosted"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine; an estimate, not measured here."""
-        return 25 * int(getattr(self.model, "n_iter_", _ROUNDS)) + 20 * self.features.width
+        return 25 * int(getattr(self.model, "n_iter_", _BOOSTING_ROUNDS)) + 20 * self.features.width
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the log odds, shape `(size,)`, between -50 and 50."""
@@ -274,7 +280,7 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
     scores = np.empty(len(rows))
     for part in chunk_slices(rows):
         scores[part] = log_odds(features(rows[part]))
-    return np.clip(scores, -_MOST_ODDS, _MOST_ODDS, out=scores)
+    return np.clip(scores, -_MAX_LOG_ODDS, _MAX_LOG_ODDS, out=scores)
 
 
 @hinted
@@ -318,7 +324,7 @@ class Classifier(NumericAttack):
 
     def __post_init__(self) -> None:
         """Check the settings."""
-        choice("model", self.model, _MODELS)
+        choice("model", self.model, _MODEL_NAMES)
         object.__setattr__(self, "rows", integer("rows", self.rows, 2))
 
     def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
@@ -359,7 +365,7 @@ def _fit_logistic(features: Features, made: Floats, labels: Whole) -> Linear:
         # Weights short of the optimum make a score as good as any other.
         warnings.simplefilter("ignore", ConvergenceWarning)
         fitted = LogisticRegression(max_iter=300).fit(scaled, labels)
-    weights[varies] = np.round(fitted.coef_[0], _DECIMALS) / spread[varies]
+    weights[varies] = np.round(fitted.coef_[0], _WEIGHT_DECIMALS) / spread[varies]
     return Linear(features, weights, -math.fsum(weights * mean))
 
 
@@ -367,7 +373,10 @@ def _fit_trees(features: Features, made: Floats, labels: Whole) -> Boosted:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     model = HistGradientBoostingClassifier(
-        max_iter=_ROUNDS, max_leaf_nodes=_LEAVES, min_samples_leaf=_FEWEST, random_state=0
+        max_iter=_BOOSTING_ROUNDS,
+        max_leaf_nodes=_MAX_TREE_LEAVES,
+        min_samples_leaf=_MIN_LEAF_SAMPLES,
+        random_state=0,
     )
     with _limit_threads():
         return Boosted(features, model.fit(made, labels))

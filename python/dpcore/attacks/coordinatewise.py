@@ -30,12 +30,12 @@ from .choosing.marks import list_thresholds, sorted_values
 
 __all__ = ["Coordinatewise", "Options"]
 
-_BINS: Final = 64
-_WORTH: Final = 1.05
+_UNION_BINS: Final = 64
+_UNION_MERIT_MARGIN: Final = 1.05
 """A union of intervals must promise so much more than a half-line before it is preferred."""
-_FAINT: Final = 1e-9
-_ROUNDS: Final = 10
-_MOST_ENTRIES: Final = 2**22
+_TIE_BREAK_WEIGHT: Final = 1e-9
+_DELTA_ROUNDS: Final = 10
+_MAX_PILOT_ENTRIES: Final = 2**22
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -163,7 +163,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     Thresholds and the order of the bins come from the first halves of the pilot, probabilities
     from the second ones.
     """
-    most = max(2, _MOST_ENTRIES // len(group))
+    most = max(2, _MAX_PILOT_ENTRIES // len(group))
     ordered = sides if way == "x" else sides[::-1]
     parts = [side[:most, list(group)].astype(np.float64) for side in ordered]
     fit = [sorted_values(part[: len(part) // 2].ravel()) for part in parts]
@@ -172,7 +172,7 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     points = list_thresholds(fit[0], fit[1], grain_of(*fit))
     if points.size == 0:
         return Options(np.zeros(1), np.zeros(1), lambda _: Intervals(np.zeros(1), True))
-    edges = points[np.unique(np.linspace(0, points.size - 1, _BINS - 1).astype(np.int64))]
+    edges = points[np.unique(np.linspace(0, points.size - 1, _UNION_BINS - 1).astype(np.int64))]
     held, held_prime = (_count_in_bins(values, edges) + 0.5 for values in fit)
     # The bins that speak most for the first side come first.
     order = np.argsort(held_prime / held, kind="stable")
@@ -181,8 +181,8 @@ def _make_options(sides: Sequence[Array], group: tuple[int, ...], way: str, goal
     ratio = predicted(hits[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     log_q = -predicted(sizes[0], sizes[0], hits[1], sizes[1], draws, 0.0, goal.confidence)
     # Where nothing promises anything, what is clearest on the pilot is the best guess.
-    ratio += _FAINT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
-    ratio[2 * points.size :] /= _WORTH
+    ratio += _TIE_BREAK_WEIGHT * _difference_in_errors(hits[0], hits[1], sizes[0], sizes[1])
+    ratio[2 * points.size :] /= _UNION_MERIT_MARGIN
 
     def make(index: int) -> Intervals:
         if index < 2 * points.size:
@@ -223,7 +223,7 @@ def _combine_options(
     weights = [float(len(group)) for group in groups]
     # -1 is "anything": the group is left out.
     picks = [-1] * len(options)
-    for _ in range(_ROUNDS if goal.delta > 0.0 else 1):
+    for _ in range(_DELTA_ROUNDS if goal.delta > 0.0 else 1):
         before = list(picks)
         for i, option in enumerate(options):
             others = [-1 if j == i else pick for j, pick in enumerate(picks)]

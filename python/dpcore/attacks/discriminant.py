@@ -18,14 +18,14 @@ from .scores.columns import chunk_slices, has_frequent_rows, read_numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 
-_MOST_COLUMNS: Final = 512
-_PRODUCTS: Final = 2**32
-"""Products that a side's moments may take; at least `_FEWEST_ROWS` rows."""
-_FEWEST_ROWS: Final = 2**12
-_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
+_MAX_DISCRIMINANT_COLUMNS: Final = 512
+_MAX_MOMENT_PRODUCTS: Final = 2**32
+"""Products that a side's moments may take; at least `_MIN_MOMENT_ROWS` rows."""
+_MIN_MOMENT_ROWS: Final = 2**12
+_COVARIANCE_SHRINKAGES: Final = (1e-1, 1e-3, 1e-6, 1e-9)
 """Added to the variances, as shares of the mean variance. The last one finds shifts in which there
 is no noise; 2 % turns a bound of 9.5 into 0 there."""
-_KEPT: Final = 2
+_MAX_KEPT_DISCRIMINANTS: Final = 2
 """Discriminants that go on to the choice of the event."""
 
 
@@ -138,15 +138,23 @@ class Discriminant(NumericAttack):
         """Make at most two scores."""
         if has_frequent_rows(rows, rows_prime):
             return []
-        most = max(_FEWEST_ROWS, _PRODUCTS // min(rows.shape[1], _MOST_COLUMNS) ** 2)
+        most = max(
+            _MIN_MOMENT_ROWS,
+            _MAX_MOMENT_PRODUCTS // min(rows.shape[1], _MAX_DISCRIMINANT_COLUMNS) ** 2,
+        )
         entries, sides = _find_varying_columns([rows[:most], rows_prime[:most]])
         if entries.size < 2 or min(map(len, sides)) < 8:
             return []
         fit, rest = [side[::2] for side in sides], [side[1::2] for side in sides]
         known = [_PooledCovariance.of(fit, differences) for differences in (False, True)]
-        tried = [(way, shrinkage) for way in range(len(known)) for shrinkage in _SHRINKAGES]
+        tried = [
+            (way, shrinkage) for way in range(len(known)) for shrinkage in _COVARIANCE_SHRINKAGES
+        ]
         merits = [_mean_distance(rest, known[way].weights(shrinkage)) for way, shrinkage in tried]
-        best = [tried[i] for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
+        best = [
+            tried[i]
+            for i in np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_DISCRIMINANTS]
+        ]
         whole = {way: _PooledCovariance.of(sides, bool(way)) for way, _ in best}
         made = [whole[way].weights(shrinkage) for way, shrinkage in best]
         centres = np.mean([side.mean(axis=0) for side in sides], axis=0)
@@ -166,9 +174,9 @@ def _find_varying_columns(sides: list[Array]) -> tuple[Whole, list[Floats]]:
     shift = np.abs(made[0].mean(axis=0) - made[1].mean(axis=0))
     # The squares of numbers near the end of the range of doubles are infinite.
     entries = np.flatnonzero(np.isfinite(spread + shift) & ((spread > 0.0) | (shift > 0.0)))
-    if entries.size > _MOST_COLUMNS:
+    if entries.size > _MAX_DISCRIMINANT_COLUMNS:
         merits = shift[entries] / np.sqrt(np.maximum(spread[entries], 1e-300))
-        entries = np.sort(entries[np.argsort(-merits, kind="stable")[:_MOST_COLUMNS]])
+        entries = np.sort(entries[np.argsort(-merits, kind="stable")[:_MAX_DISCRIMINANT_COLUMNS]])
     return entries, [np.ascontiguousarray(side[:, entries]) for side in made]
 
 

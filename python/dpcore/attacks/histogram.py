@@ -21,22 +21,22 @@ from .scores.tables import count_values
 
 __all__ = ["Cells", "Histogram"]
 
-_PSEUDO: Final = (1.0, 32.0)
+_PSEUDO_COUNTS: Final = (1.0, 32.0)
 """Outputs that every cell is given beforehand on both sides.
 
 One lets a cell lead that x alone produces a few times; with 32 a rare cell does not lead by luck.
 The choice of the event decides between the two orders.
 """
-_MOST_CELLS: Final = 2**16
-_FULL: Final = 8
+_MAX_CELLS: Final = 2**16
+_MIN_OUTPUTS_PER_CELL: Final = 8
 """Pilot outputs per cell from which a histogram applies."""
-_FULL_BINNED: Final = 64
+_MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
 """The same for bins, which could always be coarser."""
-_FEW: Final = 16
+_ALWAYS_ALLOWED_CELLS: Final = 16
 """So few cells are always enough."""
-_BINS: Final = (1, 2, 4)
-_HEAD: Final = 2**14
-_RADIX: Final = 2**62
+_BIN_NUMBERS: Final = (1, 2, 4)
+_SCREENED_OUTPUTS: Final = 2**14
+_MAX_CELL_CODE: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -165,15 +165,17 @@ class Histogram(ScoreAttack):
             return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
-        return _tabulate_cells(sides, Letters.of_whole(*sides, str(kinds.pop())), _FULL)
+        return _tabulate_cells(
+            sides, Letters.of_whole(*sides, str(kinds.pop())), _MIN_OUTPUTS_PER_CELL
+        )
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
         shown = real_columns(*rows)
         found: list[Score] = []
         loose = any(column.loose for column in shown)
-        for bins in _BINS if self.bins is None else (self.bins,):
-            full = _FULL_BINNED if bins > 1 else _FULL
+        for bins in _BIN_NUMBERS if self.bins is None else (self.bins,):
+            full = _MIN_OUTPUTS_PER_BINNED_CELL if bins > 1 else _MIN_OUTPUTS_PER_CELL
             made = _tabulate_cells(rows, Letters.of_real(shown, bins), full)
             # Where no value repeats, one bin is one cell, which says nothing.
             found += [cells for cells in made if not (loose and cells.values.size == 1)]
@@ -192,8 +194,8 @@ def _find_places(ladder: Whole, code: Whole) -> Whole:
 def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tuple[Cells, ...]:
     """Return the cells that letters make, in both orders; none if they are too many."""
     total = sum(map(len, sides))
-    most = max(_FEW, total / full)
-    first = tuple(side[:_HEAD] for side in sides)
+    most = max(_ALWAYS_ALLOWED_CELLS, total / full)
+    first = tuple(side[:_SCREENED_OUTPUTS] for side in sides)
     seen = sum(map(len, first))
     # If `most` cells were equally likely, the head would show this many.
     if seen < total and _number_rows(first, letters)[2].shape[1] > most * -np.expm1(-seen / most):
@@ -217,7 +219,7 @@ def _number_rows(
     columns, stop, kept = letters.sizes.size, 0, 1
     while True:
         first, radix = stop, kept
-        while stop < columns and radix * int(letters.sizes[stop]) < _RADIX:
+        while stop < columns and radix * int(letters.sizes[stop]) < _MAX_CELL_CODE:
             radix *= int(letters.sizes[stop])
             stop += 1
         for side, code in zip(sides, codes, strict=True):
@@ -234,8 +236,8 @@ def _number_rows(
 def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
     """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
     keys, counts = count_values(*(code[code >= 0] for code in codes))
-    if keys.size > _MOST_CELLS:
-        frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MOST_CELLS])
+    if keys.size > _MAX_CELLS:
+        frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MAX_CELLS])
         keys, counts = keys[frequent], counts[:, frequent]
     return keys, counts
 
@@ -243,7 +245,7 @@ def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
 def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
     """Return shrunken log ratios of all cells; one for each order of the cells."""
     found: list[Floats] = []
-    for a in _PSEUDO:
+    for a in _PSEUDO_COUNTS:
         shares = [np.log((k + a) / (len(side) + a)) for k, side in zip(counts, sides, strict=True)]
         found.append(shares[0] - shares[1])
     orders = [np.argsort(values, kind="stable") for values in found]
@@ -252,7 +254,7 @@ def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
 
 def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]:
     sides = (outputs, outputs_prime)
-    most = max(_FEW, (len(outputs) + len(outputs_prime)) // _FULL)
+    most = max(_ALWAYS_ALLOWED_CELLS, (len(outputs) + len(outputs_prime)) // _MIN_OUTPUTS_PER_CELL)
     # Where the first outputs already differ too much, the others are not compared.
     for size in (most, None):
         try:
@@ -265,6 +267,6 @@ def _tabulate_objects(outputs: Array, outputs_prime: Array) -> tuple[Score, ...]
         if len(total) > most:
             return ()
     # Sorted by frequency, equal ones as they first occurred.
-    keys = tuple(key for key, _ in total.most_common(_MOST_CELLS))
+    keys = tuple(key for key, _ in total.most_common(_MAX_CELLS))
     counts = np.array([[tally[key] for key in keys] for tally in tallies], dtype=np.int64)
     return tuple(Outcomes(keys, values, *grid) for values in _order_cells(counts, sides))

@@ -26,32 +26,32 @@ from .scores.columns import chunk_slices, read_numbers
 
 __all__ = ["FloatLattice", "Table"]
 
-_COARSEST: Final = 1023
-_CHUNK: Final = 2**13
+_COARSEST_EXPONENT: Final = 1023
+_CHUNK_NUMBERS: Final = 2**13
 """Numbers whose temporary arrays stay in a cache."""
-_EVIDENCE: Final = 5.0, 3.5
+_TRACE_STANDARD_ERRORS: Final = 5.0, 3.5
 """Standard errors by which shares of fine numbers must differ within bins to be a trace: for any
 cut, and for the few dozen cuts that arithmetic leads one to expect."""
-_LEAST_VARIANCE: Final = 4.0, 1.0
+_MIN_TRACE_VARIANCE: Final = 4.0, 1.0
 """Below such a variance of the number of fine outputs, standard errors mean little."""
-_AHEAD: Final = 1.0
+_UNEXPECTED_CUT_MARGIN: Final = 1.0
 """Margin by which an unexpected cut must promise more than the best expected one."""
-_WIDTHS: Final = 52, 23
+_SIGNIFICAND_BITS: Final = 52, 23
 """Stored bits of the significand of a double and of a single."""
-_DEPTH: Final = 12
+_LOW_ORDER_DEPTH: Final = 12
 """Bits below the spread of the outputs where low-order bits begin: a law of real numbers hardly
 changes from one multiple of so small a step to the next, so that it cannot make a trace."""
-_SHRINK: Final = 2.0
+_COUNT_STANDARD_ERRORS: Final = 2.0
 """Standard errors by which pilot counts are taken to be worse than they look."""
-_OCTAVES: Final = 8
+_MAX_OCTAVES_BELOW: Final = 8
 """Windows end at most so many powers of two below twice the typical distance from a centre..."""
-_ABOVE: Final = 4
+_MAX_OCTAVES_ABOVE: Final = 4
 """...and as many above. A window that should hold less than _ABOVE^2 numbers is not looked at."""
-_MOST_GROUPS: Final = 32
-_MOST_ENTRIES: Final = 2**20
-_MOST_CUTS: Final = 40
-_CUTS_A_SIDE: Final = 2
-_SCORES: Final = 6
+_MAX_ENTRY_GROUPS: Final = 32
+_MAX_TABULATED_ENTRIES: Final = 2**20
+_MAX_TRIED_EXPONENTS: Final = 40
+_CUTS_PER_SIDE: Final = 2
+_MAX_LATTICE_SCORES: Final = 6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -95,7 +95,7 @@ class FinerThan(Merged, word="FinerThan"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        exponent = integer("exponent", self.exponent, -_COARSEST, FINEST)
+        exponent = integer("exponent", self.exponent, -_COARSEST_EXPONENT, FINEST)
         low = real("low", self.low)
         high = real("high", self.high, low=low, open_low=True)
         columns = tuple(integer("columns", column, 0) for column in self.columns)
@@ -193,7 +193,7 @@ class LowBits(Merged, word="LowBits"):
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classify_exponents(self.exponents)
         for column in self.columns:
-            for part in chunk_slices(outputs, _CHUNK, 1):
+            for part in chunk_slices(outputs, _CHUNK_NUMBERS, 1):
                 values = np.ascontiguousarray(read_entries(outputs[part], (column,))[:, 0])
                 total[part] += table[find_cells(values, self.edges, place)]
         return total
@@ -233,9 +233,9 @@ def is_finer(values: Floats, exponent: int) -> Flags:
         return np.asarray(np.fmod(values, 2.0**-exponent) != 0.0)
     with np.errstate(over="ignore"):
         # A product that overflows belongs to a number of at least 2^-50, and e is above 1023.
-        scaled = values * 2.0 ** min(exponent, _COARSEST)
-        if exponent > _COARSEST:
-            scaled *= 2.0 ** (exponent - _COARSEST)
+        scaled = values * 2.0 ** min(exponent, _COARSEST_EXPONENT)
+        if exponent > _COARSEST_EXPONENT:
+            scaled *= 2.0 ** (exponent - _COARSEST_EXPONENT)
     return np.asarray(np.rint(scaled) != scaled)
 
 
@@ -311,7 +311,7 @@ class FloatLattice(ScoreAttack):
         if not found:
             return (FinerThan(FINEST, -1.0, 1.0),)
         found.sort(key=lambda item: -item[0])
-        return tuple(score for _, score in found[:_SCORES])
+        return tuple(score for _, score in found[:_MAX_LATTICE_SCORES])
 
 
 class Table(NamedTuple):
@@ -334,10 +334,10 @@ def _group_entries(
     dim = outputs.size // len(outputs)
     x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
     if x is None or x_prime is None:
-        single = [(i,) for i in range(dim)] if 1 < dim <= _MOST_GROUPS else []
+        single = [(i,) for i in range(dim)] if 1 < dim <= _MAX_ENTRY_GROUPS else []
         return [(group, ()) for group in (tuple(range(dim)), *single)]
     groups = group_columns(x, x_prime)
-    return groups if len(groups) <= _MOST_GROUPS else [(tuple(range(dim)), ())]
+    return groups if len(groups) <= _MAX_ENTRY_GROUPS else [(tuple(range(dim)), ())]
 
 
 def _as_finite_vector(side: Any, dim: int) -> Floats | None:
@@ -351,7 +351,7 @@ def _as_finite_vector(side: Any, dim: int) -> Floats | None:
 def _tabulate_entries(
     outputs: Array, outputs_prime: Array, columns: tuple[int, ...], ends: tuple[float, ...]
 ) -> Table:
-    most = max(1, _MOST_ENTRIES // len(columns))
+    most = max(1, _MAX_TABULATED_ENTRIES // len(columns))
     sides = [read_entries(side[:most], columns).ravel() for side in (outputs, outputs_prime)]
     pooled = np.concatenate(sides)
     finite = pooled[np.isfinite(pooled)]
@@ -373,8 +373,8 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
         # Halved, so that no difference overflows.
         middle = float(np.median(np.abs(finite / 2.0 - centre / 2.0)))
         power = int(np.frexp(middle)[1]) + 1
-        deep = int(np.clip(np.log2(finite.size / 2.0) - _ABOVE, 3, _OCTAVES))
-        steps = np.ldexp(1.0, np.arange(power - deep, min(power + _ABOVE, 1024)))
+        deep = int(np.clip(np.log2(finite.size / 2.0) - _MAX_OCTAVES_ABOVE, 3, _MAX_OCTAVES_BELOW))
+        steps = np.ldexp(1.0, np.arange(power - deep, min(power + _MAX_OCTAVES_ABOVE, 1024)))
         with np.errstate(over="ignore"):
             found += [centre - steps, centre + steps]
     # The outermost windows end where the pilot does.
@@ -390,8 +390,10 @@ def _choose_exponents(found: Whole, spread: float) -> Whole:
     kinds, times = np.unique(found, return_counts=True)
     below = np.cumsum(times) - times
     worth = (below >= 4) & (found.size - below >= max(4, found.size // 1000))
-    kinds = kinds[worth & (kinds < int(np.frexp(spread)[1]) - _DEPTH)]
-    return kinds[np.linspace(0, kinds.size - 1, min(kinds.size, _MOST_CUTS)).astype(np.int64)]
+    kinds = kinds[worth & (kinds < int(np.frexp(spread)[1]) - _LOW_ORDER_DEPTH)]
+    return kinds[
+        np.linspace(0, kinds.size - 1, min(kinds.size, _MAX_TRIED_EXPONENTS)).astype(np.int64)
+    ]
 
 
 def _middle_spread(finite: Floats) -> float:
@@ -420,7 +422,7 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
         likely = _find_expected_cuts(table, first, last, side)
         _rule_out(merit, likely, sign * trace, variance)
         windows, promises = np.argmax(merit, axis=0), np.max(merit, axis=0)
-        for cut in np.argsort(-promises, kind="stable")[:_CUTS_A_SIDE]:
+        for cut in np.argsort(-promises, kind="stable")[:_CUTS_PER_SIDE]:
             if promises[cut] == -np.inf:
                 break
             window = windows[cut]
@@ -441,9 +443,13 @@ def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
 
 def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> None:
     """Set the merit of cuts without a trace to minus infinity, in place."""
-    seen = likely & (trace >= _EVIDENCE[1]) & (variance >= _LEAST_VARIANCE[1])
+    seen = likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
     best = np.max(merit, initial=-np.inf, where=seen)
-    seen |= (trace >= _EVIDENCE[0]) & (variance >= _LEAST_VARIANCE[0]) & (merit > best + _AHEAD)
+    seen |= (
+        (trace >= _TRACE_STANDARD_ERRORS[0])
+        & (variance >= _MIN_TRACE_VARIANCE[0])
+        & (merit > best + _UNEXPECTED_CUT_MARGIN)
+    )
     merit[~seen] = -np.inf
 
 
@@ -465,7 +471,7 @@ def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) ->
         low, high = max(-reach, fine - reach), min(reach, fine + reach)
         for start, stop in ((low, min(high, coarse - reach)), (max(low, coarse + reach), high)):
             window = (edges[first] == start) & (edges[last] == stop)
-            for width in _WIDTHS:
+            for width in _SIGNIFICAND_BITS:
                 found |= window[:, np.newaxis] & (table.exponents == power - width)
     return found
 
@@ -478,8 +484,8 @@ def _sum_windows(counts: Floats, first: Places, last: Places) -> Floats:
 
 def _log_ratio_limit(hits: Floats, hits_prime: Floats) -> Floats:
     """Return a rough lower limit for the log ratio of two Poisson rates."""
-    low = np.maximum(hits - _SHRINK * np.sqrt(hits) + 1.0, 1e-3)
-    return np.log(low / (hits_prime + _SHRINK * np.sqrt(hits_prime) + 3.7))
+    low = np.maximum(hits - _COUNT_STANDARD_ERRORS * np.sqrt(hits) + 1.0, 1e-3)
+    return np.log(low / (hits_prime + _COUNT_STANDARD_ERRORS * np.sqrt(hits_prime) + 3.7))
 
 
 def _find_trace(below: Floats, whole: Floats, first: Places, last: Places) -> tuple[Floats, Floats]:
@@ -508,7 +514,7 @@ def _score_table(table: Table) -> LowBits:
     held = table.counts + 0.5
     share = np.log(held) - np.log(held.sum(axis=2, keepdims=True))
     ratio = share[0] - share[1]
-    error = _SHRINK * np.sqrt((1.0 / held).sum(axis=0))
+    error = _COUNT_STANDARD_ERRORS * np.sqrt((1.0 / held).sum(axis=0))
     weights = np.sign(ratio) * np.maximum(np.abs(ratio) - error, 0.0)
     new = np.append(True, (weights[1:] != weights[:-1]).any(axis=1))
     edges = table.edges[np.append(new, True)]

@@ -19,7 +19,7 @@ from .attack import AuditAttack, Fitted, Pilot, power_below
 
 __all__ = ["MajorityVote", "choose"]
 
-_MOST_VOTES: Final = 2**17
+_MAX_VOTE_PILOT: Final = 2**17
 
 
 @hinted
@@ -59,7 +59,7 @@ class MajorityVote(AuditAttack):
 
     def default_pilot(self, trials: int) -> int:
         """Return the pilot draws a side, which choose vote and direction: at most 1 per cent."""
-        return min(power_below(trials // 100), _MOST_VOTES) if trials >= 100 else 0
+        return min(power_below(trials // 100), _MAX_VOTE_PILOT) if trials >= 100 else 0
 
     def fitted_on(self, pilot: Pilot) -> Fitted:
         """Return the vote that `choose` picks; without a pilot x', with x' in the numerator."""

@@ -21,19 +21,19 @@ from .scores.columns import has_frequent_rows
 from .scores.quadratic import MOST_COLUMNS, Frame, Moments, SignProducts, ValueProducts
 from .scores.rows import Special
 
-_ELEMENTS: Final = 2**20
-_ROWS: Final = (2**13, 2**16)
+_MOMENT_NUMBERS: Final = 2**20
+_MOMENT_ROWS: Final = (2**13, 2**16)
 """Numbers a side from which moments are taken; at least and at most so many rows."""
-_CUT: Final = 4.0
+_CENTRED_VALUE_LIMIT: Final = 4.0
 """Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
-_MOST_TERMS: Final = 256
-_MOST_IN_TRIPLES: Final = 32
+_MAX_PRODUCT_TERMS: Final = 256
+_MAX_TRIPLE_COLUMNS: Final = 32
 """Columns whose products of three are compared."""
-_EVIDENCE_OF_TRIPLES: Final = 5.5
+_TRIPLE_STANDARD_ERRORS: Final = 5.5
 """Standard errors by which a product of three must differ: one pilot in 5,000 has one by chance."""
-_MOST_JOINT: Final = 20
+_MAX_JOINT_COLUMNS: Final = 20
 """Columns of the quadratic form of all telling pairs together."""
-_LEAST_SPREAD: Final = 1e-3
+_MIN_EIGENVALUE: Final = 1e-3
 """Least eigenvalue of a matrix of moments before it is inverted."""
 
 
@@ -80,7 +80,7 @@ class Products(NumericAttack):
         frame = quadratic.frame_of(rows, rows_prime)
         if frame.entries.size < 2:
             return
-        most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
+        most = min(max(_MOMENT_NUMBERS // rows.shape[1], _MOMENT_ROWS[0]), _MOMENT_ROWS[1])
         columns = [side[:most][:, frame.entries].T for side in (rows, rows_prime)]
         yield from _multiply_signs(columns, frame)
         yield from _multiply_triples(columns, frame)
@@ -104,7 +104,7 @@ def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts
 def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
     """Yield the product of three signs whose mean differs most, where that is beyond chance."""
     most = frame.entries.size
-    if not 3 <= most <= _MOST_IN_TRIPLES:
+    if not 3 <= most <= _MAX_TRIPLE_COLUMNS:
         return
     sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
@@ -112,7 +112,7 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
     sides = [np.ascontiguousarray(side, dtype=np.float32) for side in sides]
     peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
     # Bernstein (1924): what a few outputs may add where a sign is rare.
-    room = _EVIDENCE_OF_TRIPLES / (3.0 * min(side.shape[1] for side in sides))
+    room = _TRIPLE_STANDARD_ERRORS / (3.0 * min(side.shape[1] for side in sides))
     evidence = np.zeros((most, most, most))
     for i in range(most - 2):
         rest = slice(i + 1, None)
@@ -128,7 +128,7 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
         noise += room * peaks[i] * np.outer(peaks[rest], peaks[rest])
         evidence[i, rest, rest] = np.triu((means[0] - means[1]) / noise, 1)
     place = int(np.argmax(np.abs(evidence)))
-    if abs(evidence.flat[place]) > _EVIDENCE_OF_TRIPLES:
+    if abs(evidence.flat[place]) > _TRIPLE_STANDARD_ERRORS:
         used = np.array(np.unravel_index(place, evidence.shape))
         first, second, third = np.arange(3)[:, np.newaxis]
         yield SignProducts(frame.entries[used], frame.cuts[used], first, second, np.ones(1), third)
@@ -149,18 +149,23 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield the product and likelihood ratio of the best pair; then of all informative pairs."""
-    sides = [quadratic.centre_columns(side, frame.centres, frame.scales, _CUT) for side in columns]
+    sides = [
+        quadratic.centre_columns(side, frame.centres, frame.scales, _CENTRED_VALUE_LIMIT)
+        for side in columns
+    ]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     if first.size > 0:
         yield _sum_products(frame, first[:1], second[:1], np.ones(1))
         yield _likelihood_ratio(frame, moments, np.union1d(first[:1], second[:1]))
     if first.size > 1:
-        first, second = first[:_MOST_TERMS], second[:_MOST_TERMS]
+        first, second = first[:_MAX_PRODUCT_TERMS], second[:_MAX_PRODUCT_TERMS]
         weights = moments.on_x[first, second] - moments.on_x_prime[first, second]
         yield _sum_products(frame, first, second, weights)
         strength = np.abs(moments.evidence).max(axis=0)
-        joint = np.intersect1d(np.union1d(first, second), np.argsort(-strength)[:_MOST_JOINT])
+        joint = np.intersect1d(
+            np.union1d(first, second), np.argsort(-strength)[:_MAX_JOINT_COLUMNS]
+        )
         yield _likelihood_ratio(frame, moments, joint)
 
 
@@ -177,7 +182,7 @@ def _likelihood_ratio(frame: Frame, moments: Moments, used: Whole) -> ValueProdu
 
 def _invert_matrix(matrix: Floats) -> Floats:
     values, vectors = np.linalg.eigh(matrix)
-    return np.asarray((vectors / np.maximum(values, _LEAST_SPREAD)) @ vectors.T)
+    return np.asarray((vectors / np.maximum(values, _MIN_EIGENVALUE)) @ vectors.T)
 
 
 def _sum_products(frame: Frame, first: Whole, second: Whole, weights: Floats) -> ValueProducts:

@@ -23,20 +23,20 @@ from .scores.tables import log_ratios, round_weights, smooth_bins
 __all__ = ["MODULI", "ResidueRatio", "Residues"]
 
 MODULI: Final = tuple(range(2, 17))
-_COMMON: Final = 720720
+_COMMON_MULTIPLE: Final = 720720
 """A multiple of them all: residues modulo it have all the others."""
-_ELEMENTS: Final = 2**18
-_ROWS: Final = (2**12, 2**15)
+_COUNTED_NUMBERS: Final = 2**18
+_COUNTED_ROWS: Final = (2**12, 2**15)
 """Numbers a side that are counted; at least and at most so many rows."""
-_MOST_COLUMNS: Final = 64
-_ALPHABET: Final = 64
+_MAX_RESIDUE_COLUMNS: Final = 64
+_MIN_COLUMN_RANGE: Final = 64
 """Columns of a shorter range have a bin for each number in other scores."""
-_FEWEST: Final = 0.5
+_MIN_WHOLE_SHARE: Final = 0.5
 """Share of a column's entries that are whole, at least; the others are infinities and NaN."""
-_SCORES: Final = 3
-_CHANCE: Final = 16.0
+_MAX_RESIDUE_SCORES: Final = 3
+_NEGATIVE_LOG_CHANCE: Final = 16.0
 """Minus the logarithm of the chance that a modulus of a column, which says nothing, is taken."""
-_AHEAD: Final = 1.05
+_MODULUS_MARGIN: Final = 1.05
 """Factor by which the larger of two moduli must be more telling than the smaller."""
 
 
@@ -168,18 +168,20 @@ class Residues(NumericAttack):
 
     def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
         """Make at most three scores; none where no residue differs between the sides."""
-        most = min(max(_ELEMENTS // rows.shape[1], _ROWS[0]), _ROWS[1])
+        most = min(max(_COUNTED_NUMBERS // rows.shape[1], _COUNTED_ROWS[0]), _COUNTED_ROWS[1])
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
             return []
         found: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
         if wide.size:
-            found += _score_columns([residues_of(side[:, wide], _COMMON) for side in sides], wide)
+            found += _score_columns(
+                [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides], wide
+            )
         if rows.shape[1] > 1:
             found += _score_sums([_sum_rows(side) for side in sides])
         found.sort(key=lambda item: -item[0])
-        return [score for _, score in found[:_SCORES]]
+        return [score for _, score in found[:_MAX_RESIDUE_SCORES]]
 
 
 def _is_whole(rows: Array) -> bool:
@@ -188,7 +190,7 @@ def _is_whole(rows: Array) -> bool:
         return True
     for part in (rows[:64], rows):
         whole = residues_of(part, 2) >= 0
-        if not (whole | ~np.isfinite(part)).all() or whole.mean() < _FEWEST:
+        if not (whole | ~np.isfinite(part)).all() or whole.mean() < _MIN_WHOLE_SHARE:
             return False
     return True
 
@@ -199,15 +201,15 @@ def _find_wide_columns(sides: list[Array]) -> Whole:
         lows = [np.fmin.reduce(side, axis=0).astype(np.float64) for side in sides]
         highs = [np.fmax.reduce(side, axis=0).astype(np.float64) for side in sides]
         reach = np.maximum(*highs) - np.minimum(*lows)
-    return np.flatnonzero(reach >= _ALPHABET)[:_MOST_COLUMNS]
+    return np.flatnonzero(reach >= _MIN_COLUMN_RANGE)[:_MAX_RESIDUE_COLUMNS]
 
 
 def _sum_rows(rows: Array) -> Whole:
     """Return numbers with the residues of each row's sum, shape `(size, 1)`."""
     if rows.dtype.kind == "f" or rows.dtype.itemsize == 8:
-        rows = np.maximum(residues_of(rows, _COMMON), 0)
+        rows = np.maximum(residues_of(rows, _COMMON_MULTIPLE), 0)
     # A sum below 0 has a residue as well, and -1 stands for none.
-    return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON)
+    return residues_of(rows.sum(axis=1, keepdims=True, dtype=np.int64), _COMMON_MULTIPLE)
 
 
 def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, ResidueRatio]]:
@@ -228,18 +230,18 @@ def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
         yield best.total, ResidueRatio(best.modulus, none, best.shrink_ratios(), summed=True)
 
 
-def _best_table(sides: list[Whole]) -> _Table:
+def _best_table(sides: list[Whole]) -> _ResidueCounts:
     """Return the first table about as informative as the best.
 
     Multiples of a modulus are at least as informative.
     """
-    tables = [_Table.of(sides, modulus) for modulus in MODULI]
+    tables = [_ResidueCounts.of(sides, modulus) for modulus in MODULI]
     most = max(table.total for table in tables)
-    return next(table for table in tables if table.total * _AHEAD >= most)
+    return next(table for table in tables if table.total * _MODULUS_MARGIN >= most)
 
 
 @dataclass(frozen=True, slots=True)
-class _Table:
+class _ResidueCounts:
     """The counts of each residue in each column.
 
     Args:
@@ -256,14 +258,16 @@ class _Table:
     worth: Floats
 
     @classmethod
-    def of(cls, sides: list[Whole], modulus: int) -> _Table:
+    def of(cls, sides: list[Whole], modulus: int) -> _ResidueCounts:
         """Return the table of residues modulo a multiple of it, shape `(size, columns)`."""
         k, k_prime = (_count_residues(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
         ratios, variances = log_ratios(k, k_prime, n, n_prime)
         freedom = modulus - 1
         # Laurent and Massart (2000), lemma 1: the tail of the chi-square law.
-        chance = freedom + 2.0 * np.sqrt(_CHANCE * freedom) + 2.0 * _CHANCE
+        chance = (
+            freedom + 2.0 * np.sqrt(_NEGATIVE_LOG_CHANCE * freedom) + 2.0 * _NEGATIVE_LOG_CHANCE
+        )
         beyond = (ratios**2 / variances).sum(axis=1) > chance
         worth = ((k / n - k_prime / n_prime) * ratios - (1.0 / n + 1.0 / n_prime)).sum(axis=1)
         return cls(modulus, k, k_prime, np.where(beyond, np.maximum(worth, 0.0), 0.0))

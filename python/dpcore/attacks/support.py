@@ -40,28 +40,28 @@ from .scores.rows import (
 
 __all__ = ["MOST_SOUGHT", "Support", "find_rare_values"]
 
-_ORDER: Final = 8
+_RANGE_ORDER_STATISTIC: Final = 8
 """Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
-_NEAR: Final = 64
-_REACH: Final = 1.381966011250105
+_OUTERMOST_VALUES: Final = 64
+_RANGE_REACH: Final = 1.381966011250105
 """Times that distance: no simple fraction, where an unseen atom may sit."""
-_ROOM: Final = 4.0
+_RANGE_TOLERANCES: Final = 4.0
 """Tolerances that a range is wider than the values that it holds."""
-_SEEN: Final = 8
+_MIN_ONE_SIDED_COUNT: Final = 8
 """Pilot outputs on one side and none on the other that make an atom one-sided."""
-_MOST_ATOMS: Final = 16
+_MAX_ONE_SIDED_ATOMS: Final = 16
 MOST_SOUGHT: Final = 2**19
 """Numbers on both sides that are looked through for rare values."""
-_RARE: Final = 4
-_SURE: Final = 2**52
-_FEW: Final = 16
-_LUCK: Final = 0.05
+_MIN_RARE_COUNT: Final = 4
+_UNLIMITED_PILOT_SIZE: Final = 2**52
+_MAX_REPEATED_VALUES: Final = 16
+_LUCK_PROBABILITY: Final = 0.05
 """A value seen on one side alone is more than luck where few repeat: so many at most, and in all
 this probability that one of them is one-sided though both sides have it."""
-_LUCK_OF_PRESENCE: Final = 0.25
-_MOST_REPEATED: Final = 4096
+_PRESENCE_LUCK_PROBABILITY: Final = 0.25
+_MAX_REPEATED_ROWS: Final = 4096
 """Repeated rows a side that are kept."""
-_EVIDENCE: Final = 3.0
+_REPEAT_STANDARD_ERRORS: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
 
 
@@ -99,7 +99,7 @@ class Support(NumericAttack):
         if not parts.parts:
             return None
         columns = parts(sides[0]), parts(sides[1])
-        found = find_rare_values(*columns, goal, _LUCK_OF_PRESENCE)
+        found = find_rare_values(*columns, goal, _PRESENCE_LUCK_PROBABILITY)
         if found is None:
             return None
         side = 0 if found.direction == "x" else 1
@@ -152,12 +152,16 @@ def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
         return None
     few = np.sort(first_rows(finite))
     # The outermost of the head bound those of all: only so many values need an order.
-    near = few[min(_NEAR, few.size) - 1], few[max(0, few.size - _NEAR)]
+    near = few[min(_OUTERMOST_VALUES, few.size) - 1], few[max(0, few.size - _OUTERMOST_VALUES)]
     lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
     highest = np.sort(finite[finite >= near[1]]).astype(np.float64)
-    order = min(_ORDER, lowest.size, highest.size) - 1
-    below = _REACH * float(lowest[order] - lowest[0]) + _ROOM * float(grain.at(lowest[0]))
-    above = _REACH * float(highest[-1] - highest[-1 - order]) + _ROOM * float(grain.at(highest[-1]))
+    order = min(_RANGE_ORDER_STATISTIC, lowest.size, highest.size) - 1
+    below = _RANGE_REACH * float(lowest[order] - lowest[0]) + _RANGE_TOLERANCES * float(
+        grain.at(lowest[0])
+    )
+    above = _RANGE_REACH * float(highest[-1] - highest[-1 - order]) + _RANGE_TOLERANCES * float(
+        grain.at(highest[-1])
+    )
     return float(lowest[0]) - below, float(highest[-1]) + above
 
 
@@ -172,12 +176,15 @@ def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
     counts = [repeats(first_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
-        if abs(float(np.mean(events[0])) - float(np.mean(events[1]))) > _EVIDENCE * noise:
+        if (
+            abs(float(np.mean(events[0])) - float(np.mean(events[1])))
+            > _REPEAT_STANDARD_ERRORS * noise
+        ):
             return True
     return False
 
 
-class _Atom(NamedTuple):
+class _OneSidedAtom(NamedTuple):
     entry: int
     low: float
     high: float
@@ -187,7 +194,7 @@ class _Atom(NamedTuple):
 
 def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
-) -> tuple[Atoms, list[_Atom]]:
+) -> tuple[Atoms, list[_OneSidedAtom]]:
     """Return the atoms of a column, and those that one side alone shows."""
     own = [known(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
@@ -201,8 +208,8 @@ def _find_one_sided_atoms(
     )
     found = []
     for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
-        for j in np.flatnonzero((mine >= (least or _SEEN)) & (other == 0)):
-            found.append(_Atom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j])))
+        for j in np.flatnonzero((mine >= (least or _MIN_ONE_SIDED_COUNT)) & (other == 0)):
+            found.append(_OneSidedAtom(column, atoms.lows[j], atoms.highs[j], sign, int(mine[j])))
     return atoms, found
 
 
@@ -238,7 +245,7 @@ def _repeated_rows(rows: Array) -> tuple[Array, Words]:
     # On a grid values meet in many different rows, and rounding may move them; here a value is one
     # row's alone.
     again = (times > 1) & _has_own_value(rows[places], times, rows)
-    kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MOST_REPEATED]]
+    kept = np.flatnonzero(again)[np.argsort(-times[again], kind="stable")[:_MAX_REPEATED_ROWS]]
     finite = np.isfinite(rows[places[kept]]).all(axis=1)
     return rows[places[kept][finite]], kinds[kept][finite]
 
@@ -278,18 +285,20 @@ def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> 
     found = [_find_one_sided_atoms(*sides, i, grain)[1] for i, grain in enumerate(grains)]
     atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
     if atoms:
-        own = [[one for one in atoms if one.sign == sign][:_MOST_ATOMS] for sign in (1, -1)]
+        own = [
+            [one for one in atoms if one.sign == sign][:_MAX_ONE_SIDED_ATOMS] for sign in (1, -1)
+        ]
         yield _score_atoms(own[0] + own[1])
 
 
-def _score_atoms(atoms: Sequence[_Atom]) -> AtAtoms:
+def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
     entries, lows, highs, signs, _ = map(np.array, zip(*atoms, strict=True))
     return AtAtoms(entries, lows, highs, signs)
 
 
 @np.errstate(over="ignore", invalid="ignore")
 def find_rare_values(
-    outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK
+    outputs: Array, outputs_prime: Array, goal: Goal, luck: float = _LUCK_PROBABILITY
 ) -> Choice | None:
     """Choose values that one side alone shows a handful of times, sought on a whole pilot.
 
@@ -310,9 +319,11 @@ def find_rare_values(
     if rows is None:
         return None
     grains = grains_of(*rows)
-    found = [_find_one_sided_atoms(*rows, i, grains[i], _RARE) for i in range(rows[0].shape[1])]
+    found = [
+        _find_one_sided_atoms(*rows, i, grains[i], _MIN_RARE_COUNT) for i in range(rows[0].shape[1])
+    ]
     repeated = sum(atoms.counts.size for atoms, _ in found)
-    if repeated > _FEW:
+    if repeated > _MAX_REPEATED_VALUES:
         return None
     atoms = [one for _, some in found for one in some]
     sure = [one for one in atoms if repeated < luck * 2.0 ** min(one.times, 60)]
@@ -322,15 +333,15 @@ def find_rare_values(
 
 
 def _choose_own_values(
-    atoms: Sequence[_Atom], side: int, sizes: tuple[int, int], goal: Goal
+    atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
     """Return the event that an output holds one of a side's own values; None without any."""
-    kept = [one for one in atoms if one.sign == 1 - 2 * side][:_MOST_ATOMS]
+    kept = [one for one in atoms if one.sign == 1 - 2 * side][:_MAX_ONE_SIDED_ATOMS]
     if not kept:
         return None
     score, hits = _score_atoms(kept), min(sum(one.times for one in kept), sizes[side])
     # The hypothesis is that the other side cannot produce it: the pilot has no doubts there.
-    merit = float(goal.predict(hits, sizes[side], 0, _SURE, 0.5))
+    merit = float(goal.predict(hits, sizes[side], 0, _UNLIMITED_PILOT_SIZE, 0.5))
     counts = Counts(hits, sizes[side], 0, sizes[1 - side])
     if side == 0:
         return Choice(Above(score, SHARE), "x", merit, counts)
@@ -342,7 +353,7 @@ def _find_rare_part(
 ) -> Choice | None:
     """Return the rare value of one part alone; of a flag that it is set, or that it is not."""
     one, sides = parts.only([i]), [side[:, [i]] for side in columns]
-    found = find_rare_values(sides[0], sides[1], goal, _LUCK_OF_PRESENCE)
+    found = find_rare_values(sides[0], sides[1], goal, _PRESENCE_LUCK_PROBABILITY)
     if found is None:
         return None
     own = sides[0 if found.direction == "x" else 1]

@@ -22,13 +22,13 @@ from .scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 __all__ = ["ScoreName", "Threshold", "differing_points"]
 
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
-_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
-_KEPT: Final = 3
+_SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
+_MAX_KEPT_ENTRIES: Final = 3
 """Entries that go on to the choice of the event."""
-_SCREENED: Final = 2**22
-"""Numbers a side on which the entries are compared; at least `_FEWEST` rows of them."""
-_FEWEST: Final = 1024
-_CAUTION: Final = 4.0
+_SCREENED_NUMBERS: Final = 2**22
+"""Numbers a side on which the entries are compared; at least `_MIN_SCREENED_ROWS` rows of them."""
+_MIN_SCREENED_ROWS: Final = 1024
+_RATIO_STANDARD_ERRORS: Final = 4.0
 """Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
 
 
@@ -75,7 +75,7 @@ class Threshold(ScoreAttack):
         if self.score is None or callable(self.score):
             return
         if isinstance(self.score, str):
-            choice("score", self.score, _NAMES)
+            choice("score", self.score, _SCORE_NAMES)
         elif isinstance(self.score, (int, np.integer)) and not isinstance(self.score, bool):
             object.__setattr__(self, "score", integer("score", self.score, 0))
         else:
@@ -102,7 +102,7 @@ class Threshold(ScoreAttack):
         dim = rows[0].shape[1]
         if isinstance(self.score, int):
             return (Coordinate(self.score),) if self.score < dim else ()
-        wanted = _NAMES if self.score is None else (self.score,)
+        wanted = _SCORE_NAMES if self.score is None else (self.score,)
         found: list[Score] = []
         if "coordinate" in wanted:
             found += [Coordinate(i) for i in _rank_entries(*rows)]
@@ -130,11 +130,11 @@ def _rank_entries(rows: Array, rows_prime: Array) -> list[int]:
     dim = rows.shape[1]
     if dim == 1:
         return [0]
-    most = max(_FEWEST, _SCREENED // dim)
+    most = max(_MIN_SCREENED_ROWS, _SCREENED_NUMBERS // dim)
     sides = rows[:most], rows_prime[:most]
     grains = grains_of(*sides)
     merits = [_log_ratio(*columns) for columns in zip(sides[0].T, sides[1].T, grains, strict=True)]
-    return [int(i) for i in np.argsort(np.negative(merits), kind="stable")[:_KEPT]]
+    return [int(i) for i in np.argsort(np.negative(merits), kind="stable")[:_MAX_KEPT_ENTRIES]]
 
 
 def _log_ratio(column: Array, column_prime: Array, grain: Grain) -> float:
@@ -155,7 +155,9 @@ def _log_ratio(column: Array, column_prime: Array, grain: Grain) -> float:
 def _lower_log_ratio(hits: list[Places], sizes: tuple[int, int]) -> float:
     first, second = (count + 0.5 for count in hits)
     ratio = np.log(first / sizes[0]) - np.log(second / sizes[1])
-    return float(np.max(np.abs(ratio) - _CAUTION * np.sqrt(1.0 / first + 1.0 / second)))
+    return float(
+        np.max(np.abs(ratio) - _RATIO_STANDARD_ERRORS * np.sqrt(1.0 / first + 1.0 / second))
+    )
 
 
 def _choose_ranks(size: int) -> Places:

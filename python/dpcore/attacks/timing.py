@@ -53,28 +53,28 @@ __all__ = [
     "choose_timed", "time_calls",
 ]  # fmt: skip
 
-_MEMBERS: Final = (Threshold("coordinate"), Additive())
+_COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive())
 """The attacks that make scores of the columns."""
-_FINE: Final = (Additive(128), 3200)
+_FINE_COMB_ATTACK: Final = (Additive(128), 3200)
 """For a comb of latencies, and the calls from which it has more bins than the usual one."""
-_NOBODY: Final = Pair("x", "x_prime")
+_NO_INPUTS: Final = Pair("x", "x_prime")
 """The columns are no entries of the inputs."""
-_USUAL: Final = (0.02, 0.5)
+_USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
 """Quantiles that stand for the usual latency: a call is never faster than its work, and the
 fastest calls scatter least; where they are odd, the median is not."""
-_PLACES: Final = 64
+_MAX_LATENCY_PLACES: Final = 64
 """Places at most at which a usual latency is taken."""
-_KEPT: Final = 2
-"""Entries whose latencies tell the sides apart best; at most `_LOOKED_AT` are looked at."""
-_LOOKED_AT: Final = 256
-_GROUPS: Final = 16
-_MOST_OUTCOMES: Final = 64
-_BEYOND: Final = 10.0
+_MAX_KEPT_ENTRIES: Final = 2
+"""Entries whose latencies tell the sides apart best; at most `_MAX_SCREENED_ENTRIES` are looked at."""
+_MAX_SCREENED_ENTRIES: Final = 256
+_MAX_VALUE_GROUPS: Final = 16
+_MAX_OUTCOMES: Final = 64
+_EXTRAPOLATION_FACTOR: Final = 10.0
 """A straight line reaches so many times beyond the pilot's values."""
 ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
 CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
 """Clocks of the module `time` that count nanoseconds."""
-_UNREAD: Final = (
+_UNREAD_OUTPUTS_NOTE: Final = (
     "the outputs are neither numbers nor values that repeat: Timing looked at their latency alone"
 )
 
@@ -94,11 +94,15 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     found: list[TimedScore] = []
     if sides.all() or not sides.any():
         return found
-    members = (*_MEMBERS, _FINE[0]) if len(rows) > _FINE[1] else _MEMBERS
+    members = (
+        (*_COLUMN_ATTACKS, _FINE_COMB_ATTACK[0])
+        if len(rows) > _FINE_COMB_ATTACK[1]
+        else _COLUMN_ATTACKS
+    )
     for columns in _choose_columns(rows, sides, pair):
         table = timed.table_of(columns, rows)
         split = table[sides], table[~sides]
-        made = [score for member in members for score in member.candidates(*split, _NOBODY)]
+        made = [score for member in members for score in member.candidates(*split, _NO_INPUTS)]
         found += [TimedScore(columns, score) for score in dict.fromkeys(made)]
     return found
 
@@ -112,10 +116,12 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
     yield (*entries, Latency())
     telling = _rank_entries(entries, rows, sides)
     first = telling[0](rows)
-    if np.unique(first).size > _GROUPS:
-        edges = np.unique(np.nanquantile(first, np.arange(1, _GROUPS) / _GROUPS))
+    if np.unique(first).size > _MAX_VALUE_GROUPS:
+        edges = np.unique(
+            np.nanquantile(first, np.arange(1, _MAX_VALUE_GROUPS) / _MAX_VALUE_GROUPS)
+        )
         yield timed.OutputGroup(telling[0], edges), Latency()
-    for share in _USUAL:
+    for share in _USUAL_LATENCY_QUANTILES:
         for excesses in _pair_excesses(rows, sides, pair, telling, share):
             yield telling[0], Latency(), *excesses
 
@@ -128,7 +134,7 @@ def _output_columns(rows: Array) -> tuple[Any, ...]:
         tally = Counter(keys_of(rows[:, 0]))
     except TypeError:
         return ()
-    return (timed.OutcomeCode(tuple(key for key, _ in tally.most_common(_MOST_OUTCOMES))),)
+    return (timed.OutcomeCode(tuple(key for key, _ in tally.most_common(_MAX_OUTCOMES))),)
 
 
 def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[Any, ...]:
@@ -149,7 +155,11 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
                 found += abs(float(np.median(usual[0]) - np.median(usual[1])))
         return found
 
-    return tuple(sorted(entries[:_LOOKED_AT], key=latency_difference, reverse=True)[:_KEPT])
+    return tuple(
+        sorted(entries[:_MAX_SCREENED_ENTRIES], key=latency_difference, reverse=True)[
+            :_MAX_KEPT_ENTRIES
+        ]
+    )
 
 
 def _pair_excesses(
@@ -183,9 +193,9 @@ def _quantile_curve(values: Floats, latencies: Floats, share: float) -> tuple[Fl
     if values.size == 0:
         return np.zeros(1), np.zeros(1)
     distinct, first = np.unique(values, return_index=True)
-    if distinct.size > _PLACES:
+    if distinct.size > _MAX_LATENCY_PLACES:
         # Equal values stay together.
-        wanted = values[np.arange(_PLACES) * values.size // _PLACES]
+        wanted = values[np.arange(_MAX_LATENCY_PLACES) * values.size // _MAX_LATENCY_PLACES]
         first = np.unique(np.searchsorted(values, wanted))
     parts = list(zip(first, [*first[1:], values.size], strict=True))
     places = np.array([values[a:b].mean() for a, b in parts])
@@ -203,7 +213,9 @@ def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
         root = np.sqrt(weights)
         line = np.linalg.lstsq(design * root[:, None], usual * root, rcond=None)[0]
         weights = 1.0 / np.maximum(np.abs(usual - design @ line), least)
-    ends = np.array([-_BEYOND, _BEYOND]) * max(1.0, float(np.abs(places).max()))
+    ends = np.array([-_EXTRAPOLATION_FACTOR, _EXTRAPOLATION_FACTOR]) * max(
+        1.0, float(np.abs(places).max())
+    )
     return ends, line[0] + line[1] * ends
 
 
@@ -403,4 +415,4 @@ def _note_unread(rows: Array) -> tuple[str, ...]:
         shown = len(set(rows[:, 0].tolist()))
     except TypeError:
         shown = len(rows)
-    return () if 2 * shown <= len(rows) else (_UNREAD,)
+    return () if 2 * shown <= len(rows) else (_UNREAD_OUTPUTS_NOTE,)

@@ -16,8 +16,8 @@ from .tokens.rows import texts_of
 
 __all__ = ["TokenRatios", "Words"]
 
-_ROWS: Final = 2**12
-_OFTEN: Final = 8
+_SCREENED_OUTPUTS: Final = 2**12
+_MIN_MEAN_REPEATS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,7 +80,7 @@ class Words(ScoreAttack):
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
-        if not texts or len(set(texts)) * _OFTEN <= len(texts):
+        if not texts or len(set(texts)) * _MIN_MEAN_REPEATS <= len(texts):
             return ()
         found = ratios_of(sides)
         return () if found.says_nothing else (found,)
@@ -90,4 +90,4 @@ def _first_texts(sides: tuple[Array, ...]) -> list[str]:
     """Return the texts among the first outputs of both sides."""
     if not all(side.dtype.kind in "USO" and side.size for side in sides):
         return []
-    return [one for side in sides for one in texts_of(side[:_ROWS]) if one is not None]
+    return [one for side in sides for one in texts_of(side[:_SCREENED_OUTPUTS]) if one is not None]

@@ -14,7 +14,7 @@ from ..records import Record, frozen_array
 from .counting import EventRecord, Seen, group_rows
 from .held import Held, move_to_host
 
-_SHOWN = 5
+_SHOWN_INTERVALS = 5
 """Intervals that a report shows."""
 
 
@@ -72,8 +72,8 @@ class Intervals(Record, word="Intervals"):
         ends += [f"{edge:.6g}" for edge in self.edges.tolist()]
         ends += [None] * (len(ends) % 2)
         parts = [_format_span(low, high) for low, high in zip(ends[::2], ends[1::2], strict=True)]
-        if len(parts) > _SHOWN:
-            parts = [*parts[: _SHOWN - 1], f"... ({len(parts)} intervals)"]
+        if len(parts) > _SHOWN_INTERVALS:
+            parts = [*parts[: _SHOWN_INTERVALS - 1], f"... ({len(parts)} intervals)"]
         return " or ".join(parts)
 
 

@@ -17,7 +17,7 @@ from .vote import Vote
 
 __all__ = ["Given", "event_of"]
 
-_OURS = (Above, EveryCoordinate, Never, Vote)
+_PACKAGE_EVENTS = (Above, EveryCoordinate, Never, Vote)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -52,4 +52,4 @@ def event_of(event: Event | EventRecord) -> EventRecord:
         >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score
         (Never(), None)
     """
-    return event if type(event) in _OURS else Given(event)  # type: ignore[return-value]
+    return event if type(event) in _PACKAGE_EVENTS else Given(event)  # type: ignore[return-value]

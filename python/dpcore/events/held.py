@@ -34,14 +34,14 @@ __all__ = [
     "stated_bits",
 ]  # fmt: skip
 
-_FLOATS: Final = ("float32", "float64", "bfloat16", "float16")
+_FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 """Significant bits of the formats, the leading one among them."""
-_WHOLE: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
+_INTEGER_DTYPES: Final = ("int64", "int32", "int16", "int8", "uint8", "bool")
 _WITHOUT_FLOAT64: Final = ("mps", "meta")
 """Devices whose blocks are copied: they have no float64, or no numbers at all."""
-_KEPT: Final = 16
-_UNIT: Final = 2.0**-53
+_MAX_CACHED_VALUES: Final = 16
+_UNIT_ROUNDOFF: Final = 2.0**-53
 """Half of the last place of 1.0 in float64."""
 
 
@@ -67,7 +67,7 @@ class Held:
         return (
             tensor.layout == torch.strided
             and tensor.device.type not in _WITHOUT_FLOAT64
-            and _format_dtype(tensor) in _FLOATS + _WHOLE
+            and _format_dtype(tensor) in _FLOAT_DTYPES + _INTEGER_DTYPES
         )
 
     def __len__(self) -> int:
@@ -87,7 +87,7 @@ class Held:
         """The outputs as rows of numbers, shape `(size, entries)`; float64 what was no float."""
         if self._flat is None:
             flat = self._rows()
-            self._flat = flat if _format_dtype(flat) in _FLOATS else flat.double()
+            self._flat = flat if _format_dtype(flat) in _FLOAT_DTYPES else flat.double()
         return self._flat
 
     def _rows(self) -> Any:
@@ -153,7 +153,7 @@ def rounding_slack(terms: int, size: Any) -> Any:
         Higham (2002), Accuracy and Stability of Numerical Algorithms, section 4.2: either sum is
         off by at most (n - 1) u / (1 - n u) times the sum of magnitudes.
     """
-    return 4.0 * (terms + 4) * _UNIT * size
+    return 4.0 * (terms + 4) * _UNIT_ROUNDOFF * size
 
 
 class Rough(NamedTuple):
@@ -312,16 +312,16 @@ def cache_per_device(owner: Any, outputs: Held, make: Callable[[Any, str], Any])
     """
     like = outputs.flat
     key = (id(owner), like.dtype, like.device)
-    held = _made.get(key)
+    held = _device_cache.get(key)
     # By identity: to compare thresholds of a thousand entries would take longer than to use them.
     if held is None or held[0] is not owner:
-        held = _made[key] = (owner, make(like, _format_dtype(like)))
-        while len(_made) > _KEPT:
-            _made.popitem(last=False)
+        held = _device_cache[key] = (owner, make(like, _format_dtype(like)))
+        while len(_device_cache) > _MAX_CACHED_VALUES:
+            _device_cache.popitem(last=False)
     return held[1]
 
 
-_made: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
+_device_cache: OrderedDict[Any, tuple[Any, Any]] = OrderedDict()
 
 
 def as_float64(like: Any, values: npt.NDArray[Any]) -> Any:

@@ -33,16 +33,16 @@ __all__ = [
     "to_object_array",
 ]  # fmt: skip
 
-_EXACT: Final = 2**53
-_PADDING: Final = 8
+_MAX_EXACT_INTEGER: Final = 2**53
+_MAX_PADDING_FACTOR: Final = 8
 """Strings that would take so many times their length in an array of one width stay objects."""
-_SMALL: Final = 2**20
-_LONG: Final = 2**16
+_SMALL_ARRAY_CHARACTERS: Final = 2**20
+_MAX_STRING_CHARACTERS: Final = 2**16
 """Characters beyond which a string stays an object: in an array it takes four times its memory."""
-_DEEPEST: Final = 64
+_MAX_NESTING_DEPTH: Final = 64
 """Containers within each other that are read."""
-_MOST_AXES: Final = 16
-_SIZED: Final = 32
+_MAX_AXES: Final = 16
+_SIZE_SAMPLE: Final = 32
 """Outputs, and entries of each, from which the bytes of outputs are estimated."""
 
 
@@ -183,7 +183,7 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
         TypeError: if containers are more than 64 deep.
     """
     level: Iterable[Any] = rows
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_NESTING_DEPTH):
         # Each container once: a few that hold each other would double from level to level.
         held = {id(one): one for one in level if isinstance(one, (list, tuple, dict))}
         if not held:
@@ -193,7 +193,9 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
             for one in held.values()
             for inner in (one.values() if isinstance(one, dict) else one)
         ]
-    requirement = f"objects that do not contain themselves, nested at most {_DEEPEST} deep"
+    requirement = (
+        f"objects that do not contain themselves, nested at most {_MAX_NESTING_DEPTH} deep"
+    )
     raise mistyped(name, requirement, rows[0])
 
 
@@ -247,7 +249,7 @@ def bytes_of(outputs: npt.NDArray[Any]) -> float:
     """
     if outputs.dtype != object:
         return float(outputs[:1].nbytes)
-    some = outputs[:: max(1, len(outputs) // _SIZED)][:_SIZED]
+    some = outputs[:: max(1, len(outputs) // _SIZE_SAMPLE)][:_SIZE_SAMPLE]
     return sum(map(_size_of, some.tolist())) / max(1, len(some))
 
 
@@ -259,7 +261,7 @@ def _size_of(value: Any, depth: int = 0) -> float:
     items = value.items() if isinstance(value, Mapping) else value
     if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
         return 8.0
-    some = list(islice(items, _SIZED))
+    some = list(islice(items, _SIZE_SAMPLE))
     return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 
 
@@ -291,7 +293,7 @@ def _as_plain_array(rows: Sequence[Any]) -> npt.NDArray[Any] | None:
 
 def is_deep(rows: Any) -> bool:
     """Return True for lists within lists beyond what numpy should try: some hold themselves."""
-    for _ in range(_MOST_AXES):
+    for _ in range(_MAX_AXES):
         if not isinstance(rows, (list, tuple)) or not rows:
             return False
         rows = rows[0]
@@ -312,10 +314,10 @@ def _is_wasteful(rows: Sequence[Any]) -> bool:
     if not rows or not isinstance(rows[0], (str, bytes)) or not _are_all(rows, (str, bytes)):
         return False
     lengths = list(map(len, rows))
-    if max(lengths) > _LONG:
+    if max(lengths) > _MAX_STRING_CHARACTERS:
         return True
     width = max(lengths) * len(rows)
-    return width > _SMALL and width > _PADDING * sum(lengths)
+    return width > _SMALL_ARRAY_CHARACTERS and width > _MAX_PADDING_FACTOR * sum(lengths)
 
 
 def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
@@ -331,7 +333,7 @@ def _is_faithful(rows: Sequence[Any], array: npt.NDArray[Any]) -> bool:
         whole = (
             one for one in _iterate_leaves(rows, array.ndim) if isinstance(one, (int, np.integer))
         )
-        return all(-_EXACT <= one <= _EXACT for one in whole)
+        return all(-_MAX_EXACT_INTEGER <= one <= _MAX_EXACT_INTEGER for one in whole)
     return True
 
 

@@ -240,14 +240,14 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     Args:
         outputs: held by one name of the caller.
     """
-    if type(outputs) is not np.ndarray or _count_holders(outputs) > _ALONE[0]:
+    if type(outputs) is not np.ndarray or _count_holders(outputs) > _USUAL_HOLDER_COUNTS[0]:
         return True
     if outputs.base is None:
         return not outputs.flags.owndata
     base = outputs.base
     # numpy lets a view point to the array that owns the memory, never to another view.
     owner = type(base) is np.ndarray and base.flags.owndata
-    return not owner or _count_holders(base) > _ALONE[1]
+    return not owner or _count_holders(base) > _USUAL_HOLDER_COUNTS[1]
 
 
 def _count_holders(array: npt.NDArray[Any]) -> int:
@@ -273,4 +273,4 @@ def _count_usual_holders() -> tuple[int, int]:
     return called()
 
 
-_ALONE = _count_usual_holders()
+_USUAL_HOLDER_COUNTS = _count_usual_holders()

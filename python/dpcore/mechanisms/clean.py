@@ -21,7 +21,7 @@ from ..records import Pair, Record
 
 __all__ = ["StatedLogRatio", "clean_pair", "declared_loss", "notes_on", "stated_log_ratio"]
 
-_MARKS: Final = ("clean", "log_ratio", "log_rows")
+_PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
 
 
@@ -134,6 +134,8 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 
 def _get_method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
-    is_marked = name in ("clean", "notes_on") or any(hasattr(mechanism, mark) for mark in _MARKS)
+    is_marked = name in ("clean", "notes_on") or any(
+        hasattr(mechanism, mark) for mark in _PRIVACY_METHODS
+    )
     found = getattr(mechanism, name, None) if is_marked else None
     return found if callable(found) else None

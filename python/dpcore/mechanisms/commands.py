@@ -28,34 +28,36 @@ __all__ = ["SEED_VARIABLE", "Tool", "command", "parse_line"]
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
 
-_SEEDS: Final = 2**31
+_SEED_LIMIT: Final = 2**31
 """Seeds are below this number: awk takes every larger one for the same, R and others refuse it.
 
 Two of 1,000 processes have one seed with probability 2e-4. Then two blocks are equal, which ends
 the audit with an error, as any repeated block does."""
-_MAX_LINE: Final = 2**24
+_MAX_LINE_BYTES: Final = 2**24
 """Bytes of one answer that are read."""
-_MAX_OUTPUT: Final = 2**29
+_MAX_OUTPUT_BYTES: Final = 2**29
 """Bytes of all answers of a process that are read."""
-_CHUNK: Final = 2**16
-_MAX_STDERR: Final = 1000
+_CHUNK_BYTES: Final = 2**16
+_MAX_STDERR_CHARACTERS: Final = 1000
 """Characters at the end of what a process wrote to stderr that a message shows."""
-_SILENCE: Final = 60.0
-_SILENCE_PER_ANSWER: Final = 0.1
+_MAX_SILENCE_SECONDS: Final = 60.0
+_MAX_SILENCE_PER_ANSWER: Final = 0.1
 """Seconds without a byte after which a process hangs, and more of them for each answer."""
-_WAKE: Final = 0.2
+_WAKE_SECONDS: Final = 0.2
 """Seconds after which a waiting thread looks whether Ctrl-C was pressed."""
 
-_PLACES: Final = re.compile(r"\{x\}|\{size\}")
-_PLAIN: Final = re.compile(r"[\w@%+=:,./{}-]+")
-_MAX_NUMBER: Final = 100
+_PLACEHOLDER_PATTERN: Final = re.compile(r"\{x\}|\{size\}")
+_UNQUOTED_PATTERN: Final = re.compile(r"[\w@%+=:,./{}-]+")
+_MAX_NUMBER_CHARACTERS: Final = 100
 """Characters of a number that is not JSON."""
-_NUMBER: Final = re.compile(r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
+_NUMBER_PATTERN: Final = re.compile(
+    r"\s*[+-]?((0|[1-9][0-9]*)(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?\s*"
+)
 _NAMED_NUMBERS: Final = frozenset(
     sign + name for sign in ("", "-", "+") for name in ("nan", "inf", "infinity")
 )
 
-_ARGUMENTS: Final = (
+_ARGUMENTS_REQUIREMENT: Final = (
     "a list of texts, the program and its arguments: ['node', 'tool.js', '{x}', '{size}']"
 )
 
@@ -83,7 +85,9 @@ class Tool(Shown):
     @property
     def name(self) -> str:
         """The command as it is typed, on one line."""
-        quoted = (one if _PLAIN.fullmatch(one) else shlex.quote(one) for one in self.arguments)
+        quoted = (
+            one if _UNQUOTED_PATTERN.fullmatch(one) else shlex.quote(one) for one in self.arguments
+        )
         return " ".join(" ".join(quoted).split())
 
     def __repr__(self) -> str:
@@ -108,15 +112,17 @@ class Tool(Shown):
             RuntimeError: if it does not start, or ends with another status than 0.
             TimeoutError: if it writes nothing for too long.
         """
-        seed = int(rng.integers(_SEEDS))
+        seed = int(rng.integers(_SEED_LIMIT))
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
         # In one pass: an input may hold the text "{size}".
-        filled = [_PLACES.sub(lambda found: places[found.group()], one) for one in rest]
+        filled = [
+            _PLACEHOLDER_PATTERN.sub(lambda found: places[found.group()], one) for one in rest
+        ]
         limit = self.timeout
         if limit is None:
-            limit = _SILENCE + _SILENCE_PER_ANSWER * size
-        with _Process([program, *filled], seed, f"outputs of {self.name}") as process:
+            limit = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
+        with _RunningCommand([program, *filled], seed, f"outputs of {self.name}") as process:
             return _parse_lines(process.read_lines(size, limit))
 
 
@@ -162,12 +168,12 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
         ('refuted', True)
     """
     if not isinstance(arguments, (list, tuple)):
-        raise mistyped("command", _ARGUMENTS, arguments)
+        raise mistyped("command", _ARGUMENTS_REQUIREMENT, arguments)
     texts = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in arguments)
     if not all(isinstance(one, str) for one in texts):
-        raise mistyped("command", _ARGUMENTS, arguments)
+        raise mistyped("command", _ARGUMENTS_REQUIREMENT, arguments)
     if not texts or not texts[0] or any("\0" in one for one in texts):
-        raise invalid("command", _ARGUMENTS, arguments)
+        raise invalid("command", _ARGUMENTS_REQUIREMENT, arguments)
     for place, need in (
         ("{x}", "where the input stands"),
         ("{size}", "where the number of answers stands, which the tool writes one a line"),
@@ -192,9 +198,9 @@ def parse_line(line: str) -> Any:
     """
     with contextlib.suppress(ValueError, RecursionError):
         return json.loads(line)
-    if len(line) > _MAX_NUMBER:
+    if len(line) > _MAX_NUMBER_CHARACTERS:
         return line
-    is_number = line.strip().lower() in _NAMED_NUMBERS or _NUMBER.fullmatch(line)
+    is_number = line.strip().lower() in _NAMED_NUMBERS or _NUMBER_PATTERN.fullmatch(line)
     return float(line) if is_number else line
 
 
@@ -242,7 +248,7 @@ def _start_thread(work: Callable[[Any], None], stream: IO[bytes] | None) -> thre
     return thread
 
 
-class _Process:
+class _RunningCommand:
     """A running command, what it writes read by threads so that neither of its pipes fills.
 
     Args:
@@ -274,7 +280,7 @@ class _Process:
         _start_thread(self._queue_stdout, self._child.stdout)
         self._stderr_reader = _start_thread(self._keep_stderr, self._child.stderr)
 
-    def __enter__(self) -> _Process:
+    def __enter__(self) -> _RunningCommand:
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -310,17 +316,19 @@ class _Process:
             lines += chunk.count(b"\n")
             last = chunk.rfind(b"\n")
             open_line = open_line + len(chunk) if last < 0 else len(chunk) - last - 1
-            if open_line > _MAX_LINE:
+            if open_line > _MAX_LINE_BYTES:
                 raise self._failure(
                     ValueError,
-                    f"lines of at most {_MAX_LINE:,} bytes, one answer a line",
+                    f"lines of at most {_MAX_LINE_BYTES:,} bytes, one answer a line",
                     f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}",
                 )
             if lines > size:
                 self._decode(written[: written.rfind(b"\n")])
                 raise self._failure(ValueError, _as_many_lines(size), "more")
-            if len(written) > _MAX_OUTPUT:
-                need = f"at most {_MAX_OUTPUT:,} bytes a process (block= asks for fewer answers)"
+            if len(written) > _MAX_OUTPUT_BYTES:
+                need = (
+                    f"at most {_MAX_OUTPUT_BYTES:,} bytes a process (block= asks for fewer answers)"
+                )
                 raise self._failure(ValueError, need, "more bytes")
         return written
 
@@ -349,7 +357,7 @@ class _Process:
             # In short steps: on some systems a longer wait does not hear Ctrl-C.
             left = end - time.monotonic()
             try:
-                return self._chunks.get(timeout=max(0.0, min(_WAKE, left)))
+                return self._chunks.get(timeout=max(0.0, min(_WAKE_SECONDS, left)))
             except Empty:
                 if left <= 0.0:
                     need = f"written without a pause of {limit:g} s (timeout={limit:g})"
@@ -385,15 +393,15 @@ class _Process:
             return ""
         self._kill()
         self._stderr_reader.join(1.0)
-        return self._stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR:]
+        return self._stderr.decode("utf-8", "replace").strip()[-_MAX_STDERR_CHARACTERS:]
 
     def _queue_stdout(self, stream: IO[bytes]) -> None:
         with stream, contextlib.suppress(OSError):
-            while chunk := stream.read(_CHUNK):
+            while chunk := stream.read(_CHUNK_BYTES):
                 self._chunks.put(chunk)
         self._chunks.put(b"")
 
     def _keep_stderr(self, stream: IO[bytes]) -> None:
         with stream, contextlib.suppress(OSError):
-            while chunk := stream.read(_CHUNK):
-                self._stderr = (self._stderr + chunk)[-4 * _MAX_STDERR :]
+            while chunk := stream.read(_CHUNK_BYTES):
+                self._stderr = (self._stderr + chunk)[-4 * _MAX_STDERR_CHARACTERS :]

@@ -19,7 +19,7 @@ Undefined = Literal["zero", "resample", "keep"]
 """Treatment of a draw that the formula leaves undefined."""
 
 
-def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
+def _dptext_log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
     votes, other = log_tails(noise.scale, a, up)
     if noise.nan == "resample":
         return votes, other
@@ -39,7 +39,7 @@ def _log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
 @hinted
 @with_law(
     Law(
-        log_votes=_log_votes,
+        log_votes=_dptext_log_votes,
         support=not_negative,
         cost=make_unbounded_cost(
             "noise that is never negative: an output below one input is impossible there"

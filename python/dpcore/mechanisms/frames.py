@@ -16,7 +16,7 @@ __all__ = [
     "numbering_of", "table_to_mapping",
 ]  # fmt: skip
 
-_ROWS = {list: "list", tuple: "tuple", np.ndarray: "array"}
+_ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
 
 
@@ -169,8 +169,8 @@ def call_facts(answer: Any) -> dict[str, Any]:
         return facts | _frame_facts(answer)
     if isinstance(answer, (list, tuple)):
         kinds = set(map(type, answer))
-        if len(kinds) == 1 and kinds <= set(_ROWS):
-            facts["type of the rows"] = _ROWS[kinds.pop()]
+        if len(kinds) == 1 and kinds <= set(_ROW_TYPE_NAMES):
+            facts["type of the rows"] = _ROW_TYPE_NAMES[kinds.pop()]
         return facts
     names = getattr(getattr(answer, "dtype", None), "names", None)
     if names:

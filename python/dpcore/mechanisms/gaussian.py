@@ -14,7 +14,7 @@ from .native import Primitive, positive, with_law
 __all__ = ["Gaussian", "noise_ratio"]
 
 
-def _log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
+def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
     from scipy.special import log_ndtr
 
     z = a / noise.sigma if up else -a / noise.sigma
@@ -27,7 +27,7 @@ def noise_ratio(sigma: Any, sensitivity: Any) -> float:
     return min(mu, sys.float_info.max)
 
 
-def _make_cost(noise: Gaussian, apart: float) -> Cost:
+def _make_gaussian_cost(noise: Gaussian, apart: float) -> Cost:
     mu = noise_ratio(noise.sigma, apart)
     reason = (
         f"L2 distance {apart:g} over sigma {noise.sigma:g} is mu {mu:g}: no pure epsilon, a "
@@ -37,7 +37,9 @@ def _make_cost(noise: Gaussian, apart: float) -> Cost:
 
 
 @hinted
-@with_law(Law(log_votes=_log_votes, support=whole_line, cost=_make_cost, norm="l2"))
+@with_law(
+    Law(log_votes=_gaussian_log_votes, support=whole_line, cost=_make_gaussian_cost, norm="l2")
+)
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.

@@ -12,14 +12,14 @@ from .native import Primitive, with_law
 __all__ = ["Identity"]
 
 
-def _log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
+def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
     votes = a <= 0 if up else a >= 0
     return np.where(votes, 0.0, -np.inf), np.where(votes, -np.inf, 0.0)
 
 
 @with_law(
     Law(
-        log_votes=_log_votes,
+        log_votes=_identity_log_votes,
         support=lambda noise: (0.0, 0.0),
         cost=make_unbounded_cost("no noise: the output is the input"),
     )

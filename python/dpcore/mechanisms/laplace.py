@@ -18,7 +18,7 @@ Variant = Literal["two_branch", "sign", "centred"]
 """The formulas of the uniform draw."""
 
 
-def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
+def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
     z = a / noise.scale
     # The tail beyond abs(z) is exp(-abs(z))/2 and never above 1/2.
     tail = -np.abs(z) - LN2
@@ -30,7 +30,7 @@ def _log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 @hinted
 @with_law(
     Law(
-        log_votes=_log_votes,
+        log_votes=_laplace_log_votes,
         support=whole_line,
         cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
     )

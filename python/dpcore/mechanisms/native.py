@@ -86,19 +86,19 @@ class Primitive(Native):
         return Steps(self)
 
 
-_Class = TypeVar("_Class", bound=type[Primitive])
+_PrimitiveClass = TypeVar("_PrimitiveClass", bound=type[Primitive])
 
 _LAWS: dict[type[Primitive], Law] = {}
 """By exact type: a subclass could mean something the core does not do."""
 
 
-def with_law(law: Law) -> Callable[[_Class], _Class]:
+def with_law(law: Law) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
     """Make a class one of dpcore's primitives, with what is known of its law.
 
     Above `dataclass`, which replaces the class that it is given.
     """
 
-    def declare(cls: _Class) -> _Class:
+    def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
         _LAWS[cls] = law
         return cls
 

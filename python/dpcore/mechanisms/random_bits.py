@@ -12,14 +12,14 @@ from .native import Primitive, with_law
 __all__ = ["RandomBits"]
 
 
-def _log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
+def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.
     p = ((a <= 0) * 0.5 + (a <= 1) * 0.5) if up else ((a >= 0) * 0.5 + (a >= 1) * 0.5)
     with np.errstate(divide="ignore"):
         return np.log(p), np.log1p(-p)
 
 
-@with_law(Law(log_votes=_log_votes, support=lambda noise: (0.0, 1.0), blind=True))
+@with_law(Law(log_votes=_random_bits_log_votes, support=lambda noise: (0.0, 1.0), blind=True))
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
     """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.

@@ -31,8 +31,8 @@ __all__ = [
     "Repeated",
     "Seeded",
     "answers_to_symbols",
+    "dotted_name",
     "is_shared",
-    "name_of",
     "repeat",
     "stack_answers",
 ]  # fmt: skip
@@ -40,9 +40,9 @@ __all__ = [
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 
-_NUMBERS = (bool, int, float, complex, np.number, np.bool_)
+_NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 
-_Style = Literal["position", "keyword"]
+_GeneratorStyle = Literal["position", "keyword"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -93,7 +93,7 @@ class Repeated(Shown):
     @property
     def name(self) -> str:
         """The name in reports."""
-        return f"repeat({name_of(self.fn)})"
+        return f"repeat({dotted_name(self.fn)})"
 
     def __repr__(self) -> str:
         return self.name
@@ -119,7 +119,7 @@ class Repeated(Shown):
                 answers = self._answers(self.fn, x, size)
         else:
             answers = self._answers(self._bound(rng), x, size)
-        return (answers_to_symbols if self.catch else stack_answers)(answers, name_of(self.fn))
+        return (answers_to_symbols if self.catch else stack_answers)(answers, dotted_name(self.fn))
 
     def call_by_turns(
         self,
@@ -150,7 +150,7 @@ class Repeated(Shown):
             for side in order:
                 answers[side].extend(self._answers(functions[side], inputs[side], some))
         made = answers_to_symbols if self.catch else stack_answers
-        return [made(side, name_of(self.fn)) for side in answers]
+        return [made(side, dotted_name(self.fn)) for side in answers]
 
     def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
         if self.seeded == "own":
@@ -255,7 +255,7 @@ def is_shared(mechanism: Any) -> bool:
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
 
 
-def name_of(fn: Any) -> str:
+def dotted_name(fn: Any) -> str:
     """Return the dotted name of a function, as messages and reports show it."""
     name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
     module = getattr(fn, "__module__", None)
@@ -283,14 +283,14 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
             signature.bind(0, 0)
     except TypeError:
         takes = "fn(x) or fn(x, rng)" if seeded is None else f"one that seeded={seeded!r} can call"
-        raise ValueError(f"fn must be {takes}, got {name_of(fn)}{signature}") from None
+        raise ValueError(f"fn must be {takes}, got {dotted_name(fn)}{signature}") from None
     rest = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     if seeded is None and style is None and rest:
         raise invalid("seeded", f"one of {SEEDED} for a function of *args", seeded)
     return found
 
 
-def _find_style(fn: Callable[..., Any]) -> _Style | None:
+def _find_style(fn: Callable[..., Any]) -> _GeneratorStyle | None:
     """Determine how a function takes the generator: by position, by keyword, or not (None)."""
     refuse_signature(fn, "fn")
     try:
@@ -328,11 +328,11 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
         [[1], [1, 2]]
     """
     kinds = set(map(type, answers))
-    if all(issubclass(kind, _NUMBERS) for kind in kinds):
+    if all(issubclass(kind, _NUMBER_TYPES) for kind in kinds):
         return _answers_to_numbers(answers, kinds)
     answers = _make_readable(answers, name)
     rows = any(_is_row(answer) for answer in answers)
-    numeric = all(isinstance(answer, _NUMBERS) or _is_numbers(answer) for answer in answers)
+    numeric = all(isinstance(answer, _NUMBER_TYPES) or _is_numbers(answer) for answer in answers)
     arrays = [_answer_to_array(answer) for answer in answers] if rows or numeric else []
     known = [array for array in arrays if array is not None]
     if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
@@ -393,7 +393,7 @@ def _is_row(answer: Any) -> bool:
 
 
 def _is_numbers(answer: Any) -> bool:
-    return isinstance(answer, tuple) and all(isinstance(entry, _NUMBERS) for entry in answer)
+    return isinstance(answer, tuple) and all(isinstance(entry, _NUMBER_TYPES) for entry in answer)
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:

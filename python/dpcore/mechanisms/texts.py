@@ -20,16 +20,16 @@ __all__ = [
     "texts_of",
 ]  # fmt: skip
 
-_SENTENCE: Final = (
+_PROBE_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
     "we took two long trains home to see what had been said about our new house"
 )
-_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
+_PROBE_TEXT_LENGTHS: Final = (1, 1, 2, 3, 5, 8, 12, 20, 40)
 """Words of the built-in texts; none is so long that an encoder of 128 tokens must cut it."""
 
 PROBE_TEXTS: Final = tuple(
-    " ".join(islice(cycle(_SENTENCE.split()), 3 * place, 3 * place + length))
-    for place, length in enumerate(_LENGTHS)
+    " ".join(islice(cycle(_PROBE_SENTENCE.split()), 3 * place, 3 * place + length))
+    for place, length in enumerate(_PROBE_TEXT_LENGTHS)
 )
 """Texts that encoders are tried with where no others are given."""
 _FLOATS_ROUNDING: Final = 1e-5

@@ -14,7 +14,7 @@ from .native import LARGEST, Primitive, with_law
 __all__ = ["Uniform"]
 
 
-def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
+def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     width = noise.high - noise.low
     above = np.clip((noise.high - a) / width, 0.0, 1.0)
     below = np.clip((a - noise.low) / width, 0.0, 1.0)
@@ -27,7 +27,7 @@ def _log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
 @hinted
 @with_law(
     Law(
-        log_votes=_log_votes,
+        log_votes=_uniform_log_votes,
         support=lambda noise: (noise.low, noise.high),
         cost=make_unbounded_cost(
             "bounded noise: an output out of reach of one input is impossible there"

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..mechanisms.repeating import name_of
+from ..mechanisms.repeating import dotted_name
 from ..pairs import distance
 from ..pairs.norms import Norm
 from ..records import Pair
@@ -47,7 +47,7 @@ class Probe:
     def __init__(
         self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
     ) -> None:
-        self.name = name_of(f)
+        self.name = dotted_name(f)
         self.norm = norm
         self.evaluations = 0
         self.method = ""

@@ -27,10 +27,10 @@ from ..scores.columns import read_both_sides
 from .grains import EXACT, Grain, grain_of, grains_of
 from .marks import Marks, marks_of, sorted_values
 
-_CAUTION: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
+_CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
 of thresholds is looked for, and a rare event is good by luck among so many."""
-_CLEARLY: Final = 1.1, 0.05
+_ROUNDING_REMARK_MARGIN: Final = 1.1, 0.05
 """An event that rounding explains is spoken of from so many times the merit of the other, plus
 so much."""
 ROUNDED: Final = (
@@ -39,10 +39,10 @@ ROUNDED: Final = (
     "it runs"
 )
 """Message to the reader if rounding has left no event."""
-_STEP: Final = 1000.0
+_LOWERED_CAUTION_PENALTY: Final = 1000.0
 """Penalty of an event that needs a smaller caution than the first: it ranks below the rest."""
-_FEW_POINTS: Final = 2
-_FREE: Final = 2
+_MAX_FLAG_THRESHOLDS: Final = 2
+_UNPENALISED_CAUTIONS: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""
 
 
@@ -65,7 +65,7 @@ class Goal:
     trials: int
     delta: float = 0.0
     confidence: float = 0.95
-    caution: tuple[float, ...] = _CAUTION
+    caution: tuple[float, ...] = _CAUTION_TAILS
     claim: Claim | None = None
 
     def predict(self, k: Any, n: Any, k_prime: Any, n_prime: Any, tail: float) -> Floats:
@@ -81,7 +81,7 @@ class Goal:
 
     def bolder(self) -> Goal:
         """Return the goal of a comparison whose winners are judged again on more draws."""
-        return replace(self, caution=_CAUTION[1:])
+        return replace(self, caution=_CAUTION_TAILS[1:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,7 +268,7 @@ def remarks_on(found: Sequence[Choice]) -> tuple[str, ...]:
 
 def rounded_merit(merit: float) -> float:
     """Return what an event must promise beyond the chosen one to be worth a word on rounding."""
-    return _CLEARLY[0] * max(merit, 0.0) + _CLEARLY[1]
+    return _ROUNDING_REMARK_MARGIN[0] * max(merit, 0.0) + _ROUNDING_REMARK_MARGIN[1]
 
 
 def _choose_event(
@@ -295,8 +295,12 @@ def _choose_event(
         # Nothing is left of any: what is counted must at least not be a matter of rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
     # The luck of a flag is not that of the best of many thresholds.
-    free = _FREE if isinstance(score, OfParts) and points.size <= _FEW_POINTS else 0
-    merits = merits - _STEP * max(0, lowered - free)
+    free = (
+        _UNPENALISED_CAUTIONS
+        if isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
+        else 0
+    )
+    merits = merits - _LOWERED_CAUTION_PENALTY * max(0, lowered - free)
     which, place = divmod(int(np.argmax(merits)), points.size)
     k, k_prime = plain.reshape(2, 2, -1)[which // 2, :, place].tolist()
     event = Above(score, float(points[place]), "above" if which < 2 else "below")

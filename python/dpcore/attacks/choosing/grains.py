@@ -20,32 +20,32 @@ from ..arrays import Array, Flags, Floats, Places, Whole
 
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
-_DOUBLE: Final = 53
-_CERTAIN: Final = 40
+_FLOAT64_BITS: Final = 53
+_CERTAIN_FORMAT_BITS: Final = 40
 """A format or a step is believed where chance would need so many bits of luck."""
-_GROWN: Final = 24
-"""The same for last places that grow with the magnitude, one number giving at most `_MOST`: a
+_CERTAIN_GROWTH_BITS: Final = 24
+"""The same for last places that grow with the magnitude, one number giving at most `_MAX_GROWTH_BITS`: a
 sentinel such as -2147483648 is a multiple of large powers of two by itself."""
-_MOST: Final = 8
-_LARGEST_HALF: Final = 65504.0
-_SAMPLE: Final = 2**18
-_ROWS: Final = (512, 4096)
+_MAX_GROWTH_BITS: Final = 8
+_LARGEST_FLOAT16: Final = 65504.0
+_FORMAT_SAMPLE_NUMBERS: Final = 2**18
+_FORMAT_SAMPLE_ROWS: Final = (512, 4096)
 """Numbers a side that a format is read off; at least and at most so many rows."""
 LARGEST_WHOLE: Final = 2.0**53
-_LONG: Final = 512.0
+_MAX_RUN_TOLERANCES: Final = 512.0
 """Tolerances that a long computation may spread one number over, where nothing else is near..."""
-_ALONE: Final = 1000.0
+_RUN_ISOLATION_FACTOR: Final = 1000.0
 """...which means so many times the width of the run."""
-_FEW: Final = 16
-_SEVERAL: Final = 3
+_CROWDED_RUN_VALUES: Final = 16
+_MIN_CROWDED_RUNS: Final = 3
 """A run of more than so many values is one number only where there are so many runs."""
-_CELL: Final = 16.0
+_CELL_TOLERANCES: Final = 16.0
 SAME, NEAR, APART = 0, 1, 2
 """Kinds of a step between neighbouring values, see `steps_of`."""
 FINEST: Final = 1074
 """Every double is a multiple of 2^-1074."""
 EVERY: Final = 1024
-_FRACTION: Final = (1 << 52) - 1
+_FRACTION_MASK: Final = (1 << 52) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Grain:
         # Beyond the largest double nothing lies.
         last = np.spacing(np.minimum(size, np.finfo(np.float64).max))
         with np.errstate(over="ignore"):
-            return self.absolute + PLACES * 2.0 ** (_DOUBLE - self.bits) * last
+            return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
 
     @property
     def typical(self) -> float:
@@ -93,11 +93,13 @@ def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     columns = rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
-    most = int(np.clip(_SAMPLE // max(1, columns), *_ROWS))
+    most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
     own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
-        middles = _median_magnitudes(np.concatenate([sample[: _ROWS[0]] for sample in samples]))
+        middles = _median_magnitudes(
+            np.concatenate([sample[: _FORMAT_SAMPLE_ROWS[0]] for sample in samples])
+        )
         full = _use_all_bits(samples, own)
         usual = [Grain(own, middle) for middle in middles.tolist()]
         return tuple(
@@ -125,7 +127,7 @@ def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
     places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
     each = np.maximum([grain.typical for grain in grains], places)
     total = each.sum() if weights is None else (np.abs(weights) * each).sum()
-    return Grain(_DOUBLE, 0.0, float(total))
+    return Grain(_FLOAT64_BITS, 0.0, float(total))
 
 
 def _median_magnitudes(pooled: Floats) -> Floats:
@@ -172,7 +174,9 @@ def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
     # A step that leaves bits of the format unused at the largest number was not made by rounding.
     step = int(lowest_bit(np.ascontiguousarray(pooled)).min())
     used = int(np.frexp(np.abs(pooled).max())[1]) - step
-    if (own - used) * pooled.size >= _CERTAIN and _all_multiples(sides, pooled, step, np.inf):
+    if (own - used) * pooled.size >= _CERTAIN_FORMAT_BITS and _all_multiples(
+        sides, pooled, step, np.inf
+    ):
         return EXACT
     return Grain(own, middle)
 
@@ -191,9 +195,11 @@ def _narrowest_format(values: Floats, own: int) -> int:
     # Multiples of one step would fill all bits from it up to their highest.
     filled = needed + lowest - lowest.min()
     for bits in sorted(bits for bits in BITS.values() if bits < own):
-        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_HALF
-        grown = np.clip(filled - bits, 0, _MOST).sum()
-        is_sure = (own - bits) * values.size >= _CERTAIN and grown >= _GROWN
+        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_FLOAT16
+        grown = np.clip(filled - bits, 0, _MAX_GROWTH_BITS).sum()
+        is_sure = (
+            own - bits
+        ) * values.size >= _CERTAIN_FORMAT_BITS and grown >= _CERTAIN_GROWTH_BITS
         if fits and is_sure and needed.max() <= bits:
             return bits
     return own
@@ -222,24 +228,24 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
         return np.where(gaps > 0.0, APART, SAME).astype(np.int8)
     found = np.full(gaps.size, APART, np.int8)
     # Most gaps are wider than any tolerance here, and need no tolerance of their own.
-    close = np.flatnonzero(gaps <= _LONG * grain.at(np.abs(values[[0, -1]]).max()))
+    close = np.flatnonzero(gaps <= _MAX_RUN_TOLERANCES * grain.at(np.abs(values[[0, -1]]).max()))
     if not close.size:
         return found
     tolerance = grain.at(np.maximum(np.abs(values[close]), np.abs(values[close + 1])))
     apart = gaps[close] > 2.0 * tolerance
     found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
     wide = np.ones(gaps.size, np.bool_)
-    wide[close] = gaps[close] > _LONG * tolerance
+    wide[close] = gaps[close] > _MAX_RUN_TOLERANCES * tolerance
     first, last = find_runs(wide)
     width = values[last] - values[first]
     beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
-    alone = np.minimum(beyond[1:], beyond[:-1]) >= _ALONE * width
+    alone = np.minimum(beyond[1:], beyond[:-1]) >= _RUN_ISOLATION_FACTOR * width
     alone &= width > 0.0
-    alone[alone] = width[alone] <= _LONG * grain.at(values[last[alone]])
+    alone[alone] = width[alone] <= _MAX_RUN_TOLERANCES * grain.at(values[last[alone]])
     moved = np.cumsum(np.append(0, gaps > 0.0))
     # Noise of a few hundred last places is such a run as well, but one of many values.
-    crowded = moved[last] - moved[first] >= _FEW
-    if np.count_nonzero(alone) < _SEVERAL:
+    crowded = moved[last] - moved[first] >= _CROWDED_RUN_VALUES
+    if np.count_nonzero(alone) < _MIN_CROWDED_RUNS:
         alone &= ~crowded
     for i in np.flatnonzero(alone):
         found[first[i] : last[i]] = SAME
@@ -262,7 +268,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
     if not (steps == NEAR).any():
         return np.flatnonzero(steps == APART)
     # How many cells of a continuum lie below each value; a run too narrow for two has no cut.
-    each = np.diff(values) / (_CELL * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
+    each = np.diff(values) / (_CELL_TOLERANCES * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
     passed = np.cumsum(np.where(steps == APART, 0.0, each))
     first, last = find_runs(steps == APART)
     start = np.repeat(np.append(0.0, passed)[first], last - first + 1)[1:]
@@ -287,7 +293,7 @@ def lowest_bit(values: Floats) -> Whole:
     """
     bits = values.view(np.int64)
     power = (bits >> 52) & 0x7FF
-    odd = bits & _FRACTION
+    odd = bits & _FRACTION_MASK
     # The leading 1 of a normal number is not stored; a subnormal has none.
     odd |= (power > 0).astype(np.int64) << 52
     odd &= -odd

@@ -17,10 +17,10 @@ from .grains import APART, EXACT, SAME, Grain, steps_of
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
-_MOST_THRESHOLDS: Final = 400
-_DENSE: Final = 48
+_MAX_THRESHOLDS: Final = 400
+_DENSE_RANKS: Final = 48
 """Ranks from either end that are all tried; beyond, they grow by _RATIO."""
-_RATIO: Final = 1.06
+_RANK_GROWTH: Final = 1.06
 
 
 def sorted_values(values: Floats) -> Floats:
@@ -103,7 +103,7 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
     steps = steps_of(pooled, grain)
     gaps = np.flatnonzero(steps == APART)
-    if gaps.size > _MOST_THRESHOLDS:
+    if gaps.size > _MAX_THRESHOLDS:
         places = np.searchsorted(gaps, _list_ranks(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
@@ -132,9 +132,9 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) 
 
 def _list_ranks(size: int) -> Whole:
     """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
-    steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE))) / np.log(_RATIO)))
-    tail = np.geomspace(_DENSE, max(_DENSE, size / 2), steps + 1)
-    ranks = np.concatenate([np.arange(_DENSE), tail]).astype(np.int64)
+    steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE_RANKS))) / np.log(_RANK_GROWTH)))
+    tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
+    ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
     return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
 
 

@@ -15,17 +15,17 @@ from ..arrays import Array, Floats
 from .exploring import derived_parts, first_rows, parts_of, rank_columns
 from .parts import Parts, remember_parts
 
-_NOTHING: Final = Pair(None, None)
+_NO_INPUTS: Final = Pair(None, None)
 """Inputs that an attack on parts is given: they are not numbers of the same kind as the parts."""
-_TRAINED: Final = 2**23
+_MAX_FITTED_NUMBERS: Final = 2**23
 """Numbers a side of the parts that an attack is fitted on."""
-_COMPARED: Final = 2**18
+_MAX_COMPARED_OBJECTS: Final = 2**18
 """Objects a side that are compared whole."""
-_ALONE: Final = 2
+_MAX_SINGLE_PARTS: Final = 2
 """Parts that an attack is also fitted on by themselves."""
-_PLAINER: Final = 8
+_MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
-_NAMED: Final = 3
+_SHOWN_PARTS: Final = 3
 """Parts that a report names."""
 
 
@@ -64,7 +64,9 @@ class OfParts(Record, word="OfParts"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(getattr(self.score, "cost", _COST)) + sum(part.cost for part in self.parts.parts)
+        return int(getattr(self.score, "cost", _DEFAULT_SCORE_COST)) + sum(
+            part.cost for part in self.parts.parts
+        )
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute of the inner score, or raise an AttributeError."""
@@ -81,20 +83,20 @@ class OfParts(Record, word="OfParts"):
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
             return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
-        said = _ENTRIES.sub(lambda found: _name_entries(found[1], names), text)
+        said = _ENTRY_PATTERN.sub(lambda found: _name_entries(found[1], names), text)
         if len(names) == 1:
             said = said.replace("the output's cell", f"the cell of {names[0]}")
             return said.replace("the output", names[0])
         if said != text:
             return said.replace(" entries", " parts")
-        more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
-        listed = f"parts ({', '.join(names[:_NAMED])}{more})"
+        more = f" and {len(names) - _SHOWN_PARTS} more" if len(names) > _SHOWN_PARTS else ""
+        listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
         said = text.replace("entries", listed, 1)
         return said if said != text else f"{text} of the {listed}"
 
 
-_COST: Final = 20
-_ENTRIES: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
+_DEFAULT_SCORE_COST: Final = 20
+_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
 def _name_entries(numbers: str, names: list[str]) -> str:
@@ -133,18 +135,24 @@ def read_candidates(
     else:
         parts, read = parts_of(*sides, name)
     found = attack.candidates(
-        *[side if side.dtype.kind in "buifUSmM" else side[:_COMPARED] for side in sides], pair
+        *[
+            side if side.dtype.kind in "buifUSmM" else side[:_MAX_COMPARED_OBJECTS]
+            for side in sides
+        ],
+        pair,
     )
     if not parts.parts:
         return tuple(found), read
-    most = _COMPARED if regular else max(1, _TRAINED // len(parts.parts))
+    most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
     columns = parts(first_rows(sides[0], most)), parts(first_rows(sides[1], most))
-    made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NOTHING)]
+    made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
-    for i in rank_columns(*columns)[:_ALONE] if len(parts.parts) > 1 and not regular else ():
+    for i in (
+        rank_columns(*columns)[:_MAX_SINGLE_PARTS] if len(parts.parts) > 1 and not regular else ()
+    ):
         single = columns[0][:, [i]], columns[1][:, [i]]
         alone = parts.only([i])
-        made += [OfParts(alone, one) for one in attack.candidates(*single, _NOTHING)]
+        made += [OfParts(alone, one) for one in attack.candidates(*single, _NO_INPUTS)]
     made += [] if regular else _score_whole_values(parts, made)
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
@@ -160,7 +168,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
     single = [one for one in made if len(one.parts.parts) == 1 and hasattr(one.score, "alone")]
     steps = {one.parts.parts[0].steps for one in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
-    return [OfParts(Parts((part,)), single[0].score) for part in flags[:_PLAINER]]
+    return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
 
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:

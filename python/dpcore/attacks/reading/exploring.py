@@ -31,45 +31,45 @@ from .parts import (
 
 Steps = tuple[tuple[str, Any], ...]
 
-_ROWS: Final = 2**13
+_COMPARED_OUTPUTS: Final = 2**13
 """Outputs of each side that are compared."""
 MOST_PARTS: Final = 2**16
 """Columns that are compared; what lies beyond is counted and said."""
-_KEPT: Final = 64
+_MAX_KEPT_PARTS: Final = 64
 """Parts that go on, or one for every 8 bytes of a regular output."""
-_LETTERS: Final = 64
+_MAX_COUNTED_LETTERS: Final = 64
 """Different letters that are counted."""
-_MEMBERS: Final = 1024
+_MAX_NAMED_MEMBERS: Final = 1024
 """Members of sets and sequences that are looked for by name, the most frequent ones."""
-_WRITTEN: Final = 0.5
+_MIN_READABLE_SHARE: Final = 0.5
 """Strings are read as numbers, fields or JSON where this share of them can be."""
-_DEEPEST: Final = 8
-_EXACT: Final = 53
+_MAX_PART_DEPTH: Final = 8
+_FLOAT64_BITS: Final = 53
 """Bits of whole numbers that a float64 holds."""
-_WORDS: Final = 16
-_FEW: Final = 16
-_OFTEN: Final = 8
+_MAX_NUMBER_WORDS: Final = 16
+_FEW_VALUES_LIMIT: Final = 16
+_MIN_MEAN_REPEATS: Final = 8
 """Other objects are compared whole where there are few, or each comes so often on average."""
-_BINS: Final = 32
-_SELDOM: Final = 4
-_MOST_PRESENT: Final = 2**14
+_COMPARISON_BINS: Final = 32
+_SELDOM_LIMIT: Final = 4
+_MAX_PRESENCE_OUTPUTS: Final = 2**14
 """Outputs of each side among which one-sided kinds, lengths and keys are looked for."""
-_DERIVED: Final = 2**20
+_MAX_DERIVED_NUMBERS: Final = 2**20
 """Numbers of each side whose bits and remainders are compared."""
-_CLEAR: Final = 6.0
+_MIN_DERIVED_DEVIATIONS: Final = 6.0
 """Normal deviates by which a derived column must differ: of 65,536 that do not, one in 15,000
 pilots has one that does."""
-_LOOKED: Final = 64
+_VIEW_SAMPLE_OUTPUTS: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
 
 
-class _Seen(NamedTuple):
+class _RankedPart(NamedTuple):
     merit: float
     order: int
     part: Part
 
 
-class _Screen:
+class _ColumnScreen:
     """Columns compared between the sides, of which the most different ones are kept.
 
     Args:
@@ -81,8 +81,8 @@ class _Screen:
     def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
         self.split, self.most, self.is_presence = split, most, is_presence
         self.total = self.seen = self.skipped = 0
-        self.kept: list[_Seen] = []
-        self.copies: dict[int, _Seen] = {}
+        self.kept: list[_RankedPart] = []
+        self.copies: dict[int, _RankedPart] = {}
         self.columns: dict[int, Floats] = {}
 
     def skip(self, parts: int) -> None:
@@ -107,7 +107,7 @@ class _Screen:
             return
         self.total += 1
         merit = chi_square_deviate(column[: self.split], column[self.split :])
-        self.copies[key] = _Seen(merit, self.total, part)
+        self.copies[key] = _RankedPart(merit, self.total, part)
         self.columns[self.total] = column
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
@@ -160,8 +160,8 @@ def parts_of(outputs: Array, outputs_prime: Array, name: str) -> tuple[Parts, Pa
     """
     # Numbers of a regular output are columns of their own.
     irregular = outputs.dtype == object or outputs.dtype.kind in "US"
-    most = _KEPT if irregular else max(_KEPT, outputs[:1].nbytes // 8)
-    return _explore_sides(outputs, outputs_prime, _ROWS, most, name)
+    most = _MAX_KEPT_PARTS if irregular else max(_MAX_KEPT_PARTS, outputs[:1].nbytes // 8)
+    return _explore_sides(outputs, outputs_prime, _COMPARED_OUTPUTS, most, name)
 
 
 def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
@@ -171,16 +171,16 @@ def presence_parts(outputs: Array, outputs_prime: Array) -> Parts:
         outputs: outputs on x, no regular numbers, shape `(size, ...)`.
         outputs_prime: the same on x'.
     """
-    return _explore_sides(outputs, outputs_prime, len(outputs), _KEPT, "outputs", True)[0]
+    return _explore_sides(outputs, outputs_prime, len(outputs), _MAX_KEPT_PARTS, "outputs", True)[0]
 
 
 def _explore_sides(
     outputs: Array, outputs_prime: Array, rows: int, most: int, name: str, is_presence: bool = False
 ) -> tuple[Parts, PartsRead]:
     """Return the parts kept of the first rows, and how much of these was read."""
-    rows = max(_FEW, rows_within(outputs, rows))
+    rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
     sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
-    screen = _Screen(len(sides[0]), most, is_presence)
+    screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
     read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
     return screen.best(*sides), read
@@ -201,13 +201,13 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    sides = [first_rows(side, _MOST_PRESENT) for side in (outputs, outputs_prime)]
+    sides = [first_rows(side, _MAX_PRESENCE_OUTPUTS) for side in (outputs, outputs_prime)]
     parts = presence_parts(*sides)
     for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
         halves = np.split(codes, [len(own[0])])
         counts = np.sort([np.bincount(half, minlength=values.size) for half in halves], axis=0)
-        if ((counts[0] < _SELDOM) & (counts[1] > 2 * counts[0])).any():
+        if ((counts[0] < _SELDOM_LIMIT) & (counts[1] > 2 * counts[0])).any():
             return True
     return False
 
@@ -223,12 +223,12 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
         The parts, at most 64; none where the values of every column differ as much.
     """
     width = max(1, outputs[:1].size)
-    rows = max(_FEW, min(_ROWS, _DERIVED // width))
+    rows = max(_FEW_VALUES_LIMIT, min(_COMPARED_OUTPUTS, _MAX_DERIVED_NUMBERS // width))
     sides = [side[:rows] for side in (outputs, outputs_prime)]
     if outputs.dtype.kind == "b" or sides[0].shape[1:] != sides[1].shape[1:]:
         return Parts(())
     pooled = np.concatenate(sides).reshape(len(sides[0]) + len(sides[1]), width)
-    screen, split = _Screen(len(sides[0]), _KEPT), len(sides[0])
+    screen, split = _ColumnScreen(len(sides[0]), _MAX_KEPT_PARTS), len(sides[0])
     for i in range(width):
         column = pooled[:, i]
         steps: Steps = (("entry", i),) if outputs.ndim > 1 else ()
@@ -238,7 +238,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
             derived = np.full(len(column), np.nan)
             read_array(column, None, part, derived)
             merit = chi_square_deviate(derived[:split], derived[split:])
-            if merit < _CLEAR:
+            if merit < _MIN_DERIVED_DEVIATIONS:
                 continue
             if own is None:
                 own = chi_square_deviate(*np.split(column.astype(np.float64), [split]))
@@ -249,7 +249,7 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
 
 def rank_columns(columns: Floats, columns_prime: Floats) -> list[int]:
     """Return the columns in the order of their difference between the sides, the largest first."""
-    pairs = zip(columns[:_ROWS].T, columns_prime[:_ROWS].T, strict=True)
+    pairs = zip(columns[:_COMPARED_OUTPUTS].T, columns_prime[:_COMPARED_OUTPUTS].T, strict=True)
     merits = np.array([chi_square_deviate(*both) for both in pairs])
     return [int(i) for i in np.argsort(-merits, kind="stable")]
 
@@ -269,7 +269,7 @@ def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
         codes = np.where(np.isfinite(pooled), pooled - low + 1.0, 0.0).astype(np.intp)
     else:
         values = np.sort(pooled)
-        edges = np.unique(values[np.linspace(0, values.size - 1, _BINS).astype(np.intp)])
+        edges = np.unique(values[np.linspace(0, values.size - 1, _COMPARISON_BINS).astype(np.intp)])
         codes = np.searchsorted(edges, pooled)
     size = int(codes.max()) + 1
     k = np.bincount(codes[: column.size], minlength=size).astype(np.float64)
@@ -301,7 +301,7 @@ def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
     return np.concatenate(flat)
 
 
-def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
+def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) -> None:
     """Compare every part of a node, and then those of what lies inside it."""
     held, texts = open_node(node)
     found = _presence_parts if screen.is_presence else _own_parts
@@ -316,7 +316,7 @@ def _explore_node(node: Node, steps: Steps, screen: _Screen, name: str) -> None:
     for step, inner in _steps_inwards(held, texts):
         if screen.is_presence and step == ("view", "keys"):
             continue  # Which keys are there is seen without their order.
-        if len(steps) >= _DEEPEST:
+        if len(steps) >= _MAX_PART_DEPTH:
             screen.skip(1)
         elif inner is not None:
             _explore_node(inner, (*steps, step), screen, name)
@@ -346,8 +346,8 @@ def _own_parts(
     elif held.dtype.kind in "US" and held.size:
         values, times = np.unique(held, return_counts=True)
         order = np.argsort(-times, kind="stable")[: np.count_nonzero(times > 1)]
-        yield from (Part(steps, "times", values[i].item()) for i in order[:_MEMBERS])
-        yield max(0, len(order) - _MEMBERS)
+        yield from (Part(steps, "times", values[i].item()) for i in order[:_MAX_NAMED_MEMBERS])
+        yield max(0, len(order) - _MAX_NAMED_MEMBERS)
 
 
 def _presence_parts(
@@ -399,11 +399,11 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
         yield from (Part(steps, "real"), Part(steps, "imaginary"))
         return
     yield Part(steps, "value")
-    if bits > _EXACT:
+    if bits > _FLOAT64_BITS:
         yield from (Part(steps, "word", i) for i in range(words))
     yield from (Part(steps, "bit", i) for i in range(bits if bits > 8 else 0))
     finite = values[np.isfinite(values)]
-    if finite.size < _FEW:
+    if finite.size < _FEW_VALUES_LIMIT:
         return
     low, high = np.quantile(finite, (0.1, 0.9))
     whole = bool((finite == np.rint(finite)).all())
@@ -423,10 +423,10 @@ def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part | int]:
     if texts.is_bytes:
         yield from (Part(steps, "bit", i) for i in range(8 * ends))
     codes = texts.frequent()
-    yield from (Part(steps, "count", code) for code in codes[:_LETTERS])
-    yield max(0, len(codes) - _LETTERS)
-    numbers = texts.numbers(_LOOKED)
-    if numbers.size and np.isfinite(numbers).mean() >= _WRITTEN:
+    yield from (Part(steps, "count", code) for code in codes[:_MAX_COUNTED_LETTERS])
+    yield max(0, len(codes) - _MAX_COUNTED_LETTERS)
+    numbers = texts.numbers(_VIEW_SAMPLE_OUTPUTS)
+    if numbers.size and np.isfinite(numbers).mean() >= _MIN_READABLE_SHARE:
         yield Part(steps, "number")
 
 
@@ -446,7 +446,7 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
     yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
         bits = bunch.longest()
-        words = min(_WORDS, bits // WORD + 1)
+        words = min(_MAX_NUMBER_WORDS, bits // WORD + 1)
         yield from _parts_of_numbers(bunch.numbers()[1], bits, words, steps)
     for kind in (objects.TEXT, objects.BYTES):
         if kind in kinds:
@@ -464,9 +464,9 @@ def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | 
 def _parts_of_values(items: list[Any], steps: Steps) -> Iterator[Part | int]:
     """Yield the values that come often, where whole values repeat."""
     table = Counter(items)
-    if 1 < len(table) <= max(_FEW, len(items) / _OFTEN):
-        yield from (Part(steps, "is", one) for one, _ in table.most_common(_MEMBERS))
-        yield max(0, len(table) - _MEMBERS)
+    if 1 < len(table) <= max(_FEW_VALUES_LIMIT, len(items) / _MIN_MEAN_REPEATS):
+        yield from (Part(steps, "is", one) for one, _ in table.most_common(_MAX_NAMED_MEMBERS))
+        yield max(0, len(table) - _MAX_NAMED_MEMBERS)
 
 
 def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> Iterator[Part | int]:
@@ -478,8 +478,8 @@ def _parts_of_members(bunch: Bunch, kind: int, measure: str, steps: Steps) -> It
     repeated.sort(key=lambda one: (-table[one], type(one).__name__, repr(one)))
     lengths = [len(one) for one in rows]
     if kind == objects.SET or len(set(lengths)) > 1 or len(table) < sum(lengths) / 4:
-        yield from (Part(steps, measure, one) for one in repeated[:_MEMBERS])
-        yield max(0, len(repeated) - _MEMBERS)
+        yield from (Part(steps, measure, one) for one in repeated[:_MAX_NAMED_MEMBERS])
+        yield max(0, len(repeated) - _MAX_NAMED_MEMBERS)
     floats = [one for items in rows for one in items if isinstance(one, float)]
     if len(floats) > 4 * len(rows) or (kind == objects.SET and floats):
         yield from _parts_of_intervals(np.array(floats), len(rows), steps)
@@ -520,13 +520,13 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
         if len(set(map(len, rows))) > 1:
             ends = enumerate(bunch.places(from_end=True))
             yield from ((("place", -1 - i), held) for i, held in ends)
-        if all(_is_pairs(row) for row in rows[:_LOOKED]):
+        if all(_is_pairs(row) for row in rows[:_VIEW_SAMPLE_OUTPUTS]):
             yield ("view", "pairs"), bunch.view("pairs")
     if objects.MAPPING in kinds:
         maps = bunch.maps[1]
         keys = Counter(key for one in maps for key in one)
         yield from ((("key", key), bunch.key(key)) for key, _ in keys.most_common())
-        spaced = maps[:: max(1, len(maps) // (4 * _LOOKED))]
+        spaced = maps[:: max(1, len(maps) // (4 * _VIEW_SAMPLE_OUTPUTS))]
         if _order_changes([list(one) for one in spaced]):
             yield ("view", "keys"), bunch.view("keys")
     yield from _steps_into_texts(bunch)
@@ -551,10 +551,10 @@ def _order_changes(rows: list[list[Any]]) -> bool:
 
 def _steps_into_texts(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield the views that apply to texts: JSON, fields, words, numbers written in them."""
-    looked = bunch.of_kind(objects.TEXT)[1][:_LOOKED]
+    looked = bunch.of_kind(objects.TEXT)[1][:_VIEW_SAMPLE_OUTPUTS]
     if not looked:
         return
-    need = _WRITTEN * len(looked)
+    need = _MIN_READABLE_SHARE * len(looked)
     found: list[str] = []
     if sum(map(_is_json, looked)) >= need:
         found.append("json")
@@ -580,6 +580,6 @@ def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
         if not is_hashable(one):
             raise mistyped(name + where, requirement, type(one))
     table = Counter(found)
-    if len(table) > max(_FEW, len(found) / _OFTEN):
+    if len(table) > max(_FEW_VALUES_LIMIT, len(found) / _MIN_MEAN_REPEATS):
         raise mistyped(name + where, requirement, type(found[0]))
-    return Part(steps, "which", tuple(one for one, _ in table.most_common(_KEPT)))
+    return Part(steps, "which", tuple(one for one, _ in table.most_common(_MAX_KEPT_PARTS)))

@@ -24,11 +24,11 @@ from ...events.held import numpy_of
 from ...mechanisms.frames import is_table_class, table_to_mapping
 from ..arrays import Array, Flags, Floats, Places, Whole
 
-_WIDE: Final = 256
+_MAX_UNCUT_CHARACTERS: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
-_END: Final = 1024
+_END_CHARACTERS: Final = 1024
 """Characters kept at either end of those: more than any part reads."""
-_COUNTED_ALONE: Final = 2
+_COUNTS_BEFORE_TABLE: Final = 2
 """Values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
 """Letters between which texts have fields."""
@@ -62,17 +62,19 @@ class Texts:
         """Read single strings, or single bytes objects."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
         width, code = int(lengths.max(initial=0)), "S" if is_bytes else "U"
-        if width <= _WIDE:
+        if width <= _MAX_UNCUT_CHARACTERS:
             heads = np.array(items, dtype=f"{code}{max(1, width)}")
             return cls(lengths, _to_character_codes(heads))
-        heads = np.array([one[:_END] for one in items], dtype=f"{code}{_END}")
-        tails = np.array([one[: -_END - 1 : -1] for one in items], dtype=f"{code}{_END}")
+        heads = np.array([one[:_END_CHARACTERS] for one in items], dtype=f"{code}{_END_CHARACTERS}")
+        tails = np.array(
+            [one[: -_END_CHARACTERS - 1 : -1] for one in items], dtype=f"{code}{_END_CHARACTERS}"
+        )
         return cls(lengths, _to_character_codes(heads), _to_character_codes(tails), items)
 
     @property
     def most(self) -> int:
         """The number of places from either end that are read."""
-        return _END if self.tails is not None else self.heads.shape[1]
+        return _END_CHARACTERS if self.tails is not None else self.heads.shape[1]
 
     @property
     def is_bytes(self) -> bool:
@@ -83,7 +85,7 @@ class Texts:
         """Return the code of the letter at a place, a negative one from the end; -1 for none."""
         width = self.heads.shape[1]
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
-        if self.items is not None and not -_END <= place < _END:
+        if self.items is not None and not -_END_CHARACTERS <= place < _END_CHARACTERS:
             # Of a text among objects only the ends are kept as numbers.
             letters = [
                 one[place] if has else 0 for one, has in zip(self.items, inside, strict=True)
@@ -147,11 +149,11 @@ def parse_number(text: Any) -> float:
         return float("nan")
 
 
-class _Absent:
+class _AbsentType:
     """The class of `ABSENT` alone."""
 
 
-ABSENT: Final = _Absent()
+ABSENT: Final = _AbsentType()
 """Stands where an output has no such place."""
 
 NOTHING, NUMBER, TEXT, BYTES, SEQUENCE, MAPPING, SET, OTHER = range(8)
@@ -181,7 +183,7 @@ class Members:
     def count_equal(self, value: Any) -> Floats:
         """Return how many members of every row equal a hashable value, shape `(rows,)`."""
         self._counted += 1
-        if self._counted <= _COUNTED_ALONE or self._table is None:
+        if self._counted <= _COUNTS_BEFORE_TABLE or self._table is None:
             return np.array([_count_equal(row, value) for row in self.rows], dtype=np.float64)
         numbers, holders, first = self._table
         if (number := numbers.get(value)) is None:
@@ -192,7 +194,7 @@ class Members:
     def count_between(self, low: float, high: float) -> Floats:
         """Return how many floats of every row lie in an interval without its end."""
         self._counted += 1
-        if self._counted <= _COUNTED_ALONE:
+        if self._counted <= _COUNTS_BEFORE_TABLE:
             values, holders = self._floats
             inside: Any = (values >= low) & (values < high)
         else:
@@ -333,7 +335,7 @@ class Bunch:
         """The places of sequences, and the sequences, arrays as lists of their entries."""
         where, found = self.of_kind(SEQUENCE)
         classes: set[Any] = set(map(type, found))
-        return where, found if classes <= _PLAIN else list(map(as_sequence, found))
+        return where, found if classes <= _BUILTIN_SEQUENCES else list(map(as_sequence, found))
 
     def place(self, number: int) -> list[Any]:
         """Return the entries at one place of the sequences, a negative one from the end."""
@@ -404,9 +406,9 @@ class Bunch:
         return lengths
 
 
-_PLAIN: Final = {list, tuple}
+_BUILTIN_SEQUENCES: Final = {list, tuple}
 
-_NUMBER: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_NUMBER_PATTERN: Final = re.compile(r"[-+]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def _flatten_row(row: Any) -> Any:
@@ -425,7 +427,7 @@ def view_item(item: Any, kind: str) -> Any:
     if kind == "words":
         return item.split()
     if kind == "numbers":
-        return list(map(float, _NUMBER.findall(item)))
+        return list(map(float, _NUMBER_PATTERN.findall(item)))
     if kind == "keys":
         return list(as_mapping(item))
     if kind.startswith("fields "):
@@ -438,7 +440,7 @@ def view_item(item: Any, kind: str) -> Any:
 
 def as_sequence(item: Any) -> Sequence[Any]:
     """Convert a sequence or an array to a list of its entries; lists and tuples stay unchanged."""
-    if type(item) in _PLAIN:
+    if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
     if hasattr(item, "__array__"):
         array = numpy_of(item) if hasattr(item, "detach") else np.asarray(item)
@@ -495,13 +497,13 @@ def as_mapping(item: Any) -> Mapping[Any, Any]:
 @functools.lru_cache(maxsize=256)
 def _classify_type(cls: Any) -> int:
     """Return the kind of all objects of a class."""
-    if cls in (type(None), _Absent):
+    if cls in (type(None), _AbsentType):
         return NOTHING if cls is type(None) else MISSING
     if issubclass(cls, str):
         return TEXT
     if issubclass(cls, (bytes, bytearray, memoryview)):
         return BYTES
-    if issubclass(cls, (Number, np.bool_, np.datetime64, *_TIMES)):
+    if issubclass(cls, (Number, np.bool_, np.datetime64, *_TIME_TYPES)):
         return NUMBER
     if issubclass(cls, Mapping) or is_dataclass(cls) or is_table_class(cls):
         return MAPPING
@@ -510,7 +512,7 @@ def _classify_type(cls: Any) -> int:
     return SEQUENCE if issubclass(cls, Sequence) or hasattr(cls, "__array__") else OTHER
 
 
-_TIMES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
+_TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)
 
 
 def _read_complex(item: Any) -> complex:

@@ -31,27 +31,27 @@ MEASURES: Final = (
 )  # fmt: skip
 MODULI: Final = (1.0, 10.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0, *(2.0**k for k in range(5, 21)))
 """Moduli of numbers and times that are tried where a column spreads far beyond them."""
-_VIEWS: Final = {
+_VIEW_NAMES: Final = {
     "json": "the JSON", "words": "the words", "numbers": "the numbers written", "keys": "the keys",
     "pairs": "the pairs",
 }  # fmt: skip
-_NAMED: Final = (
+_KIND_NAMES: Final = (
     "None", "a number", "a string", "a string of bytes", "a sequence", "a mapping", "a set",
     "another object",
 )  # fmt: skip
-_SAID: Final = {
+_MEASURE_NAMES: Final = {
     "value": "", "length": "length", "real": "real part", "imaginary": "imaginary part",
     "number": "number written", "which": "outcome", "modulo": "remainder modulo {0:g}",
     "near": "number of members from {0[0]:.6g} to {0[1]:.6g}",
 }  # fmt: skip
-_PLAIN: Final = ("kind", "value", "holds", "there", "bit", "is")
-_DERIVED: Final = ("word", "times", "near", "modulo")
+_PLAIN_MEASURES: Final = ("kind", "value", "holds", "there", "bit", "is")
+_DERIVED_MEASURES: Final = ("word", "times", "near", "modulo")
 _PLAIN_COST: Final = 20
 Node = Array | list[Any]
 """Content of many outputs at one place: a regular array, or a list of objects."""
-_CHUNK: Final = 2**18
+_CHUNK_NUMBERS: Final = 2**18
 """Numbers that are read at a time: they stay in the cache."""
-_MOST_BYTES: Final = 2**25
+_MAX_CHUNK_BYTES: Final = 2**25
 """Bytes of outputs, written, that are read at a time: as objects they take several times that."""
 
 
@@ -104,7 +104,11 @@ class Part(Record, word="Part"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output, about; of parts that say the same the plainest costs least."""
-        return _PLAIN_COST + (self.measure not in _PLAIN) + 2 * (self.measure in _DERIVED)
+        return (
+            _PLAIN_COST
+            + (self.measure not in _PLAIN_MEASURES)
+            + 2 * (self.measure in _DERIVED_MEASURES)
+        )
 
     def say(self, is_so: bool) -> str:
         """Return the sentence that a flag is 1, or that it is 0."""
@@ -116,7 +120,7 @@ class Part(Record, word="Part"):
             return f"{where} {verb} {_quote_value(one)}".lstrip()
         if self.measure == "there":
             return f"{where or 'output'} is {'there' if is_so else 'missing'}"
-        named = _NAMED[one] if self.measure == "kind" else _quote_value(one)
+        named = _KIND_NAMES[one] if self.measure == "kind" else _quote_value(one)
         return f"{where or 'output'} is {'' if is_so else 'not '}{named}"
 
     def _measured(self) -> str:
@@ -128,7 +132,7 @@ class Part(Record, word="Part"):
             return f"number of {_quote_value(chr(one) if self.measure == 'count' else one)}"
         if self.measure == "word":
             return f"bits {WORD * one} to {WORD * one + WORD - 1}"
-        return _SAID[self.measure].format(one)
+        return _MEASURE_NAMES[self.measure].format(one)
 
 
 def _quote_value(value: Any) -> str:
@@ -139,7 +143,7 @@ def _quote_value(value: Any) -> str:
 
 def _step_name(kind: str, which: Any) -> str:
     if kind == "view":
-        return _VIEWS.get(which, f"the fields between {which[-1]!r}")
+        return _VIEW_NAMES.get(which, f"the fields between {which[-1]!r}")
     if kind == "place":
         return f"place {which}" if which >= 0 else f"place {-which} from the end"
     return f"{kind} {which}" if kind == "entry" else f"{kind} {_quote_value(which)}"
@@ -159,7 +163,7 @@ def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> No
     elif part.measure == "is":
         out[:] = array == part.argument if texts is not None else 0.0
     elif texts is not None:
-        out[:] = _read_texts(texts, part)
+        out[:] = _read_text_measure(texts, part)
     elif array.dtype.kind in "mM" and part.measure not in ("real", "imaginary"):
         out[:] = _read_numbers(array.view(np.int64), part)
         if part.measure == "value":
@@ -203,7 +207,7 @@ def _read_word(whole: Array, number: int) -> Words:
     return (whole.astype(np.uint64) >> np.uint64(WORD * number)) & mask
 
 
-def _read_texts(texts: Texts, part: Part) -> Floats | float:
+def _read_text_measure(texts: Texts, part: Part) -> Floats | float:
     if part.measure == "length":
         return texts.lengths.astype(np.float64)
     if part.measure == "letter":
@@ -246,7 +250,7 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         for kind in (TEXT, BYTES):
             where, texts = bunch.texts(kind)
             if where.size:
-                out[where] = _read_texts(texts, part)
+                out[where] = _read_text_measure(texts, part)
     elif part.measure == "holds":
         where, members = bunch.of_kind(SET)
         out[where] = [part.argument in one for one in members]
@@ -315,7 +319,7 @@ class Parts(Record, word="Parts"):
     def _read(self, outputs: Array) -> Floats:
         columns = np.full((len(outputs), len(self.parts)), np.nan)
         wanted = [(part.steps, part, i) for i, part in enumerate(self.parts)]
-        rows = rows_within(outputs, _CHUNK // max(1, len(self.parts)))
+        rows = rows_within(outputs, _CHUNK_NUMBERS // max(1, len(self.parts)))
         for first in range(0, len(outputs), rows):
             part = slice(first, first + rows)
             _fill_columns(outputs[part], wanted, columns[part])
@@ -330,12 +334,12 @@ class Parts(Record, word="Parts"):
         return Parts(tuple(self.parts[i] for i in columns))
 
 
-_memory = threading.local()
+_part_cache = threading.local()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
     """Return the columns of an array that were read; None outside of `remember_parts`."""
-    known: dict[int, Any] | None = getattr(_memory, "known", None)
+    known: dict[int, Any] | None = getattr(_part_cache, "known", None)
     # With the array itself, so that its number stays its own.
     return None if known is None else known.setdefault(id(outputs), (outputs, {}))[1]
 
@@ -346,20 +350,20 @@ def remember_parts() -> Iterator[None]:
 
     Nothing may write into the arrays in the meantime.
     """
-    if getattr(_memory, "known", None) is not None:
+    if getattr(_part_cache, "known", None) is not None:
         yield
         return
-    _memory.known = {}
+    _part_cache.known = {}
     try:
         yield
     finally:
-        _memory.known = None
+        _part_cache.known = None
 
 
-_Wanted = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
+_PartColumns = list[tuple[tuple[tuple[str, Any], ...], Part, int]]
 
 
-def _fill_columns(node: Node, wanted: _Wanted, columns: Floats) -> None:
+def _fill_columns(node: Node, wanted: _PartColumns, columns: Floats) -> None:
     """Read parts of a node into their columns."""
     if isinstance(node, np.ndarray) and node.ndim > 1:
         # What an output answers must not depend on whether all in its block have one shape.
@@ -368,7 +372,7 @@ def _fill_columns(node: Node, wanted: _Wanted, columns: Floats) -> None:
             _fill_columns(node.tolist(), [one for one in wanted if one not in entries], columns)
         wanted = entries
     held, texts = open_node(node)
-    below: dict[tuple[str, Any], _Wanted] = {}
+    below: dict[tuple[str, Any], _PartColumns] = {}
     for steps, part, i in wanted:
         if steps:
             below.setdefault(steps[0], []).append((steps[1:], part, i))
@@ -386,7 +390,7 @@ def rows_within(outputs: Array, most: int) -> int:
         outputs: outputs, shape `(size, ...)`.
         most: the largest number wanted.
     """
-    return max(1, min(most, int(_MOST_BYTES / max(1.0, bytes_of(outputs)))))
+    return max(1, min(most, int(_MAX_CHUNK_BYTES / max(1.0, bytes_of(outputs)))))
 
 
 def open_node(node: Node) -> tuple[Bunch | Array, Texts | None]:

@@ -14,18 +14,18 @@ from ...errors import invalid, mistyped
 from ..arrays import Array, Flags, Floats, Whole
 from ..choosing.grains import APART, LARGEST_WHOLE, NEAR, Grain, find_runs, steps_of
 
-_WIDEST: Final = 32.0
+_MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
-_LEAST: Final = 4
-_RAREST: Final = 2**14
-"""An atom has at least `_LEAST` of the values, and one in `_RAREST`."""
-_CACHED: Final = 2**17
+_MIN_ATOM_COUNT: Final = 4
+_MAX_VALUES_PER_ATOM: Final = 2**14
+"""An atom has at least `_MIN_ATOM_COUNT` of the values, and one in `_MAX_VALUES_PER_ATOM`."""
+_CACHED_NUMBERS: Final = 2**17
 """Numbers that stay in the cache."""
-_MOST_ROWS: Final = 2**17
-_MOST_COARSE_ROWS: Final = 2**13
+_MAX_ATOM_ROWS: Final = 2**17
+_MAX_COARSE_ATOM_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
-_ROWS: Final = 2**13
-_OFTEN: Final = 8
+_REPEAT_SAMPLE_ROWS: Final = 2**13
+_MIN_MEAN_REPEATS: Final = 8
 
 
 class Atoms(NamedTuple):
@@ -85,7 +85,9 @@ def whole_floats(rows: Array) -> Flags:
         return np.asarray((np.abs(rows) < LARGEST_WHOLE) & (rows == np.rint(rows)))
 
 
-def chunk_slices(rows: Array, most: int = _CACHED, width: int | None = None) -> Iterator[slice]:
+def chunk_slices(
+    rows: Array, most: int = _CACHED_NUMBERS, width: int | None = None
+) -> Iterator[slice]:
     """Cut rows into slices of about as many numbers as the cache holds.
 
     Args:
@@ -101,7 +103,7 @@ def chunk_slices(rows: Array, most: int = _CACHED, width: int | None = None) -> 
 def first_rows(rows: Array) -> Array:
     """Return the first rows, as many as a search for atoms looks at."""
     coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
-    return rows[: _MOST_COARSE_ROWS if coarse else _MOST_ROWS]
+    return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
 def known(*values: Array) -> Floats:
@@ -119,12 +121,12 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     Args:
         values: sorted, finite, shape `(size,)`.
         grain: of the column.
-        least: how often an atom occurs; None for `_LEAST` times and one in `_RAREST` values.
+        least: how often an atom occurs; None for `_MIN_ATOM_COUNT` times and one in `_MAX_VALUES_PER_ATOM` values.
 
     Returns:
         The atoms, in increasing order.
     """
-    least = max(_LEAST, values.size // _RAREST) if least is None else least
+    least = max(_MIN_ATOM_COUNT, values.size // _MAX_VALUES_PER_ATOM) if least is None else least
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
     steps = steps_of(values, grain)
@@ -136,7 +138,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
     near = np.cumsum(np.append(0, steps == NEAR))
     # A run that holds values near each other and is wide is a continuum, not a number.
-    kept = (width <= _WIDEST * reach) | (near[last] == near[first])
+    kept = (width <= _MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
     lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
     return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
 
@@ -160,12 +162,12 @@ def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
     Returns:
         True if the first rows of both sides hold a row 8 times on average, or more.
     """
-    some = np.concatenate([rows[:_ROWS], rows_prime[:_ROWS]])
+    some = np.concatenate([rows[:_REPEAT_SAMPLE_ROWS], rows_prime[:_REPEAT_SAMPLE_ROWS]])
     few = some[:: max(1, len(some) // 64)]
     if len(few) > 8 and _count_distinct(few) == len(few):
         # Nothing comes again among 64 rows: there is no need to sort them all.
         return False
-    return _count_distinct(some) * _OFTEN <= len(some)
+    return _count_distinct(some) * _MIN_MEAN_REPEATS <= len(some)
 
 
 def _count_distinct(rows: Array) -> int:

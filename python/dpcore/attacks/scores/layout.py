@@ -16,18 +16,18 @@ from ..choosing.grains import LARGEST_WHOLE, Grain, coarsest_grain, cuts_of, sum
 from ..choosing.marks import SHARE
 from .columns import chunk_slices
 
-_ALPHABET: Final = 64
+_MAX_ALPHABET_SIZE: Final = 64
 """Columns with at most so many values, each met so often, are all atoms."""
-_OFTEN: Final = 8
-_HEAVY: Final = 0.005
+_MIN_ATOM_COUNT: Final = 8
+_MIN_ATOM_SHARE: Final = 0.005
 """Elsewhere a value with this share of all is an atom, if there are at most _SENTINELS of them."""
-_SENTINELS: Final = 8
-_NEAR: Final = 16.0
+_MAX_SENTINELS: Final = 8
+_ATOM_REACH_TOLERANCES: Final = 16.0
 """An atom's bin reaches so many tolerances into a continuum around it."""
-_TAILS: Final = (0.001, 0.003, 0.01, 0.03)
+_TAIL_LEVELS: Final = (0.001, 0.003, 0.01, 0.03)
 _OUTPUTS_PER_BIN: Final = 100
 TRANSFORMS: Final = ("values", "differences", "sorted")
-_CONVERTED: Final = 2**20
+_CONVERTED_NUMBERS: Final = 2**20
 """Numbers that are converted to float64 at a time."""
 
 
@@ -74,7 +74,7 @@ def bin_column(values: Floats, grain: Grain, bins: int) -> Column:
 def _place_edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grain: Grain) -> Floats:
     """Place an edge in each gap wanted; one beside an atom in a continuum is near the atom."""
     low, high = values[gaps[wanted]], values[gaps[wanted] + 1]
-    reach = np.full(low.shape, np.inf) if grain.exact else _NEAR * grain.at(low)
+    reach = np.full(low.shape, np.inf) if grain.exact else _ATOM_REACH_TOLERANCES * grain.at(low)
     before, after = heavy[:-1][wanted], heavy[1:][wanted]
     share = SHARE * (high - low)
     edges = np.where(before & ~after, low + np.minimum(share, reach), low + share)
@@ -83,17 +83,19 @@ def _place_edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grai
 
 def _find_atoms(sizes: Whole) -> Flags:
     """Return which clusters of equal values are atoms, from the number of values of each."""
-    if sizes.size <= _ALPHABET and sizes.sum() >= _OFTEN * sizes.size:
+    if sizes.size <= _MAX_ALPHABET_SIZE and sizes.sum() >= _MIN_ATOM_COUNT * sizes.size:
         return np.ones(sizes.size, dtype=np.bool_)
-    heavy = sizes >= max(_OFTEN, _HEAVY * float(sizes.sum()))
-    return heavy if np.count_nonzero(heavy) <= _SENTINELS else np.zeros_like(heavy)
+    heavy = sizes >= max(_MIN_ATOM_COUNT, _MIN_ATOM_SHARE * float(sizes.sum()))
+    return heavy if np.count_nonzero(heavy) <= _MAX_SENTINELS else np.zeros_like(heavy)
 
 
 def _cut_levels(bins: int, size: int) -> Floats:
     """Return the levels of the cuts, as shares: even, and closer in the tails."""
     bins = max(1, min(bins, size // _OUTPUTS_PER_BIN))
     even = np.arange(1, bins) / bins
-    tails = np.array([level for level in _TAILS if level < 1.0 / bins and level * size >= 4.0])
+    tails = np.array(
+        [level for level in _TAIL_LEVELS if level < 1.0 / bins and level * size >= 4.0]
+    )
     return np.concatenate([tails, even, 1.0 - tails])
 
 
@@ -127,7 +129,7 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
     if rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned:
         yield slice(0, len(rows)), rows
         return
-    for part in chunk_slices(rows, _CONVERTED):
+    for part in chunk_slices(rows, _CONVERTED_NUMBERS):
         if not is_exact_in_float64(rows[part]):
             raise invalid("outputs", "within 2**53 where they are whole numbers", rows[part])
         yield part, np.require(rows[part], np.float64, ("C", "A"))

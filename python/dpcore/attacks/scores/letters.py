@@ -31,16 +31,16 @@ from .columns import (
     whole_floats,
 )
 
-_KINDS: Final = ("whole", "words", "text", "bytes", "real")
-_WIDEST: Final = 2**16
+_LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
+_MAX_UNCUT_RANGE: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""
-_SPECIAL: Final = 3
+_SPECIAL_LETTERS: Final = 3
 """The last letters of a real column: NaN, minus and plus infinity."""
-_TAILED: Final = 4
+_MIN_BINS_WITH_TAILS: Final = 4
 Grid = tuple[float, float]
 """Width of a cell, and the magnitude up to which it holds; see `Outcomes`."""
-_WIDE: Final = 4096.0
-_GRID: Final = 0.618033988749895
+_GRID_TOLERANCES: Final = 4096.0
+_GRID_OFFSET: Final = 0.618033988749895
 """Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
 
 
@@ -72,7 +72,7 @@ class Letters(Record, word="Letters"):
 
     def __post_init__(self) -> None:
         """Freeze the tables."""
-        choice("kind", self.kind, _KINDS)
+        choice("kind", self.kind, _LETTER_KINDS)
         freeze_arrays(self)
 
     @classmethod
@@ -84,7 +84,7 @@ class Letters(Record, word="Letters"):
         low = list(map(min, *(side.min(axis=0).tolist() for side in sides)))
         high = list(map(max, *(side.max(axis=0).tolist() for side in sides)))
         size = [last - first + 1 for first, last in zip(low, high, strict=True)]
-        if max(size, default=0) > _WIDEST and kind == "whole":
+        if max(size, default=0) > _MAX_UNCUT_RANGE and kind == "whole":
             return cls.of_whole(outputs, outputs_prime, "words")
         none = np.empty(0, dtype=np.int64)
         return cls(kind, np.array(low), np.array(size), np.empty(0), none, none)
@@ -145,7 +145,7 @@ class Letters(Record, word="Letters"):
         letter = self.labels[first + column + np.searchsorted(edges, values, side="right")]
         odd = np.flatnonzero(~np.isfinite(values))
         kind = np.where(np.isnan(values[odd]), 0, np.where(values[odd] < 0.0, 1, 2))
-        letter[odd] = self.sizes[column] - _SPECIAL + kind
+        letter[odd] = self.sizes[column] - _SPECIAL_LETTERS + kind
         return letter
 
 
@@ -239,7 +239,7 @@ class RealColumn(NamedTuple):
         place = np.searchsorted(atoms.lows, starts, side="right")
         inside = starts < np.append(-np.inf, ends)[place]
         labels = np.where(inside, cuts.size + place, labels)
-        return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL
+        return edges, labels.astype(np.int64), cuts.size + 1 + atoms.lows.size + _SPECIAL_LETTERS
 
 
 def _edge_shares(bins: int) -> Floats:
@@ -248,7 +248,11 @@ def _edge_shares(bins: int) -> Floats:
     Where noise is added in the wrong place, the tails tell most.
     """
     inner = np.arange(1, bins) / bins
-    tails = np.array([1.0 / (4 * bins), 1.0 / (16 * bins)]) if bins >= _TAILED else np.empty(0)
+    tails = (
+        np.array([1.0 / (4 * bins), 1.0 / (16 * bins)])
+        if bins >= _MIN_BINS_WITH_TAILS
+        else np.empty(0)
+    )
     return np.sort(np.concatenate([inner, tails, 1.0 - tails]))
 
 
@@ -341,14 +345,14 @@ def _round_to_grid(value: float, grid: Grid) -> float:
         return value
     if abs(value) > middle > 0.0:
         unit *= 2.0 ** math.frexp(abs(value) / middle)[1]
-    return math.floor(value / unit + _GRID) * unit
+    return math.floor(value / unit + _GRID_OFFSET) * unit
 
 
 def grid_of(*sides: Array) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
     found = [list(_iterate_floats(items_of(side))) for side in sides]
     grain = grain_of(*(np.array(values, np.float64) for values in found))
-    return (0.0, 0.0) if grain.exact else (_WIDE * grain.typical, grain.middle)
+    return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
 
 
 def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:

@@ -26,25 +26,25 @@ from ..choosing.grains import grains_of
 from .layout import Layout, classes_of_columns, float_blocks
 from .tables import clear_runs, count_values, even_runs, log_ratios, shrink_log_ratios, smooth_bins
 
-_BITS: Final = 52
-_HASH: Final = np.uint64(0x9E3779B97F4A7C15)
-_MOST_PATTERNS: Final = 2**20
-_MOST_GROUPS: Final = 255
-_GROUP: Final = 1000
+_KEY_BITS: Final = 52
+_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+_MAX_PATTERNS: Final = 2**20
+_MAX_WEIGHT_GROUPS: Final = 255
+_MIN_GROUP_OUTPUTS: Final = 1000
 """Pilot outputs, both sides together, that give a pattern bin weights of its own."""
-_COMPARED: Final = 2**15
+_DEPENDENCE_ROWS: Final = 2**15
 """Outputs of each side on which dependence is looked for."""
-_DEVIATIONS: Final = 6.0
+_DEPENDENCE_DEVIATIONS: Final = 6.0
 """Two columns depend on each other when chi-square is so many deviations above its mean."""
-_QUARTERS: Final = 4
-_MOST_LINKED: Final = 64
+_ORDINARY_LETTERS: Final = 4
+_MAX_LINKED_COLUMNS: Final = 64
 """Columns among which dependence is looked for."""
-_SAMPLE: Final = 2**19
+_BIN_SAMPLE_NUMBERS: Final = 2**19
 """Numbers of each side on which bins are made; at least and at most so many rows."""
-_ROWS: Final = (2**12, 2**16)
-_FEW: Final = 5
+_BIN_SAMPLE_ROWS: Final = (2**12, 2**16)
+_FEW_BINS_LIMIT: Final = 5
 """Columns of so few bins are not smoothed in several ways."""
-_COVERED: Final = 0.5
+_MIN_PATTERN_SHARE: Final = 0.5
 """Patterns that recur hold so much of the pilot, or they are not worth a score."""
 
 
@@ -66,11 +66,11 @@ class Coding(NamedTuple):
 def code_by_column(layout: Layout) -> Coding:
     """Code patterns that say which symbol each column has."""
     digits, sizes = _number_symbols(layout)
-    if math.prod(sizes.tolist()) <= 2**_BITS:
+    if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
         radices = np.cumprod([1, *sizes[:-1]])
         return Coding(layout.flat(digits * radices[:, None]).astype(np.uint64), radices, sizes)
     random = np.random.Generator(np.random.PCG64(len(sizes)))
-    most = 2 ** (_BITS - len(sizes).bit_length())
+    most = 2 ** (_KEY_BITS - len(sizes).bit_length())
     drawn = random.integers(most, size=(len(sizes), int(sizes.max())))
     keys = layout.flat(np.take_along_axis(drawn, digits, axis=1)).astype(np.uint64)
     return Coding(keys, None, sizes)
@@ -89,7 +89,7 @@ def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
         for digit in range(1, int(sizes[members[0]])):
             adds[members] += np.where(digits[members] == digit, radix, 0)
             radix *= members.size + 1
-            if radix > 2**_BITS:
+            if radix > 2**_KEY_BITS:
                 return None
     return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
 
@@ -147,12 +147,14 @@ class Patterns(NamedTuple):
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
         keys, counts = count_values(*sides)
         often = np.flatnonzero(counts.sum(axis=0) >= 2)
-        if often.size > _MOST_PATTERNS:
-            most = np.argpartition(counts[:, often].sum(axis=0, dtype=float), -_MOST_PATTERNS)[
-                -_MOST_PATTERNS:
+        if often.size > _MAX_PATTERNS:
+            most = np.argpartition(counts[:, often].sum(axis=0, dtype=float), -_MAX_PATTERNS)[
+                -_MAX_PATTERNS:
             ]
             often = often[np.sort(most)]
-        parts = _independent_parts(coding, layout, (rows[:_COMPARED], rows_prime[:_COMPARED]))
+        parts = _independent_parts(
+            coding, layout, (rows[:_DEPENDENCE_ROWS], rows_prime[:_DEPENDENCE_ROWS])
+        )
         k, k_prime = counts[:, often].astype(np.float64)
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
@@ -180,8 +182,8 @@ class Patterns(NamedTuple):
         known = [part for part in parts if part is not None]
         which = self._number_restrictions(np.concatenate(known) if known else None)
         seen = np.bincount(which, self.k + self.k_prime)
-        order = np.argsort(-seen, kind="stable")[:_MOST_GROUPS]
-        order = order[seen[order] >= _GROUP]
+        order = np.argsort(-seen, kind="stable")[:_MAX_WEIGHT_GROUPS]
+        order = order[seen[order] >= _MIN_GROUP_OUTPUTS]
         numbers = np.zeros(seen.size, dtype=np.int64)
         numbers[order] = np.arange(1, order.size + 1)
         return numbers[which]
@@ -199,7 +201,7 @@ def _independent_parts(coding: Coding, layout: Layout, samples: tuple[Array, ...
     """Find sets of columns that do not depend on each other on either side, with any symbols."""
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
-    if coding.radices is None or either.size > _MOST_LINKED:
+    if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
         return [Part(None, bool(valued.any()))]
     letters, sizes = _letters_of_bins(layout)
     linked = np.zeros((either.size, either.size), dtype=np.bool_)
@@ -215,7 +217,7 @@ def _letters_of_bins(layout: Layout) -> tuple[Whole, Whole]:
     ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
     total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
-    letters = np.where(ordinary, rank * _QUARTERS // total, _QUARTERS + symbols)
+    letters = np.where(ordinary, rank * _ORDINARY_LETTERS // total, _ORDINARY_LETTERS + symbols)
     return letters, letters.max(axis=1) + 1
 
 
@@ -243,7 +245,7 @@ def _find_dependence(columns: Whole, sizes: Whole) -> Flags:
             expected = np.outer(single[i], single[j]).ravel() / total
             terms = (joint - expected) ** 2 / np.maximum(expected, 1.0)
             freedom = float(np.count_nonzero(single[i]) - 1) * (np.count_nonzero(single[j]) - 1)
-            limit = freedom + _DEVIATIONS * np.sqrt(2.0 * freedom)
+            limit = freedom + _DEPENDENCE_DEVIATIONS * np.sqrt(2.0 * freedom)
             linked[i, j] = terms[expected >= 1.0].sum() > limit
     return linked
 
@@ -261,7 +263,7 @@ def _connected_components(linked: Flags) -> list[Whole]:
 def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
     """Return the order of patterns in the core's table, and where those of each hash begin."""
     bits = max(1, int(keys.size).bit_length())
-    hashes = (keys * _HASH) >> np.uint64(64 - bits)
+    hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
     order = np.argsort(hashes, kind="stable")
     every = np.arange(2**bits + 1, dtype=np.uint64)
     return order, np.searchsorted(hashes[order], every).astype(np.uint32)
@@ -294,7 +296,9 @@ class Pilot:
         """Take a sample of both sides."""
         self.sides = rows, rows_prime
         self.pair, self.bins = pair, bins
-        most = min(max(_SAMPLE // rows.shape[1], _ROWS[0]), _ROWS[1])
+        most = min(
+            max(_BIN_SAMPLE_NUMBERS // rows.shape[1], _BIN_SAMPLE_ROWS[0]), _BIN_SAMPLE_ROWS[1]
+        )
         heads = [side[:most] for side in self.sides]
         self.grains = grains_of(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
@@ -361,7 +365,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
         sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
         runs: list[Places | None] = [clear_runs(k, k_prime)]
-        if k.shape[1] > _FEW and transform != "sorted":
+        if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins are for weak signals, and best where several columns share them.
             if some is kinds[-1]:
                 runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
@@ -389,7 +393,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[Fitted]:
         if coding is None or (coding.sizes == 1).all():
             continue
         patterns = Patterns.of(*pilot.sides, found, coding)
-        if patterns.keys.size > 1 and patterns.covered() >= _COVERED:
+        if patterns.keys.size > 1 and patterns.covered() >= _MIN_PATTERN_SHARE:
             yield from _fit_given_patterns(pilot, found, patterns, classes)
 
 

@@ -20,13 +20,13 @@ from .tables import round_weights
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
 """Rows a side from which centres and scales are taken."""
-_FEW_COLUMNS: Final = 64
-_EVIDENCE: Final = 5.0
+_FEW_COLUMNS_LIMIT: Final = 64
+_MOMENT_STANDARD_ERRORS: Final = 5.0
 """Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
 one in 400 pilots has one that does. Among 512 columns it is 6."""
-_WIDEST = 32.0
+_MAX_CLUSTER_TOLERANCES = 32.0
 """As for atoms: gaps have so many tolerances, and a wider cluster is a continuum."""
-_NORMAL: Final = 1.349
+_NORMAL_QUARTILE_RANGE: Final = 1.349
 """The quartiles of a normal law are so many standard deviations apart."""
 REACH: Final = 16.0
 """A centred value is at most so many scales: a product of two is finite, and an infinity counts
@@ -71,13 +71,15 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
     gaps, slack = cuts_of(known, grain), grain.typical
-    if gaps.size == 0 and (known.size == 0 or known[-1] - known[0] <= _WIDEST * slack):
+    if gaps.size == 0 and (
+        known.size == 0 or known[-1] - known[0] <= _MAX_CLUSTER_TOLERANCES * slack
+    ):
         return None
     middle = float(known[known.size // 2])
     quartiles = known[[known.size // 4, 3 * known.size // 4]]
-    spread = float(quartiles[1] - quartiles[0]) / _NORMAL
+    spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
     # A column that is mostly one value has quartiles that agree.
-    scale = spread if spread > _WIDEST * slack else float(np.std(known - middle))
+    scale = spread if spread > _MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
     many = float(gaps.size > 1 or (known[-1] - known[0] > 0.0 and gaps.size == 0))
     return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
@@ -88,7 +90,7 @@ def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
     ends = np.concatenate([[-1], gaps, [known.size - 1]])
     place = int(np.searchsorted(ends, middle))
     first, last = known[ends[place - 1] + 1], known[ends[place]]
-    if gaps.size == 0 or last - first > _WIDEST * slack:
+    if gaps.size == 0 or last - first > _MAX_CLUSTER_TOLERANCES * slack:
         # The tolerance of a scale that this column does not have: no gap is near its median.
         return float(known[middle])
     gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]
@@ -134,13 +136,13 @@ class Moments(NamedTuple):
         """Return the pairs that differ beyond chance, the most informative first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
-        least = _EVIDENCE + (len(size) > _FEW_COLUMNS)
+        least = _MOMENT_STANDARD_ERRORS + (len(size) > _FEW_COLUMNS_LIMIT)
         order = order[: np.count_nonzero(size > least)]
         first, second = np.unravel_index(order, size.shape)
         return first.astype(np.int64), second.astype(np.int64)
 
 
-class _Products(Record):
+class _ColumnProducts(Record):
     """The base of both kinds: arrays that are frozen and fit, and the columns that are read."""
 
     __slots__ = ()
@@ -174,7 +176,7 @@ class _Products(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class SignProducts(_Products, word="SignProducts"):
+class SignProducts(_ColumnProducts, word="SignProducts"):
     """A weighted sum of products of the signs of two entries.
 
     ``sum_p weights[p] s[first[p]] s[second[p]]`` with ``s[i]`` 1 where the entry ``entries[i]``
@@ -246,7 +248,7 @@ class SignProducts(_Products, word="SignProducts"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class ValueProducts(_Products, word="ValueProducts"):
+class ValueProducts(_ColumnProducts, word="ValueProducts"):
     """A weighted sum of products of the centred values of two entries: a quadratic form.
 
     ``sum_p weights[p] z[first[p]] z[second[p]]`` with ``z[i]`` the entry ``entries[i]`` less its

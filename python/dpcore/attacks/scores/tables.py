@@ -8,18 +8,18 @@ import numpy as np
 
 from ..arrays import Array, Flags, Floats, Places, Whole
 
-_Axis = int | tuple[int, ...] | None
-_CLEAR: Final = 4.0
+_AxisArgument = int | tuple[int, ...] | None
+_CLEAR_RATIO_VARIANCES: Final = 4.0
 """A squared log ratio of this many variances begins to count by itself."""
-_PENALTY: Final = 5.0
+_RUN_PENALTY: Final = 5.0
 """Amount that another run of bins must add to twice the log-likelihood."""
-_GRAIN: Final = 2.0**20
+_WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / _GRAIN: sums of them are exact in any order."""
 
 
 def round_weights(weights: Floats) -> Floats:
     """Round weights so that their sums are exact."""
-    return np.round(weights * _GRAIN) / _GRAIN
+    return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
 
 def count_values(values: Array, values_prime: Array) -> tuple[Array, Whole]:
@@ -56,7 +56,7 @@ def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, 
 
 
 def shrink_log_ratios(
-    ratios: Floats, variances: Floats, axis: _Axis = None, live: Flags | bool = True
+    ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
 ) -> Floats:
     """Shrink log ratios by how much of their spread is noise.
 
@@ -82,7 +82,7 @@ def shrink_log_ratios(
     total = np.maximum(precision.sum(axis=axis, keepdims=True), 1e-300)
     spread = np.maximum(0.0, excess / total)
     common = spread / (spread + variances)
-    own = 1.0 - _CLEAR * variances / np.where(ratios == 0.0, np.inf, ratios) ** 2
+    own = 1.0 - _CLEAR_RATIO_VARIANCES * variances / np.where(ratios == 0.0, np.inf, ratios) ** 2
     own = np.where(ratios == 0.0, 0.0, own)
     return np.where(live, ratios * np.maximum(common, own), 0.0)
 
@@ -144,7 +144,7 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
     start = np.zeros((tables, bins + 1), dtype=np.intp)
     for end in range(1, bins + 1):
         inside = totals[:, :, end : end + 1] - totals[:, :, :end]
-        value = best[:, :end] + _run_likelihood(*inside) - _PENALTY / 2.0
+        value = best[:, :end] + _run_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
     return _number_runs(start)

@@ -13,7 +13,7 @@ from ...records import frozen_array
 from ..arrays import Array, Floats, Merged, freeze_arrays
 from .letters import keys_of
 
-_MOST_NAMED = 4
+_SHOWN_COLUMNS = 4
 """Columns that a report names one by one."""
 
 
@@ -210,7 +210,7 @@ def _name_columns(columns: Sequence[Any]) -> str:
     if excesses:
         by = str(excesses[0].column).removesuffix(f" from {excesses[0].side}")
         named.append(f"its excess over the usual one on either side at {by}")
-    if len(named) > _MOST_NAMED:
+    if len(named) > _SHOWN_COLUMNS:
         named[1:-1] = ["..."]
     return ", ".join(named)
 

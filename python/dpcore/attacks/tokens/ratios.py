@@ -13,17 +13,17 @@ from ..arrays import Array, Floats, Merged, Whole, freeze_arrays
 from ..scores.tables import clear_runs, log_ratios, round_weights, shrink_log_ratios, smooth_bins
 from .rows import NO_ROW, READERS, Numbering
 
-_MOST: Final = 2**14
+_MAX_TOKENS: Final = 2**14
 """Tokens that are kept: those that move the score most."""
-_TRAINED: Final = 2**20
+_MAX_FITTED_TOKENS: Final = 2**20
 """Tokens a side from which the ratios are taken, about."""
-_SEEN: Final = 2
+_MIN_TOKEN_OUTPUTS: Final = 2
 """A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
-_LENGTHS: Final = 64
+_MAX_SEPARATE_LENGTHS: Final = 64
 """Different lengths that are counted each by itself."""
-_NAMED: Final = 6
+_SHOWN_TOKENS: Final = 6
 """Tokens that a report names."""
-_WIDE: Final = 24
+_SHOWN_TOKEN_CHARACTERS: Final = 24
 """Characters of a token that a report shows."""
 
 
@@ -95,11 +95,16 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        shown = [token if len(token) <= _WIDE else f"{token[:_WIDE]}..." for token in self.tokens]
+        shown = [
+            token
+            if len(token) <= _SHOWN_TOKEN_CHARACTERS
+            else f"{token[:_SHOWN_TOKEN_CHARACTERS]}..."
+            for token in self.tokens
+        ]
         pairs = list(zip(shown, self.values.tolist(), strict=True))
-        named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_NAMED]]
-        if len(pairs) > _NAMED:
-            named.append(f"{len(pairs) - _NAMED} more")
+        named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_SHOWN_TOKENS]]
+        if len(pairs) > _SHOWN_TOKENS:
+            named.append(f"{len(pairs) - _SHOWN_TOKENS} more")
         said = [f"{self.reader} ({', '.join(named)})"] if named else []
         said += ["length"] if (self.lengths != self.lengths[-1]).any() else []
         return " and ".join(said) or f"no {self.reader}"
@@ -123,10 +128,10 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
     n, n_prime = (sizes.size for _, sizes in found)
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
     starts, lengths = _weigh_lengths([sizes for _, sizes in found])
-    often = k + k_prime >= _SEEN
+    often = k + k_prime >= _MIN_TOKEN_OUTPUTS
     values = round_weights(shrink_log_ratios(*log_ratios(k, k_prime, n, n_prime), live=often))
     # By what each adds to the score's variance; then the heaviest first.
-    moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MOST]
+    moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
     kept = moved[values[moved] != 0.0]
     kept = kept[np.argsort(-np.abs(values[kept]), kind="stable")]
     names = list(table)
@@ -142,7 +147,7 @@ def _count_tokens(side: Array, table: dict[str, int], reader: str) -> tuple[Floa
         counts = np.pad(counts, (0, more.size - counts.size)) + more
         sizes.append(rows.sizes)
         seen += codes.size
-        if seen >= _TRAINED:
+        if seen >= _MAX_FITTED_TOKENS:
             break
     return counts, np.concatenate(sizes)
 
@@ -151,9 +156,9 @@ def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
     """Return the starts of runs of lengths, and the ratios of no text and of each run."""
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]
-    if different.size > _LENGTHS:
+    if different.size > _MAX_SEPARATE_LENGTHS:
         pooled = np.sort(np.concatenate(sizes))
-        places = np.linspace(0, pooled.size - 1, _LENGTHS).astype(np.intp)
+        places = np.linspace(0, pooled.size - 1, _MAX_SEPARATE_LENGTHS).astype(np.intp)
         different = np.setdiff1d(pooled[places], [NO_ROW])
     k, k_prime = (
         np.bincount(np.searchsorted(different, side, "right"), minlength=different.size + 1)

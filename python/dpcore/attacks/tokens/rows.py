@@ -13,7 +13,7 @@ from ..arrays import Array, Whole
 
 NO_ROW: Final = -1
 """The size of an output that is no text."""
-_CHUNK: Final = 2**11
+_CHUNK_OUTPUTS: Final = 2**11
 """Outputs that are taken apart at a time."""
 
 
@@ -70,8 +70,8 @@ def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
         >>> rows.rows, rows.sizes.tolist()
         ([['to', 'boston'], [], []], [2, 0, -1])
     """
-    for first in range(0, len(outputs), _CHUNK):
-        part = slice(first, min(first + _CHUNK, len(outputs)))
+    for first in range(0, len(outputs), _CHUNK_OUTPUTS):
+        part = slice(first, min(first + _CHUNK_OUTPUTS, len(outputs)))
         items = texts_of(outputs[part])
         rows = [one.split() if one is not None else [] for one in items]
         sizes = np.fromiter(map(len, rows), np.int64, len(rows))
