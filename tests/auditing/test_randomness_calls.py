@@ -238,13 +238,13 @@ def test_equal_rows_by_chance_are_seldom_taken_for_a_seeds(monkeypatch):
 
     Significance 1e-3. The control is a test that calls all equal rows a seed's.
     """
-    monkeypatch.setattr(randomness, "_LOG_CHANCE", math.log(0.05))
+    monkeypatch.setattr(randomness, "_MAX_LOG_P_VALUE", math.log(0.05))
     rng, wrong = np.random.default_rng(7), 0
     for seed, share in itertools.product(range(1000), (0.99,)):
         found = verdict(lambda x, _, share=share: float(rng.random() < share), 68, seed)
         wrong += found == "seed"
     assert stats.binom.sf(wrong - 1, 1000, 0.05) > 1e-3
-    monkeypatch.setattr(randomness, "_LOG_CHANCE", math.inf)
+    monkeypatch.setattr(randomness, "_MAX_LOG_P_VALUE", math.inf)
     taken = sum(
         verdict(lambda x, _: float(rng.random() < 0.99), 68, seed) == "seed" for seed in range(200)
     )

@@ -263,7 +263,7 @@ def test_a_larger_call_is_timed_before_the_forecast_unless_outputs_are_slow(
             return x + torch.distributions.Laplace(0.0, 9.0).sample(x.shape)
 
     asked = []
-    monkeypatch.setattr("dpcore.auditing.request._MAX_OVERHEAD", limit)
+    monkeypatch.setattr("dpcore.auditing.request._SLOW_CALL_SECONDS", limit)
     dpcore.audit(mechanism(hashed, Noise()), PAIR, claim=9.0, trials=32, pilot=32, progress=False)
     # No other call of so few trials has as many outputs.
     assert asked.count(64) == times

@@ -22,23 +22,23 @@ from ..records import Pair
 from ..sampling.course import Course
 from ..streams import PROBE
 
-_PROBED: Final = 2
-_PROBED_LISTS: Final = 64
+_PROBE_ROWS: Final = 2
+_PROBE_ROWS_OF_LISTS: Final = 64
 """Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
-_PROBED_SHARE: Final = 64
+_TRIALS_PER_PROBE_CALL: Final = 64
 """Of a function of one answer, one call a side in so many trials at most: it may be slow, and where
 two lengths do not show there, outputs become objects as soon as they do."""
 
 Outputs = npt.NDArray[Any]
 
-_FACT_CALLS: Final = 20
+_MAX_FACT_CALLS: Final = 20
 """Short calls on each side that must say what the first ones said before it is called the input's:
 where it is a matter of chance, all of them do in at most one audit of 2^40."""
 
-_SHOWN: Final = 80
+_MAX_FACT_CHARACTERS: Final = 80
 """Characters of what a side says that a message shows."""
 
-_ORDER = "biufc"
+_NUMBER_KINDS = "biufc"
 """Kinds of numbers, each able to hold those before it."""
 
 
@@ -66,12 +66,12 @@ def form_of(
         # Streams that nothing else uses: these calls only tell the form.
         begun = course.clock()
         x = pair.x_prime if side else pair.x
-        answer = mechanism(x, _PROBED, make_generator(seed, PROBE, side, number))
-        course.called(_PROBED, course.clock() - begun)
+        answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
+        course.called(_PROBE_ROWS, course.clock() - begun)
         return answer
 
     answer = ask(0)
-    outputs = outputs_of(name, answer, _PROBED)
+    outputs = outputs_of(name, answer, _PROBE_ROWS)
     shape, fields = outputs.shape[1:], outputs.dtype.names or ()
     if outputs.dtype == object:
         refuse_nested(name, outputs.tolist())
@@ -80,9 +80,9 @@ def form_of(
     of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
     if is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
         # Two lists may be equally long by chance.
-        rows = _PROBED_LISTS
+        rows = _PROBE_ROWS_OF_LISTS
         if one_by_one(mechanism):
-            rows = min(rows, max(_PROBED, trials // _PROBED_SHARE))
+            rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
         for side, x in enumerate((pair.x, pair.x_prime)):
             more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
             course.drew(rows)
@@ -95,7 +95,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
     """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
     facts_prime = call_facts(ask(1, 0))
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
-    for number in range(_FACT_CALLS):
+    for number in range(_MAX_FACT_CALLS):
         if not differing:
             return
         # Each side is the first in half of the calls: what alternates is not the input's.
@@ -108,7 +108,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
         ]
     for what in differing:
         one, other = (
-            _format_differences(*pair) for pair in _both_ways(facts[what], facts_prime[what])
+            _format_differences(*pair) for pair in _list_both_orders(facts[what], facts_prime[what])
         )
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
@@ -120,7 +120,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
         raise about(error, name)
 
 
-def _both_ways(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+def _list_both_orders(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
     return (first, second), (second, first)
 
 
@@ -132,7 +132,7 @@ def _format_differences(mine: Any, others: Any) -> str:
         return show(mine)
     only = [one for one in mine if one not in others] or list(mine)
     text = ", ".join(f'"{one}"' if isinstance(one, str) else show(one) for one in only)
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
+    return text if len(text) <= _MAX_FACT_CHARACTERS else text[: _MAX_FACT_CHARACTERS - 3] + "..."
 
 
 def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
@@ -168,20 +168,20 @@ def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
 def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
     """Return True if two types differ for another reason than the values."""
     one, other = outputs.dtype, outputs_prime.dtype
-    if one.kind not in _ORDER or other.kind not in _ORDER:
+    if one.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
         return False
     if one.kind == other.kind:
         return one.itemsize != other.itemsize
     wide, kind = outputs, other.kind
-    if _ORDER.index(one.kind) < _ORDER.index(kind):
+    if _NUMBER_KINDS.index(one.kind) < _NUMBER_KINDS.index(kind):
         wide, kind = outputs_prime, one.kind
-    return _would_be(wide, kind)
+    return _fits_kind(wide, kind)
 
 
-def _would_be(wide: Outputs, kind: str) -> bool:
+def _fits_kind(wide: Outputs, kind: str) -> bool:
     """Return True if all values fit a narrower kind, so that they do not explain their type."""
     if wide.dtype.kind == "c":
-        return bool((wide.imag == 0.0).all()) and (kind == "f" or _would_be(wide.real, kind))
+        return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
     if kind == "b":
         return bool(((wide == 0) | (wide == 1)).all())
     if wide.dtype.kind == "u":

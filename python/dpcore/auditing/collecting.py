@@ -25,12 +25,12 @@ from ..sampling.tally import Curve, Event, Hits, Tally, Watch
 from ..streams import COUNT, PROBE
 from .request import Request
 
-_LATTICE_TRIALS: Final = 2**20
+_MAX_LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
-_CURVE_TRIALS: Final = 2**22
-_NUMBERED_ROWS: Final = 256
+_MAX_CURVE_TRIALS: Final = 2**22
+_MAX_NUMBERING_ROWS: Final = 256
 """Rows that are read for a column that numbers them."""
-_NUMBERED_SHARE: Final = 8
+_TRIALS_PER_NUMBERING_ROW: Final = 8
 """Of a function of one answer, which may be slow, one row in so many trials at most."""
 
 
@@ -114,9 +114,9 @@ def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]
     """
     if not checks or source.draws.native:
         return checks
-    rows = min(_NUMBERED_ROWS, source.block)
+    rows = min(_MAX_NUMBERING_ROWS, source.block)
     if one_by_one(source.draws.mechanism):
-        rows = min(rows, (source.end - source.start) // _NUMBERED_SHARE)
+        rows = min(rows, (source.end - source.start) // _TRIALS_PER_NUMBERING_ROW)
         if rows < FEWEST_NUMBERED_ROWS:
             return checks
     outputs = move_to_host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
@@ -138,13 +138,14 @@ def _list_watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
     """List the further counts: the lattice's event, then the curve of the score."""
     watches = []
     if fitted.lattice is not None:
-        limit = request.start + min(request.trials, _LATTICE_TRIALS)
+        limit = request.start + min(request.trials, _MAX_LATTICE_TRIALS)
         watches.append(Watch(Hits(fitted.lattice.event), limit))
     score = event_of(fitted.event).own_score
     if score is not None and fitted.thresholds.size:
         watches.append(
             Watch(
-                Curve(score, fitted.thresholds), request.start + min(request.trials, _CURVE_TRIALS)
+                Curve(score, fitted.thresholds),
+                request.start + min(request.trials, _MAX_CURVE_TRIALS),
             )
         )
     return tuple(watches)
@@ -154,7 +155,7 @@ def _read_watches(
     request: Request, fitted: Fitted, tally: Tally, tally_prime: Tally
 ) -> tuple[Finding | None, Scored | None]:
     finding = curve = None
-    limits = {"lattice": _LATTICE_TRIALS, "curve": _CURVE_TRIALS}
+    limits = {"lattice": _MAX_LATTICE_TRIALS, "curve": _MAX_CURVE_TRIALS}
     names = ["lattice"] * (fitted.lattice is not None) + ["curve"] * bool(fitted.thresholds.size)
     for i, name in enumerate(names):
         k, k_prime = tally.watched[i], tally_prime.watched[i]

@@ -28,29 +28,29 @@ from ..streams import PILOT, PROBE
 from .answer_types import types_apart
 from .judging import choose_as_stated, cost_of, draw_first_outputs, marks_on, merit_of, select_event
 
-_MOST_TRAINING: Final = 2**21
-_SMALL_PILOT: Final = 2**12
-_MOST_ELEMENTS: Final = 2**26
+_MAX_TRAINING_ROWS: Final = 2**21
+_SMALL_PILOT_ROWS: Final = 2**12
+_MAX_TRAINING_ELEMENTS: Final = 2**26
 """Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
-_MOST_LATTICE: Final = 2**18
-"""Numbers a side that the floating-point attack learns from; at least `_FEWEST_LATTICE` rows."""
-_FEWEST_LATTICE: Final = 2**12
-_MOST_INSIDE: Final = 2**12
+_MAX_LATTICE_ELEMENTS: Final = 2**18
+"""Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
+_MIN_LATTICE_ROWS: Final = 2**12
+_MAX_SEARCHED_OUTPUTS: Final = 2**12
 """Outputs of each side among which those inside the event are shown."""
-_WIDE: Final = 80
-_SHOWN_INSIDE: Final = 5
-_MANY_PARTS: Final = 64
-_FEW_OBJECTS: Final = 64
-_FEW_ANSWERS: Final = 8
+_SEEN_OUTPUT_WIDTH: Final = 80
+_MAX_SEEN_OUTPUTS: Final = 5
+_MANY_PARTS_LIMIT: Final = 64
+_MIN_KEPT_OBJECTS: Final = 64
+_MIN_PROBED_ANSWERS: Final = 8
 """Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
 least so many."""
-_MOST_BYTES: Final = 2**26
+_MAX_OBJECT_BYTES: Final = 2**26
 """Bytes, written out, of the objects kept at once on a side: read they take several times that."""
-_AS_OFTEN: Final = 0.98
-_MORE: Final = 1.02
+_SIMILAR_RATE_RATIO: Final = 0.98
+_MIN_MERIT_RATIO: Final = 1.02
 """Times what the pilot shows that a stated log ratio must promise."""
-_CURVE_POINTS: Final = 48
-_TYPED_CALLS: Final = 20
+_MAX_CURVE_THRESHOLDS: Final = 48
+_TYPE_CHECK_CALLS: Final = 20
 """Short calls on each side that must show the types that the pilot showed: where a type is a
 matter of chance, all of them do in at most one audit of 2^40."""
 
@@ -63,13 +63,15 @@ def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[i
     """
     share = pilot // 4
     if has_many_parts:
-        share = pilot // 2 if pilot <= _SMALL_PILOT else max(_SMALL_PILOT // 2, pilot // 4)
-    training = min(max(1, share), _most_training(elements))
+        share = (
+            pilot // 2 if pilot <= _SMALL_PILOT_ROWS else max(_SMALL_PILOT_ROWS // 2, pilot // 4)
+        )
+    training = min(max(1, share), _max_training_rows(elements))
     return training, pilot - training
 
 
-def _most_training(elements: int) -> int:
-    return max(1, min(_MOST_TRAINING, _MOST_ELEMENTS // max(1, elements)))
+def _max_training_rows(elements: int) -> int:
+    return max(1, min(_MAX_TRAINING_ROWS, _MAX_TRAINING_ELEMENTS // max(1, elements)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ class PilotDraws:
 
     def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
         """Draw outputs on both sides, as many of the pilot as are kept at once."""
-        size = min(self.size, _most_training(self.source.elements))
+        size = min(self.size, _max_training_rows(self.source.elements))
         source = self.source
         return source.in_one_form(*source.outputs(PILOT, 0, size))
 
@@ -104,15 +106,15 @@ class PilotDraws:
         Of objects and texts a few are drawn, to see what they take.
         """
         source = self.source
-        if source.shape != () or source.draws.native or self.size <= _FEW_OBJECTS:
-            return self.size, source.elements >= _MANY_PARTS
-        rows = _FEW_OBJECTS
+        if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
+            return self.size, source.elements >= _MANY_PARTS_LIMIT
+        rows = _MIN_KEPT_OBJECTS
         if one_by_one(source.draws.mechanism):
-            rows = min(rows, max(_FEW_ANSWERS, self.size // 16))
-        place = Place(_TYPED_CALLS + 1, rows, 0, rows)
+            rows = min(rows, max(_MIN_PROBED_ANSWERS, self.size // 16))
+        place = Place(_TYPE_CHECK_CALLS + 1, rows, 0, rows)
         source.course.drew(rows)
         some = source.draws.draw(PROBE, 0, place)
-        kept = max(_FEW_OBJECTS, int(_MOST_BYTES / max(1.0, bytes_of(some))))
+        kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, bytes_of(some))))
         return kept, some.dtype.kind in "OUSV"
 
     def counts(self, event: Event, size: int) -> Counts:
@@ -137,16 +139,22 @@ class PilotDraws:
         found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
         rest, rest_prime = draw_first_outputs(source, selection, kept)
-        wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
+        wholes = (
+            _join_unlike_parts((outputs, rest)),
+            _join_unlike_parts((outputs_prime, rest_prime)),
+        )
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and has_rare_presence(*map(join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
             rest, rest_prime = draw_first_outputs(source, selection, kept)
-            wholes = _in_one((outputs, rest)), _in_one((outputs_prime, rest_prime))
+            wholes = (
+                _join_unlike_parts((outputs, rest)),
+                _join_unlike_parts((outputs_prime, rest_prime)),
+            )
         seldom = attack.seldom(*wholes, goal)
         del outputs, outputs_prime, wholes
-        notes = types if types and _stay_apart(source, types) else ()
+        notes = types if types and _types_always_differ(source, types) else ()
         watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
         if watched is not None and watched.merit <= 0.0:
             watched = None
@@ -155,11 +163,11 @@ class PilotDraws:
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
             return replace(nothing, read=read)
         chosen = select_event(source, scores, (rest, rest_prime), selection, goal)
-        if seldom is not None and _shows_more(seldom, chosen):
+        if seldom is not None and _is_better_rare_event(seldom, chosen):
             chosen = seldom
         for score in self.stated:
             promised = choose_as_stated(score, (rest, rest_prime), goal)
-            if promised is not None and promised.merit > max(0.0, _MORE * chosen.merit):
+            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
                 chosen = promised
         told = [one for one in (watched, chosen.rounding) if one is not None]
         event = chosen.counted
@@ -193,17 +201,18 @@ def outputs_inside(
     """
     tables = []
     for side in (outputs, outputs_prime):
-        some = side[:_MOST_INSIDE]
+        some = side[:_MAX_SEARCHED_OUTPUTS]
         # A list of rows: an object array has its objects, any other rows of plain values.
         tables.append(Counter(map(_represent_value, some[evaluate_event(event, some)].tolist())))
     both = tables[0] + tables[1]
-    often = both.most_common(_SHOWN_INSIDE)
+    often = both.most_common(_MAX_SEEN_OUTPUTS)
     numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
     if numbers or outputs.dtype.kind in "buifcmM":
         # What numbers look like is clear; which of them come again and again is not.
         often = [one for one in often if one[1] > 1]
     return tuple(
-        SeenOutput(one_line(text, _WIDE), tables[0][text], tables[1][text]) for text, _ in often
+        SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
+        for text, _ in often
     )
 
 
@@ -218,17 +227,17 @@ def _represent_value(value: Any) -> str:
         return show(value)
 
 
-def _shows_more(seldom: Choice, chosen: Choice) -> bool:
+def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
     rates = []
     for one in (seldom, chosen):
         counts = one.counts if one.direction == "x" else one.counts.swapped()
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
-    simpler = rates[1] >= _AS_OFTEN * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
     return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
-def _in_one(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
+def _join_unlike_parts(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
     """Return the parts of a pilot; join them if one of them has rows of another shape."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
@@ -237,7 +246,7 @@ def _float_scores(
     source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
 ) -> tuple[Score, ...]:
     """Make scores of float properties besides the value: last bits and the sign of zero."""
-    rows = max(_FEWEST_LATTICE, _MOST_LATTICE // max(1, source.elements))
+    rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
     few, few_prime = outputs[:rows], outputs_prime[:rows]
     with np.errstate(over="ignore", invalid="ignore"):
         return (
@@ -246,13 +255,13 @@ def _float_scores(
         )
 
 
-def _stay_apart(source: Source, types: tuple[str, ...]) -> bool:
+def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     """Return True if the two types differ in every call, so that the input explains it.
 
     A type may also change from call to call.
     """
     rows = 1 if one_by_one(source.draws.mechanism) else 2
-    for number in range(1, _TYPED_CALLS + 1):
+    for number in range(1, _TYPE_CHECK_CALLS + 1):
         place = Place(number, rows, 0, rows)
         source.course.drew(2 * place.size)
         sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
@@ -277,9 +286,9 @@ def _curve_thresholds(
     score = chosen.event.score
     values = scores_of(score, outputs), scores_of(score, outputs_prime)
     edges = marks_on(score, (outputs, outputs_prime), values).points
-    if edges.size > _CURVE_POINTS:
+    if edges.size > _MAX_CURVE_THRESHOLDS:
         # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
-        half = _CURVE_POINTS // 2
+        half = _MAX_CURVE_THRESHOLDS // 2
         pooled = np.concatenate(values)
         spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))
         even = np.searchsorted(edges, spread).clip(0, edges.size - 1)

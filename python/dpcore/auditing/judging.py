@@ -32,30 +32,30 @@ Floats = npt.NDArray[np.float64]
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 
-_SCREENED: Final = 2**21
+_SCREENING_ELEMENTS: Final = 2**21
 """Numbers a side on which all scores are compared; at least and at most so many rows."""
-_SCREENED_ROWS: Final = (2**15, 2**17)
-_SEMIFINALISTS: Final = 6
-_MOST_HALFWAY: Final = 2**20
-_FINALISTS: Final = 2
-_EQUAL: Final = 0.02
+_SCREENING_ROWS: Final = (2**15, 2**17)
+_MAX_SEMIFINALISTS: Final = 6
+_MAX_HALFWAY_ROWS: Final = 2**20
+_MAX_FINALISTS: Final = 2
+_EQUAL_MERIT_TOLERANCE: Final = 0.02
 """Scores whose merit is within this share of the best are as good."""
-_SIMPLE: Final = 24
+_SIMPLE_SCORE_COST: Final = 24
 """The cost of a score of one entry or one part: the best of these is judged to the end."""
-_STATED_POINTS: Final = 256
+_MAX_STATED_THRESHOLDS: Final = 256
 _STATED_QUANTILE: Final = 0.8
-_STATED_DRAWS: Final = 2**40
+_STATED_RATE_DRAWS: Final = 2**40
 """Draws that a stated rate is worth: it is taken for exact."""
-_DEVIATES: Final = 6.0
+_MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
-_COST: Final = 20
+_DEFAULT_SCORE_COST: Final = 20
 """Cost of a score that does not state one: see `AdditiveScore.cost`."""
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
     """Draw the first outputs of the split that chooses among scores, at most `most` a side."""
-    rows = max(_SCREENED // max(1, source.elements), _SCREENED_ROWS[0])
-    rows = min(rows, _SCREENED_ROWS[1], selection, most)
+    rows = max(_SCREENING_ELEMENTS // max(1, source.elements), _SCREENING_ROWS[0])
+    rows = min(rows, _SCREENING_ROWS[1], selection, most)
     return source.outputs(SELECTION, 0, rows)
 
 
@@ -83,17 +83,17 @@ def select_event(
         goal: what is to be certified.
     """
     screened = len(first_look[0])
-    halfway = min(_MOST_HALFWAY, selection // 4)
+    halfway = min(_MAX_HALFWAY_ROWS, selection // 4)
     rounds = [halfway] if halfway >= 2 * screened else []
     rounds += [selection] if selection > screened else []
     found = choose_events(scores, *first_look, goal.bolder() if rounds else goal)
     rounded = max((each.rounding for each in found if each.rounding), key=merit_of, default=None)
     ranked = sorted(found, key=merit_of, reverse=True)
-    for size, most in zip(rounds, (_SEMIFINALISTS, _FINALISTS), strict=False):
+    for size, most in zip(rounds, (_MAX_SEMIFINALISTS, _MAX_FINALISTS), strict=False):
         # The cheapest of the good ones goes on whatever its place among them, and of scores that
         # chose the same outputs one is enough.
         first = _choose_cheapest(ranked)
-        simple = next((one for one in ranked if cost_of(one) <= _SIMPLE), first)
+        simple = next((one for one in ranked if cost_of(one) <= _SIMPLE_SCORE_COST), first)
         different = {first.counts: first, simple.counts: simple}
         for choice in ranked:
             different.setdefault(choice.counts, choice)
@@ -137,13 +137,13 @@ def _judge_scores(
 def _choose_cheapest(found: list[Choice]) -> Choice:
     """Choose the score that takes least time among those about as good as the best."""
     most = max(map(merit_of, found))
-    good = [choice for choice in found if choice.merit >= most - _EQUAL * abs(most)]
+    good = [choice for choice in found if choice.merit >= most - _EQUAL_MERIT_TOLERANCE * abs(most)]
     return min(good, key=cost_of)
 
 
 def cost_of(choice: Choice) -> int:
     """Return the nanoseconds per output that the score declares."""
-    return int(getattr(choice.event.score, "cost", _COST))
+    return int(getattr(choice.event.score, "cost", _DEFAULT_SCORE_COST))
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
@@ -163,13 +163,13 @@ def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
     """
     ratios, ratios_prime = (scores_of(score, side) for side in sides)
     found = [
-        _best_stated(score, "x", ratios, ratios_prime, goal),
-        _best_stated(score, "x_prime", -ratios_prime, -ratios, goal),
+        _choose_stated_threshold(score, "x", ratios, ratios_prime, goal),
+        _choose_stated_threshold(score, "x_prime", -ratios_prime, -ratios, goal),
     ]
     return max((one for one in found if one is not None), key=merit_of, default=None)
 
 
-def _best_stated(
+def _choose_stated_threshold(
     score: Score, direction: str, own: Floats, other: Floats, goal: Goal
 ) -> Choice | None:
     """Choose the best threshold in one direction, on log ratios of its numerator over the rest."""
@@ -179,19 +179,19 @@ def _best_stated(
     if not ranked.size:
         return None
     weights = np.exp(-ranked)
-    points = np.unique(np.geomspace(1, ranked.size, _STATED_POINTS).astype(np.intp)) - 1
+    points = np.unique(np.geomspace(1, ranked.size, _MAX_STATED_THRESHOLDS).astype(np.intp)) - 1
     # Equal ratios lie on one side of a threshold.
     hits = np.searchsorted(-ranked, -ranked[points], side="right")
     stated = np.cumsum(weights)[hits - 1] / own.size
     spread = np.cumsum(weights**2)[hits - 1] / own.size**2
     seen = np.array([np.count_nonzero(other >= edge) for edge in ranked[points]])
     spread += (seen + 1.0) / other.size**2
-    if (np.abs(stated - seen / other.size) > _DEVIATES * np.sqrt(spread)).any():
+    if (np.abs(stated - seen / other.size) > _MAX_STATED_DEVIATIONS * np.sqrt(spread)).any():
         return None
     # A count that fresh draws exceed once in five times, as a rate.
     count = np.ceil(pdtrik(_STATED_QUANTILE, np.minimum(stated, 1.0) * goal.trials))
-    k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_DRAWS
-    drawn = hits, own.size, k_prime.astype(np.int64), _STATED_DRAWS
+    k_prime = np.clip(count / goal.trials, 0.0, 1.0) * _STATED_RATE_DRAWS
+    drawn = hits, own.size, k_prime.astype(np.int64), _STATED_RATE_DRAWS
     merits = goal.predict(*drawn, goal.caution[0])
     best = int(np.argmax(merits))
     edge = float(ranked[points[best]])

@@ -27,13 +27,13 @@ from ..sampling.sources import Source
 from ..streams import PILOT
 from .judging import draw_first_outputs, select_event
 
-_LEAST: Final = 2**11
-_MOST: Final = 2**19
+_MIN_ROUND_ROWS: Final = 2**11
+_MAX_ROUND_ROWS: Final = 2**19
 """Pilot draws a side on one pair in one round of a comparison."""
-_FINAL: Final = 3
-_MOST_FINAL: Final = 2**22
+_FINAL_ROUND_PAIRS: Final = 3
+_MAX_FINAL_ROUND_ROWS: Final = 2**22
 """The same where so few pairs are left."""
-_MOST_TRAINING: Final = 2**18
+_MAX_ROUND_TRAINING_ROWS: Final = 2**18
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,13 +191,13 @@ def _list_candidates(mechanism: Any, pair: Any) -> Asked:
         return Asked((), pair)
     if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], Pair):
         return Asked((Pair(*pair),))
-    several = tuple(pair) if isinstance(pair, Iterable) and not _is_data(pair) else ()
-    if not all(isinstance(one, Pair) for one in several) or (_is_data(pair) and not several):
-        raise mistyped("pair", _KINDS, pair)
+    several = tuple(pair) if isinstance(pair, Iterable) and not _is_data_value(pair) else ()
+    if not all(isinstance(one, Pair) for one in several) or (_is_data_value(pair) and not several):
+        raise mistyped("pair", _PAIR_REQUIREMENT, pair)
     if not several:
         if isinstance(pair, Iterable):
             raise invalid("pair", "at least one Pair", pair)
-        raise mistyped("pair", _KINDS, pair)
+        raise mistyped("pair", _PAIR_REQUIREMENT, pair)
     return Asked(several)
 
 
@@ -217,10 +217,10 @@ def _get_default_pair(mechanism: Any) -> Pair:
     return found
 
 
-_KINDS = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
+_PAIR_REQUIREMENT = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
 
 
-def _is_data(value: Any) -> bool:
+def _is_data_value(value: Any) -> bool:
     return isinstance(value, (str, bytes, dict, np.ndarray))
 
 
@@ -275,14 +275,14 @@ def _plan_rounds(pairs: int, pilot: int) -> tuple[tuple[int, int], ...]:
     found = []
     while pairs > 1:
         # Every round costs half a pilot in all, and only the last ones may be long.
-        most = _MOST if pairs > _FINAL else _MOST_FINAL
-        found.append((pairs, min(max(_LEAST, pilot // (2 * pairs)), most)))
+        most = _MAX_ROUND_ROWS if pairs > _FINAL_ROUND_PAIRS else _MAX_FINAL_ROUND_ROWS
+        found.append((pairs, min(max(_MIN_ROUND_ROWS, pilot // (2 * pairs)), most)))
         pairs = (pairs + 2) // 3
     return tuple(found)
 
 
 def _score_pair(source: Source, pair: Pair, attack: ScoreAttack, goal: Goal, size: int) -> float:
-    training = max(1, min(size // 2, _MOST_TRAINING))
+    training = max(1, min(size // 2, _MAX_ROUND_TRAINING_ROWS))
     sides = source.in_one_form(*source.outputs(PILOT, 0, training))
     known = clean_pair(source.draws.mechanism, pair) or pair
     scores, _ = read_candidates(attack, *sides, known, f"outputs of {source.name}")

@@ -30,20 +30,20 @@ from .run import audit
 
 __all__ = ["Pilots", "fit_pilots", "iterate_sizes"]
 
-_EVENTS: Final = 8
+_EVENTS_PER_ROUND: Final = 8
 """Events of a round: some fits are luckier than others, and an audit has one."""
-_FEWEST: Final = 128
-_GROWTH: Final = 4
-_MOST: Final = 2**20
+_FIRST_PILOT_TRIALS: Final = 128
+_PILOT_GROWTH: Final = 4
+_MAX_PILOT_TRIALS: Final = 2**20
 """Trials of the audit that a first round stands for, from round to round, and draws of the last."""
-_TAIL: Final = 0.1
+_LIMIT_FAILURE: Final = 0.1
 """Chance that each of the two limits of an event fails. Both at once, and so far that the plan is
 too small, fail in about two of a hundred."""
-_CLOSE: Final = 1.2
+_CLOSE_PLAN_RATIO: Final = 1.2
 """A plan from limits that is at most so many times the one from the rates themselves will do."""
-_DEAREST: Final = 2
+_PILOTS_PER_TRIAL: Final = 2
 """So does one that is half as large as its pilots."""
-_SIDES: Final = {"x": "x", "x_prime": "x'"}
+_SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +115,7 @@ class Pilots:
     @property
     def careful(self) -> int | None:
         """Approximate number of trials that suffices."""
-        return self.trials(_TAIL, rough=True)
+        return self.trials(_LIMIT_FAILURE, rough=True)
 
     @property
     def close(self) -> bool:
@@ -123,7 +123,7 @@ class Pilots:
         careful, face = self.careful, self.trials(0.5, rough=True)
         if careful is None or face is None:
             return False
-        return careful <= max(self.seen[0].n / _DEAREST, _CLOSE * face)
+        return careful <= max(self.seen[0].n / _PILOTS_PER_TRIAL, _CLOSE_PLAN_RATIO * face)
 
     @property
     def short(self) -> bool:
@@ -146,7 +146,7 @@ class Pilots:
         Raises:
             ValueError: if no number of trials is enough.
         """
-        trials, rates = self.trials(_TAIL, rough=False), self.rates(_TAIL)
+        trials, rates = self.trials(_LIMIT_FAILURE, rough=False), self.rates(_LIMIT_FAILURE)
         middle = rates.index(middle_of(rates))
         if trials is None:
             seen = self.seen[middle]
@@ -163,7 +163,7 @@ class Pilots:
             self.claim, shown if self.true is None else self.true, self.delta, self.confidence,
             self.power, factor, tuple(rates), trials, distance=self.distance,
             mechanism=repr(mechanism) if is_native(mechanism) else name_of(mechanism),
-            event=None if self.assumed else f"{event}, {_SIDES[side]} in the numerator",
+            event=None if self.assumed else f"{event}, {_SIDE_NAMES[side]} in the numerator",
             pilots=self.seen[0].n, seed=seed, seen=self.true is None,
         )  # fmt: skip
 
@@ -174,11 +174,13 @@ def iterate_sizes(pilot: int | None) -> Iterator[tuple[int, bool]]:
     Args:
         pilot: most draws on each side of a round.
     """
-    most = (_MOST if pilot is None else integer("pilot", pilot, _EVENTS)) // _EVENTS
-    size = _FEWEST
+    most = (
+        _MAX_PILOT_TRIALS if pilot is None else integer("pilot", pilot, _EVENTS_PER_ROUND)
+    ) // _EVENTS_PER_ROUND
+    size = _FIRST_PILOT_TRIALS
     while size < most:
         yield size, False
-        size *= _GROWTH
+        size *= _PILOT_GROWTH
     yield most, True
 
 
@@ -223,8 +225,8 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         raise invalid("attack", "one that counts one event on each side", request.attack.given)
     chosen: list[tuple[Event, str]] = []
     shape = request.shape
-    request.course.step("fit", "choosing events", 2 * _EVENTS * request.pilot_size)
-    for number in range(_EVENTS):
+    request.course.step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)
+    for number in range(_EVENTS_PER_ROUND):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
         source = own.drawn()
         at = own.known, own.goal, own.pilot_size
@@ -232,7 +234,7 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
         # Where one event is of objects, all are counted on objects.
         shape = shape if source.shape == shape else ()
         chosen.append((fitted.event, fitted.direction))
-    large = replace(request, trials=_EVENTS * size, shape=shape)
+    large = replace(request, trials=_EVENTS_PER_ROUND * size, shape=shape)
     counts = _count_events(large, [event for event, _ in chosen])
     seen = tuple(numerator_first(c, side) for c, (_, side) in zip(counts, chosen, strict=True))
     if isinstance(request.claim, Claim):

@@ -25,9 +25,9 @@ from ..streams import Rng, seed_of
 
 __all__ = ["Plan", "plan"]
 
-_MASS: Final = 0.5
+_LAPLACE_EVENT_MASS: Final = 0.5
 """Of the half line beyond an input: the most that shows the whole loss of Laplace noise."""
-_TELLING: Final = 0.05
+_MIN_TIMED_SECONDS: Final = 0.05
 """Seconds that tell a speed."""
 
 
@@ -139,14 +139,14 @@ def plan(
         raise mistyped("claim", "given where there is no mechanism", claim)
     if isinstance(claim, Claim):
         _refuse_ignored("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
-        return _of_curve(claim, true_epsilon, factor, settings)
+        return _plan_from_curve(claim, true_epsilon, factor, settings)
     claim = real("claim", claim, low=0.0)
-    true = _true_loss(claim, true_epsilon, factor, settings[0])
+    true = _compute_true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
-        return _of_rates(stated, mass)
+        return _plan_from_rates(stated, mass)
     _refuse_ignored("where canaries or guesses are given", mass=mass)
-    return _of_canaries(stated, canaries, guesses)
+    return _plan_canaries(stated, canaries, guesses)
 
 
 def _refuse_ignored(when: str, **given: Any) -> None:
@@ -156,7 +156,7 @@ def _refuse_ignored(when: str, **given: Any) -> None:
             raise invalid(name, f"None {when}", value)
 
 
-def _true_loss(
+def _compute_true_loss(
     claim: float, true_epsilon: float | None, factor: float | None, delta: float
 ) -> float:
     """Compute the loss to be found from either of its two arguments."""
@@ -179,7 +179,7 @@ def _true_loss(
     return found
 
 
-def _of_rates(stated: Plan, mass: float | None) -> Plan:
+def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
     """Plan from an event's mass, or from the best event if no mass is given.
 
     The event shows the whole loss; with Gaussian noise, the part of the loss that it can show.
@@ -187,7 +187,7 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
     if mass is None:
-        p, q = _best_rates(stated.claim, true, delta, stated.confidence, stated.power)
+        p, q = _choose_best_rates(stated.claim, true, delta, stated.confidence, stated.power)
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
@@ -199,7 +199,7 @@ def _of_rates(stated: Plan, mass: float | None) -> Plan:
     return replace(stated, rates=((p, q),), trials=trials)
 
 
-def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
+def _check_curve_plan(claim: Any, true_epsilon: Any, delta: float) -> None:
     """Refuse arguments that a claim that is a curve excludes."""
     if isinstance(claim, Claim):
         requirement = "where claim is a curve: its violation is a factor, or a mechanism's own"
@@ -208,11 +208,11 @@ def _check_curve(claim: Any, true_epsilon: Any, delta: float) -> None:
             raise invalid("delta", "left out where claim is a curve", delta)
 
 
-def _of_curve(
+def _plan_from_curve(
     claim: Claim, true_epsilon: Any, factor: Any, settings: tuple[float, float, float]
 ) -> Plan:
     """Plan for Gaussian noise that is too small for a curve, at the tangent with fewest trials."""
-    _check_curve(claim, true_epsilon, settings[0])
+    _check_curve_plan(claim, true_epsilon, settings[0])
     if factor is None:
         requirement = "given (the noise's scale over the right one), or a mechanism"
         raise mistyped("factor", requirement, factor)
@@ -239,16 +239,16 @@ def _of_curve(
     return replace(stated, trials=trials)
 
 
-def _best_rates(
+def _choose_best_rates(
     claim: float, true: float, delta: float, confidence: float, power: float
 ) -> tuple[float, float]:
     """Compute the rates of the event that needs fewest trials, for Laplace or Gaussian noise."""
     if delta:
         return gaussian_event(claim, true, delta, confidence, power)
-    return _MASS, _MASS * math.exp(-true)
+    return _LAPLACE_EVENT_MASS, _LAPLACE_EVENT_MASS * math.exp(-true)
 
 
-def _of_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
+def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     """Plan one run: the number of guesses that suffices, or all guesses that are possible."""
     most = None if canaries is None else integer("canaries", canaries, 1)
     whole = isinstance(guesses, (int, np.integer)) or guesses is None
@@ -285,23 +285,23 @@ def _plan_from_pilots(
     from .piloting import Pilots, fit_pilots, iterate_sizes
 
     claim, delta = stated["claim"], stated["delta"]
-    _check_curve(claim, violation[0], delta)
+    _check_curve_plan(claim, violation[0], delta)
     curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
     if claim is not None and curve is None and not own:
-        _true_loss(real("claim", claim, low=0.0), *violation, delta)
+        _compute_true_loss(real("claim", claim, low=0.0), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
     seed = seed_of(rng)
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
         found = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
-        true = None if own else _true_loss(found.claim, *violation, found.delta)
+        true = None if own else _compute_true_loss(found.claim, *violation, found.delta)
         best = None
         if true is not None and found.delta:
             # What noise that keeps such a claim makes a pilot choose is another event.
             whole = found.claim * found.distance, true * found.distance
-            best = _best_rates(*whole, found.delta, found.confidence, power)
+            best = _choose_best_rates(*whole, found.delta, found.confidence, power)
         return replace(found, true=true, power=power, assumed=best)
 
     for turn, (size, last) in enumerate(iterate_sizes(pilot)):
@@ -324,7 +324,7 @@ def _plan_from_pilots(
                 found = again if enough is not None and enough < found.least else found
             planned = found.plan(violation[1], seed)
         # Whatever follows is only timed, so that no clock decides the plan.
-        if timed[-1][1] >= _TELLING or last or size >= planned.size:
+        if timed[-1][1] >= _MIN_TIMED_SECONDS or last or size >= planned.size:
             break
     assert planned is not None
     return replace(planned, seconds=_forecast_seconds(timed, planned.size), curve=curve)

@@ -29,12 +29,12 @@ from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT, Provenance
 from ..results.recorded import OutputsAudit
 
-_Result = TypeVar("_Result", Audit, OutputsAudit)
+_AuditResult = TypeVar("_AuditResult", Audit, OutputsAudit)
 
-_RECORDED: Final = "none: the outputs were drawn elsewhere"
-_NO_TEXT: Final = "not available (compiled code, executed text, or a file that was changed)"
+_RECORDED_ORIGIN: Final = "none: the outputs were drawn elsewhere"
+_NO_SOURCE_TEXT: Final = "not available (compiled code, executed text, or a file that was changed)"
 
-_INSIDE: Final[dict[type, str]] = {
+_WRAPPED_ATTRIBUTES: Final[dict[type, str]] = {
     Repeated: "fn",
     functools.partial: "func",
     types.MethodType: "__func__",
@@ -46,16 +46,16 @@ _INSIDE: Final[dict[type, str]] = {
 }
 """Classes that wrap a mechanism, and where they hold it; others say `__wrapped__`."""
 
-_DEEPEST: Final = 50
+_MAX_WRAPPERS: Final = 50
 """Wrappers that are followed: one may hold itself."""
 
-_MAX_SOURCE: Final = 2**16
+_MAX_SOURCE_BYTES: Final = 2**16
 """Bytes of a file named in a command, up to which its text is kept."""
 
-_RELEASED: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
+_RELEASED_PACKAGES: Final = ("dpcore", "numpy", "scipy", "torch", "opendp", "diffprivlib")
 """Packages of whose code a name and a version tell all."""
 
-_READ: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
+_SOURCE_CACHE: Final[WeakKeyDictionary[Any, str]] = WeakKeyDictionary()
 """Texts by what they define: many audits of one function read its file once."""
 
 
@@ -87,7 +87,7 @@ def provenance_of(thing: Any, source: bool, what: str = "") -> Provenance:
     )
 
 
-def record_command(report: _Result, command: str) -> _Result:
+def record_command(report: _AuditResult, command: str) -> _AuditResult:
     """Return the result with the command line that made it in its record."""
     made = tuple(replace(one, command=command) for one in report.provenance)
     return replace(report, provenance=made)
@@ -95,9 +95,9 @@ def record_command(report: _Result, command: str) -> _Result:
 
 def _iterate_layers(thing: Any) -> Iterator[Any]:
     """Yield a mechanism and the objects that it wraps, from the outside inwards."""
-    for _ in range(_DEEPEST):
+    for _ in range(_MAX_WRAPPERS):
         yield thing
-        name = _INSIDE.get(type(thing))
+        name = _WRAPPED_ATTRIBUTES.get(type(thing))
         held = getattr(thing, "__dict__", None)
         inner = held.get("__wrapped__") if isinstance(held, dict) else None
         thing = inner if name is None else getattr(thing, name)
@@ -115,22 +115,22 @@ def _get_source(layers: list[Any]) -> tuple[str, str]:
     if written:
         return " around ".join(name for name, _ in written), "\n".join(t for _, t in written)
     if layers[-1] is None:
-        return _RECORDED, ""
+        return _RECORDED_ORIGIN, ""
     if isinstance(layers[-1], Tool):
-        return f"command {layers[-1].name}", "\n".join(_texts_of_files(layers[-1].arguments))
+        return f"command {layers[-1].name}", "\n".join(_read_command_files(layers[-1].arguments))
     last = _list_definitions(layers[-1])[0]
     root = _get_package(last)
-    if root in _RELEASED:
+    if root in _RELEASED_PACKAGES:
         return f"{_get_module(last)}.{last.__qualname__} of {root} {_get_version(root)}", ""
-    return f"{_describe_object(layers[-1])}: {_NO_TEXT}", ""
+    return f"{_describe_object(layers[-1])}: {_NO_SOURCE_TEXT}", ""
 
 
-def _texts_of_files(arguments: tuple[str, ...]) -> Iterator[str]:
+def _read_command_files(arguments: tuple[str, ...]) -> Iterator[str]:
     """Yield the texts of the files that a command names, each after its name."""
     for one in dict.fromkeys(arguments):
         # What is no text is a compiled program; what is long is data.
         with contextlib.suppress(OSError, ValueError):
-            if 0 < Path(one).stat().st_size <= _MAX_SOURCE:
+            if 0 < Path(one).stat().st_size <= _MAX_SOURCE_BYTES:
                 yield f"{one}:\n\n{Path(one).read_text(encoding='utf-8')}"
 
 
@@ -139,7 +139,11 @@ def _iterate_definitions(layers: list[Any]) -> Iterator[Any]:
     for layer in layers:
         for place, one in enumerate(dict.fromkeys(_list_definitions(layer))):
             inside = place > 0 and _is_installed(one)
-            if not inside and _get_package(one) not in (*_RELEASED, "builtins", "functools"):
+            if not inside and _get_package(one) not in (
+                *_RELEASED_PACKAGES,
+                "builtins",
+                "functools",
+            ):
                 yield one
 
 
@@ -196,14 +200,14 @@ def _get_module(one: Any) -> str:
 def _get_source_text(one: Any) -> str:
     """Return the source text of a function or a class; empty if there is none."""
     try:
-        if one not in _READ:
+        if one not in _SOURCE_CACHE:
             # By its code where it wraps another: inspect would show the other.
             wraps = isinstance(one, types.FunctionType) and "__wrapped__" in vars(one)
             text = inspect.getsource(one.__code__ if wraps else one)
             name = one.__name__ if isinstance(one, type) else one.__code__.co_name
             # Lines of a file that was edited may be anything.
-            _READ[one] = text if name.strip("<>") in text else ""
-        return _READ[one]
+            _SOURCE_CACHE[one] = text if name.strip("<>") in text else ""
+        return _SOURCE_CACHE[one]
     except Exception:
         # What inspect raises of odd code is not listed anywhere, and no audit may fail by it.
         return ""
@@ -227,17 +231,17 @@ def _iterate_packages(layers: list[Any]) -> Iterator[str]:
             yield package
             if package == "dpcore":
                 yield from ("torch",) * inside.startswith("torch")
-            elif package not in _RELEASED and not _is_installed(one):
+            elif package not in _RELEASED_PACKAGES and not _is_installed(one):
                 functions = [one] if isinstance(one, types.FunctionType) else vars(one).values()
                 for function in functions:
                     if isinstance(function, types.FunctionType):
-                        held = dict(_closed_over(function))
+                        held = dict(_iterate_closure(function))
                         yield from _iterate_called_packages(
                             function.__code__, ChainMap(held, function.__globals__)
                         )
 
 
-def _closed_over(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+def _iterate_closure(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """Yield the closure variables of a function that already have a value."""
     cells = function.__closure__ or ()
     for name, cell in zip(function.__code__.co_freevars, cells, strict=True):

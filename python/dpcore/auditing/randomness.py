@@ -37,22 +37,22 @@ from ..sampling.replay import encode_rows
 from ..streams import PROBE, threads_of
 from ..streams.generators import Generators
 
-_FIRST_ROWS: Final = 64
+_FIRST_REPEATED_ROWS: Final = 64
 """Rows drawn twice, first of all, on both sides together: enough for whatever has many values."""
-_FIRST_ANSWERS: Final = 12
+_MIN_REPEATED_ANSWERS: Final = 12
 """The same of a function of one answer, at least: p = 1/(11!!)^2 = 9e-9 if no two of 6 agree."""
-_MOST_ROWS: Final = ((2**17, 16), (2**9, 4))
+_ROW_LIMITS: Final = ((2**17, 16), (2**9, 4))
 """Rows at most, and one in so many trials; whichever of these allows more."""
-_MOST_ANSWERS: Final = (2**17, 16)
+_ANSWER_LIMIT: Final = (2**17, 16)
 """The same of answers: each is drawn twice, so that calls are one in eight trials."""
-_LOG_CHANCE: Final = math.log(5e-8)
+_MAX_LOG_P_VALUE: Final = math.log(5e-8)
 """Logarithm of the p-value from which on equal rows are no chance. There are at most 14 looks, one
 for each doubling, so that they take chance for something else with probability 7e-7."""
-_PLAIN: Final = 2.0**-4
+_PLAIN_DIFFERENCE: Final = 2.0**-4
 """Relative difference of numbers that no format rounds to each other, however few rows show it."""
-_MOST_KEPT: Final = 2**22
+_MAX_KEPT_ELEMENTS: Final = 2**22
 """Numbers of a side that are kept to see which rows agree."""
-_COLUMNS_READ: Final = 64
+_MAX_COMPARED_COLUMNS: Final = 64
 """Columns by which rows are told to differ: those after them could only make the test stronger."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
@@ -101,9 +101,9 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
         'seed'
         'own'
     """
-    sides = [_Side(draw, draw) for draw in _drawn_by(draws)]
+    sides = [_RepeatedSide(draw, draw) for draw in _make_draw_functions(draws)]
     _draw_twice(sides, draws, trials, until_own=True)
-    return _verdict_of(sides)
+    return _combine_verdicts(sides)
 
 
 def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> bool:
@@ -127,13 +127,13 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
             differ that equal ones may be chance.
     """
     with Generators.defaults() as known:
-        of_globals = _with_states(known, draws, draws, trials)
+        of_globals = _compare_with_states(known, draws, draws, trials)
     if "own" not in of_globals and of_globals != {"not known"}:
         return True
     with Generators.everywhere() as every:
         # Copies as processes would have them; what they share with the original is put back.
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
-        found = _with_states(every, twins[0], twins[1], trials)
+        found = _compare_with_states(every, twins[0], twins[1], trials)
     if found & {"seed", "rounding"}:
         _refuse_copies(draws, executor, "draws")
     if "own" not in found and not draws_globals_alone(draws, executor):
@@ -156,8 +156,8 @@ def draws_globals_alone(draws: CallableDraws, executor: Executor) -> bool:
         ValueError: if a call moves the state of another generator in this process.
     """
     with Generators.everywhere() as every:
-        rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_ROWS)
-        for draw in _drawn_by(draws):
+        rows = 1 if one_by_one(draws.mechanism) else min(draws.block, _FIRST_REPEATED_ROWS)
+        for draw in _make_draw_functions(draws):
             draw(0, rows)
         of_globals, of_others = every.find_moved()
     if of_others:
@@ -173,18 +173,20 @@ def _refuse_copies(draws: CallableDraws, executor: Executor, verb: str) -> NoRet
     raise invalid("executor", requirement, executor)
 
 
-def _with_states(
+def _compare_with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
     """Compare two draws on each side, the second from the generator states of the first."""
     sides = [
-        _Side(generators.kept(one), generators.put_back(other))
-        for one, other in zip(_drawn_by(first), _drawn_by(second), strict=True)
+        _RepeatedSide(generators.kept(one), generators.put_back(other))
+        for one, other in zip(
+            _make_draw_functions(first), _make_draw_functions(second), strict=True
+        )
     ]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
     found = {"own"} if len(equal) < len(sides) else set()
-    return found | ({_verdict_of(equal)} if equal else set())
+    return found | ({_combine_verdicts(equal)} if equal else set())
 
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
@@ -202,7 +204,7 @@ def _pickle_copy(mechanism: Any) -> Any:
     return pickle.loads(pickle.dumps(mechanism))
 
 
-def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
+def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
     """Return the functions that draw a block on x and on x'."""
 
     def drawn(side: int) -> Draw:
@@ -213,7 +215,7 @@ def _drawn_by(draws: CallableDraws) -> tuple[Draw, Draw]:
 
 
 @dataclass
-class _Side:
+class _RepeatedSide:
     """Rows that were drawn twice on one side, and how they compare.
 
     Args:
@@ -244,7 +246,7 @@ class _Side:
             again = self.again(self.blocks, some)
             rows, self.rows, self.blocks = rows - some, self.rows + some, self.blocks + 1
             self.recent.append((outputs, again))
-            if some > 1 or rows == 0 or len(self.recent) >= _FIRST_ROWS:
+            if some > 1 or rows == 0 or len(self.recent) >= _FIRST_REPEATED_ROWS:
                 # The format of numbers, and so what is rounding, is read off several rows.
                 self._compare_recent()
 
@@ -268,7 +270,9 @@ class _Side:
         agrees = _agree_with_row(outputs, first)
         self.alike += int(np.count_nonzero(agrees))
         self.others = self.others or [first]
-        room = _MOST_KEPT // max(1, math.prod(outputs.shape[1:])) - sum(map(len, self.others))
+        room = _MAX_KEPT_ELEMENTS // max(1, math.prod(outputs.shape[1:])) - sum(
+            map(len, self.others)
+        )
         other = outputs[~agrees]
         # What is not kept counts as equal: that makes the test weaker, and no error.
         self.alike += max(0, len(other) - max(0, room))
@@ -312,16 +316,18 @@ def _log_pairings(pairs: Any) -> Any:
     return gammaln(2.0 * pairs + 1.0) - gammaln(pairs + 1.0) - pairs * math.log(2.0)
 
 
-def _verdict_of(sides: list[_Side]) -> str:
+def _combine_verdicts(sides: list[_RepeatedSide]) -> str:
     found = {side.found for side in sides}
     if "own" in found:
         return "own"
-    if sum(side.log_chance for side in sides) > _LOG_CHANCE:
+    if sum(side.log_chance for side in sides) > _MAX_LOG_P_VALUE:
         return "not known"
     return "rounding" if "rounding" in found else "seed"
 
 
-def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own: bool) -> None:
+def _draw_twice(
+    sides: list[_RepeatedSide], draws: CallableDraws, trials: int, until_own: bool
+) -> None:
     """Draw rows of two sides twice, until the result of the comparison excludes chance.
 
     Args:
@@ -331,9 +337,13 @@ def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own
         until_own: stop as soon as one side differs.
     """
     answers = one_by_one(draws.mechanism)
-    limits = (_MOST_ANSWERS,) if answers else _MOST_ROWS
-    fewest = min(_FIRST_ROWS, max(_FIRST_ANSWERS, trials // _MOST_ANSWERS[1])) if answers else 0
-    goal = fewest or _FIRST_ROWS
+    limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
+    fewest = (
+        min(_FIRST_REPEATED_ROWS, max(_MIN_REPEATED_ANSWERS, trials // _ANSWER_LIMIT[1]))
+        if answers
+        else 0
+    )
+    goal = fewest or _FIRST_REPEATED_ROWS
     most = max(goal, *(min(rows, trials // share) for rows, share in limits))
     if answers:
         for side in sides:
@@ -346,7 +356,7 @@ def _draw_twice(sides: list[_Side], draws: CallableDraws, trials: int, until_own
             if until_own and side.found == "own":
                 return
         left = [side for side in sides if side.found != "own"]
-        if not left or goal >= most or sum(s.log_chance for s in left) <= _LOG_CHANCE:
+        if not left or goal >= most or sum(s.log_chance for s in left) <= _MAX_LOG_P_VALUE:
             return
         goal = min(most, 2 * goal)
 
@@ -358,7 +368,7 @@ def _plainly_differ(outputs: npt.NDArray[Any], again: npt.NDArray[Any]) -> bool:
         return compare_outputs(outputs, again) == "own"
     with np.errstate(all="ignore"):
         size = np.maximum(np.abs(numbers), np.abs(others))
-        return bool((np.abs(numbers - others) > _PLAIN * size).any())
+        return bool((np.abs(numbers - others) > _PLAIN_DIFFERENCE * size).any())
 
 
 def _agree_with_row(outputs: npt.NDArray[Any], row: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -381,7 +391,7 @@ def _group_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.intp]:
     groups = np.zeros(len(outputs), np.intp)
     with np.errstate(all="ignore"):
         differs = (numbers != numbers[:1]).any(axis=0)
-        numbers = numbers[:, differs][:, :_COLUMNS_READ]
+        numbers = numbers[:, differs][:, :_MAX_COMPARED_COLUMNS]
         for grain, column in zip(grains_of(numbers, numbers), numbers.T, strict=True):
             values = column.astype(np.float64)
             order = np.argsort(values)
@@ -454,12 +464,12 @@ def refuse_threads(threads: int | None, executor: Executor | None, what: str) ->
         raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
 
 
-_PROCESS: Final = uuid.uuid4().hex
+_PROCESS_ID: Final = uuid.uuid4().hex
 """Names this process and those that are forked from it."""
 
 
 def _get_process_and_thread() -> tuple[str, int, int]:
-    return _PROCESS, os.getpid(), threading.get_ident()
+    return _PROCESS_ID, os.getpid(), threading.get_ident()
 
 
 def runs_in(executor: Executor) -> str:

@@ -68,22 +68,22 @@ from .randomness import (
 )
 from .sequential import BLOCK
 
-_SLACK: Final = 1e-9
+_DISTANCE_SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
 
-_LOOP_BLOCK: Final = 4096
-_SHARED_BLOCK: Final = 16
+_ANSWER_BLOCK: Final = 4096
+_SHARED_ANSWER_BLOCK: Final = 16
 """Calls of a function of one answer in a block; where threads may share them, so few that 200 of
 them keep eight threads busy. A block costs as much as a call of 0.2 ms."""
 
-_TIMED_ROWS: Final = 64
+_MAX_TIMED_ROWS: Final = 64
 """Outputs of the call that is timed before a forecast."""
-_MAX_OVERHEAD: Final = 0.05
+_SLOW_CALL_SECONDS: Final = 0.05
 """Seconds that a call of an encoder may take beside its outputs; one that takes longer is slow."""
-_TIMED_BLOCK: Final = 2**20
-_TRIALS: Final = 10**6
+_TIMED_BLOCK_NUMBER: Final = 2**20
+_DEFAULT_TRIALS: Final = 10**6
 """Counted draws a side where neither the caller nor the mechanism says otherwise."""
-_MORE_TRIALS: Final = 10
+_MORE_TRIALS_FACTOR: Final = 10
 """Times as many trials, of which a report says what they would certify."""
 
 Route = Literal["auto", "integer", "sampled"]
@@ -224,7 +224,7 @@ class Request(Arguments):
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
             # One call an output: shorter blocks can be shared out, and stopped.
-            size = min(size, _SHARED_BLOCK if is_shared(self.mechanism) else _LOOP_BLOCK)
+            size = min(size, _SHARED_ANSWER_BLOCK if is_shared(self.mechanism) else _ANSWER_BLOCK)
         what = self.mechanism, pair, self.seed, size
         # A command is a process of its own in every block: nothing is kept from call to call.
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
@@ -277,14 +277,14 @@ def request_of(
     block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
     if given.executor is not None and not isinstance(given.executor, Executor):
         raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
-    attack = _attack_of(given.attack)
+    attack = _resolve_attack(given.attack)
     wanted = parse_pair(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
     usual = _default_trials(mechanism, pair)
     trials = usual if trials is None else trials
     if is_native(mechanism):
-        route = _native_route(mechanism, pair, route, attack, trials)
+        route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
     elif not attack.times and getattr(mechanism, "thread_safe", True) is False:
@@ -319,19 +319,19 @@ def _time_larger_call(request: Request) -> None:
     encoder takes long, no larger call is made.
     """
     encodes = getattr(request.mechanism, "encodes_once", False)
-    is_slow = request.course.estimate_seconds(1) > _MAX_OVERHEAD
+    is_slow = request.course.estimate_seconds(1) > _SLOW_CALL_SECONDS
     if not (isinstance(request.mechanism, Tool) or (encodes and not is_slow)):
         return
     source = request.drawn()
-    rows = min(_TIMED_ROWS, source.block)
+    rows = min(_MAX_TIMED_ROWS, source.block)
     # A stream that nothing else uses.
-    place = Place(_TIMED_BLOCK, rows, 0, rows)
+    place = Place(_TIMED_BLOCK_NUMBER, rows, 0, rows)
     Heard(**vars(source.draws), course=request.course).draw(PROBE, 0, place)
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
     own = getattr(mechanism, "default_trials_on", None)
-    return (own(pair) if callable(own) else None) or _TRIALS
+    return (own(pair) if callable(own) else None) or _DEFAULT_TRIALS
 
 
 def _probe_mechanism(request: Request) -> Request:
@@ -425,15 +425,15 @@ def _read_privacy_map(
     if neighbour is None or not hasattr(mechanism, "speaking_of"):
         own = getattr(mechanism, "delta", None) if hasattr(mechanism, "claim") else None
         own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
-        return mechanism, None, _at_least(own, delta, "as the mechanism claims")
+        return mechanism, None, _choose_larger_delta(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
     epsilon, least = mechanism.stated or (math.inf, 0.0)
     if not math.isfinite(epsilon):
         return mechanism, None, delta
-    return mechanism, epsilon, _at_least(least, delta, "as the measurement states")
+    return mechanism, epsilon, _choose_larger_delta(least, delta, "as the measurement states")
 
 
-def _at_least(own: float, delta: float, whose: str) -> float:
+def _choose_larger_delta(own: float, delta: float, whose: str) -> float:
     """Return the larger of requested and own delta; refuse a smaller positive request."""
     if 0.0 < delta < own:
         # With a larger delta the claim stays true; with a smaller one it is another.
@@ -441,17 +441,17 @@ def _at_least(own: float, delta: float, whose: str) -> float:
     return max(delta, own)
 
 
-def _attack_of(attack: Any) -> AuditAttack:
+def _resolve_attack(attack: Any) -> AuditAttack:
     if attack is None:
         return Auto()
     return named(attack, "attack") if isinstance(attack, str) else attack_of(attack)
 
 
 # On the integer route a coordinate costs about 100 ns once, and then 1 ns less for each trial.
-_WORTH_LIMITS: Final = 100
+_MIN_INTEGER_TRIALS: Final = 100
 
 
-def _native_route(
+def _choose_native_route(
     mechanism: Any, pair: Pair, route: Route, attack: AuditAttack, trials: int
 ) -> Route:
     dim = dim_of(pair)
@@ -465,7 +465,7 @@ def _native_route(
     if reason or not attack.by_ballot:
         return "sampled"
     alike = all(np.all(side == side[0]) for side in (pair.x, pair.x_prime))
-    return "integer" if alike or trials >= _WORTH_LIMITS else "sampled"
+    return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
 
 def settle_request(request: Request) -> Request:
@@ -478,7 +478,7 @@ def settle_request(request: Request) -> Request:
         pair, searched = choose_pair(request.wanted, request.drawn, attack, *at, request.course)
     mechanism = request.mechanism
     clean = clean_pair(mechanism, pair)
-    is_random = _default_trials(mechanism, pair) != _TRIALS
+    is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # Means of a random encoder may be equal where its outputs differ, as those of signs.
         clean = None
@@ -486,7 +486,7 @@ def settle_request(request: Request) -> Request:
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")
-    claim = _claim_of(mechanism, pair, request.claim)
+    claim = _resolve_claim(mechanism, pair, request.claim)
     advice = getattr(mechanism, "claim_advice", "") if claim is None else ""
     request = replace(
         request,
@@ -497,8 +497,8 @@ def settle_request(request: Request) -> Request:
         declared_loss=declared_loss(mechanism, pair, request.delta),
         told=(
             *notes_on(mechanism, pair),
-            *(_cost_notes(request) if is_random else ()),
-            *_seed_notes(mechanism, request.randomness),
+            *(_list_cost_notes(request) if is_random else ()),
+            *_list_seed_notes(mechanism, request.randomness),
             *((advice,) if advice else ()),
         ),
         searched=searched,
@@ -515,20 +515,20 @@ def most_certified(request: Request, trials: int) -> float:
     return per_distance(bound, request.delta, request.pair.distance)
 
 
-def _cost_notes(request: Request) -> tuple[str, ...]:
+def _list_cost_notes(request: Request) -> tuple[str, ...]:
     """List notes on what the trials can certify if every output is slow to make."""
     if request.attack.pools or request.attack.times:
         return ()
-    more = _MORE_TRIALS * request.trials
+    more = _MORE_TRIALS_FACTOR * request.trials
     few, many = (most_certified(request, trials) for trials in (request.trials, more))
     return (
         f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
-        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS} times the time) "
+        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS_FACTOR} times the time) "
         f"{many:.2f}",
     )
 
 
-def _seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
+def _list_seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
     if not isinstance(mechanism, Tool) or randomness != "own":
         return ()
     return (
@@ -548,7 +548,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
         raise invalid("bound", requirement, bound)
 
 
-def _claim_of(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
+def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float | Claim | None:
     """Return the claim that the audit tests; a mechanism's own only if it applies to the pair."""
     if isinstance(claim, Claim):
         if pair.distance != 1.0:
@@ -566,7 +566,7 @@ def _claim_of(mechanism: Any, pair: Pair, claim: float | Claim | None) -> float 
     norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
     if isinstance(norm, str) and most is not None:
         apart, most = distance(pair, cast(Any, norm)), real("sensitivity of the mechanism", most)
-        if apart > most * (1.0 + _SLACK):
+        if apart > most * (1.0 + _DISTANCE_SLACK):
             shown = norm.replace("linf", "Linf").replace("l", "L", 1)
             requirement = f"at {shown} distance at most {most!r}"
             text = message("pair", requirement, apart)

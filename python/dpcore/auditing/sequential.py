@@ -31,10 +31,10 @@ from .fitting import outputs_inside
 BLOCK: Final = 256
 """Trials in a block of an audit that stops early: the first look comes after one block."""
 
-_GROWTH: Final = 0.25
+_SLICE_SHARE: Final = 0.25
 """A slice is this share of all trials before it, but at least a block."""
-_REFIT: Final = 1.5
-_MOST_KEPT: Final = 2**25
+_REFIT_RATIO: Final = 1.5
+_MAX_HISTORY_ELEMENTS: Final = 2**25
 """Numbers kept of earlier slices to learn from, on each side."""
 
 Outputs = npt.NDArray[Any]
@@ -117,9 +117,9 @@ class Sequence:
                 before, chosen = chosen, self._choose(chosen, stop - start)
                 if martingale is None:
                     martingale = Martingale(*self._choose_tangent(chosen))
-                label += before is not None and _event_and_direction(
+                label += before is not None and _get_event_and_direction(
                     before
-                ) != _event_and_direction(chosen)
+                ) != _get_event_and_direction(chosen)
                 course.step("count")
                 first = start + self.done
                 end = min(stop, first + self._size())
@@ -147,7 +147,7 @@ class Sequence:
         block = self.source.block
         # Threads that share short blocks are given several.
         least = BLOCK if is_shared(self.source.draws.mechanism) else block
-        return max(1, max(least, int(_GROWTH * self.done)) // block) * block
+        return max(1, max(least, int(_SLICE_SHARE * self.done)) // block) * block
 
     def _learn_from_pilot(self) -> None:
         self._kept.append(self.source.outputs(PILOT, 0, self.pilot))
@@ -159,7 +159,7 @@ class Sequence:
 
     def _choose(self, chosen: Choice | None, trials: int) -> Choice:
         seen = self.pilot + self.done
-        if chosen is not None and seen < _REFIT * self._fitted_at:
+        if chosen is not None and seen < _REFIT_RATIO * self._fitted_at:
             return chosen
         self._fitted_at = seen
         outputs, outputs_prime = self.source.in_one_form(
@@ -218,11 +218,14 @@ class Sequence:
 
     def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
         self._kept.append((outputs, outputs_prime))
-        while len(self._kept) > 1 and sum(piece[0].size for piece in self._kept) > _MOST_KEPT:
+        while (
+            len(self._kept) > 1
+            and sum(piece[0].size for piece in self._kept) > _MAX_HISTORY_ELEMENTS
+        ):
             self._kept.pop(0)
 
 
-def _event_and_direction(choice: Choice) -> tuple[Any, str]:
+def _get_event_and_direction(choice: Choice) -> tuple[Any, str]:
     return choice.event, choice.direction
 
 

@@ -11,10 +11,10 @@ from ..errors import integer, invalid, mistyped, part_of, real
 from ..results.guesses import Guesses
 from .independent import Array, Sides
 
-_COINS: Final = 18
+_TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 
-_UNLIKELY: Final = 1e-6
+_COIN_P_VALUE: Final = 1e-6
 """Chance below which the number of included canaries is no matter of fair coins."""
 
 
@@ -44,7 +44,7 @@ def guess_canaries(
     )
     included = np.arange(scores.size) < len(sides[0])
     guessed_in, guessed_out = _split_guesses(wanted, scores.size)
-    sequence = np.random.SeedSequence(seed, spawn_key=(_COINS,))
+    sequence = np.random.SeedSequence(seed, spawn_key=(_TIE_STREAM,))
     order = np.random.Generator(np.random.PCG64(sequence)).permutation(scores.size)
     ranked = included[order[np.argsort(scores[order], kind="stable")]]
     correct_in = int(np.count_nonzero(ranked[scores.size - guessed_in :]))
@@ -100,6 +100,6 @@ def doubts_of_coins(sides: Sides) -> tuple[str, ...]:
         A sentence, if there is something to say.
     """
     included, canaries = len(sides[0]), len(sides[0]) + len(sides[1])
-    if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _UNLIKELY:
+    if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
         return ()
     return (f"{included:,} of {canaries:,} canaries were included, which fair coins do not give",)

@@ -39,56 +39,56 @@ Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
 Floats = npt.NDArray[np.float64]
 
-_FEW_DISTINCT: Final = 30
+_MIN_DISTINCT_VALUES: Final = 30
 """Values of which less is said: all of them have even numbers with probability 2^-29 here."""
 
-_UNLIKELY: Final = 1e-9
+_EVENNESS_P_VALUE: Final = 1e-9
 """Level of a test of evenness."""
 
-_TWINS: Final = 60.0
+_MIN_EXPECTED_MATCHES: Final = 60.0
 """Meetings that the other side should have had."""
 
-_MET: Final = 0.01
+_MAX_MATCH_SHARE: Final = 0.01
 """Share of them that says that the values belong to both sides."""
 
-_MOST_ATOMS: Final = 4
+_MAX_ATOMS: Final = 4
 """Repeated values that a law may have beside a density, by clipping or censoring."""
 
-_MOST_BITS: Final = 32
+_MAX_DIGIT_BITS: Final = 32
 """Bits of the coarsest of continuous samplers: one word."""
 
-_PEAKS: Final = 8.0
+_MAX_DENSITY_RATIO: Final = 8.0
 """A density meets itself so much more often than a uniform one between its quartiles, at most."""
 
-_ODD: Final = np.uint64(0x9E3779B97F4A7C15)
+_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
 
-_MOST_LEAVES: Final = 64
+_MAX_LEAVES: Final = 64
 """Numbers and texts of an object that are read: most objects show enough digits before."""
 
-_DEEPEST: Final = 8
+_MAX_CONTAINER_DEPTH: Final = 8
 """Containers within each other that are read."""
 
-_SEEN_OFTEN: Final = 8
+_ROWS_PER_LISTED_WORD: Final = 8
 """Rows for each value of a text column from which its values are taken for a list of words."""
 
-_CHARACTERS: Final = 64
-_COLUMNS: Final = 64
-_GAPS: Final = 256
-_DEVIATIONS: Final = 7.0
-_EXPECTED: Final = 25.0
-_FALLS: Final = (0.4, 0.6)
+_MAX_COMPARED_CHARACTERS: Final = 64
+_MAX_CHECKED_COLUMNS: Final = 64
+_MAX_GRID_VALUES: Final = 256
+_MAX_DEVIATIONS: Final = 7.0
+_MIN_EXPECTED_CHANGES: Final = 25.0
+_UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
 """Share of the steps that fall where a column is not sorted, whatever depends on what."""
 
-_FEWEST_STEPS: Final = 60
+_MIN_UNEQUAL_STEPS: Final = 60
 """Steps between unequal values, of which the share of falls is taken."""
 
-_CENTRES: Final = 3
+_CENTRE_ROWS: Final = 3
 """Rows whose distances from all others are compared like a column."""
-_FEWEST_PAIRS: Final = 60
+_MIN_ORDERED_ROWS: Final = 60
 """Seven standard deviations need more than 49 rows."""
 
-_MOST_PAIRS: Final = 2**17
+_MAX_COMPARED_PAIRS: Final = 2**17
 
 
 def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
         numbers = both.astype(np.int64)
     keys = np.zeros(len(both), dtype=np.uint64)
     for column in numbers.T:
-        keys = (keys ^ np.ascontiguousarray(column).view(np.uint64)) * _ODD
+        keys = (keys ^ np.ascontiguousarray(column).view(np.uint64)) * _HASH_MULTIPLIER
         keys ^= keys >> np.uint64(29)
     return [keys[: len(tables[0])], keys[len(tables[0]) :]]
 
@@ -152,37 +152,37 @@ def _describe_repetitions(
 ) -> str:
     """Describe improbable repetitions on one side; return "" if there are none."""
     found, first, times = np.unique(keys, return_index=True, return_counts=True)
-    if found.size < _FEW_DISTINCT or found.size == keys.size:
+    if found.size < _MIN_DISTINCT_VALUES or found.size == keys.size:
         return ""
     copies = int(np.gcd.reduce(times))
     if copies > 1:
         return f"rows are repeated: each row of {name} occurs {copies} times or more"
-    if _variance_p_values(times)[0] < _UNLIKELY:
+    if _variance_p_values(times)[0] < _EVENNESS_P_VALUE:
         often = f"each of {found.size:,} rows of {name} occurs about {times.mean():.3g} times"
         return f"rows are repeated: {often}, more evenly than chance has it"
     # Atoms of either side belong to both: the censored values of one are rare on the other.
-    rare = ~np.isin(found, np.concatenate([_most_frequent_keys(keys), _most_frequent_keys(others)]))
+    rare = ~np.isin(found, np.concatenate([_find_frequent_keys(keys), _find_frequent_keys(others)]))
     many = times[rare]
     again, alone = int(np.count_nonzero(many > 1)), int(np.count_nonzero(many == 1))
     meetings = float((many * (many - 1.0)).sum() / 2.0)
-    bits = min(_MOST_BITS, _digit_bits(table[first]))
-    by_chance = _PEAKS * len(keys) ** 2 / 2.0 / 2.0**bits
-    if meetings <= by_chance + _DEVIATIONS * math.sqrt(by_chance):
+    bits = min(_MAX_DIGIT_BITS, _digit_bits(table[first]))
+    by_chance = _MAX_DENSITY_RATIO * len(keys) ** 2 / 2.0 / 2.0**bits
+    if meetings <= by_chance + _MAX_DEVIATIONS * math.sqrt(by_chance):
         return ""
     twins = float(many[many > 1].sum()) * len(others) / len(keys)
     met = int(np.count_nonzero(np.isin(others, found[rare])))
-    if twins < _TWINS or met > _MET * twins:
+    if twins < _MIN_EXPECTED_MATCHES or met > _MAX_MATCH_SHARE * twins:
         return ""
     # A law with values of its own that come again has unequal probabilities, as a rule.
-    if alone <= again and _variance_p_values(many)[1] < _UNLIKELY:
+    if alone <= again and _variance_p_values(many)[1] < _EVENNESS_P_VALUE:
         return ""
     return f"rows are repeated: {np.count_nonzero(times > 1):,} rows of {name} occur more than once"
 
 
-def _most_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+def _find_frequent_keys(keys: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
     """Return the most frequent values, as many as a density may have in addition."""
     found, times = np.unique(keys, return_counts=True)
-    return found[np.argsort(times, kind="stable")[-_MOST_ATOMS:]]
+    return found[np.argsort(times, kind="stable")[-_MAX_ATOMS:]]
 
 
 def _variance_p_values(times: npt.NDArray[np.int64]) -> tuple[float, float]:
@@ -217,7 +217,7 @@ def _digit_bits(rows: Array) -> float:
     """Compute log2 of the number of rows that the digits between the quartiles could write."""
     if rows.dtype.kind in "US":
         # As many as the characters of each place can be combined.
-        narrow = np.ascontiguousarray(rows.astype(f"U{_CHARACTERS}"))
+        narrow = np.ascontiguousarray(rows.astype(f"U{_MAX_COMPARED_CHARACTERS}"))
         codes = narrow.view(np.uint32).reshape(len(rows), -1)
         ordered = np.sort(codes, axis=0)
         return float(np.log2(1.0 + (np.diff(ordered, axis=0) > 0).sum(axis=0)).sum())
@@ -225,11 +225,11 @@ def _digit_bits(rows: Array) -> float:
     for column in _list_leaves(rows) if rows.dtype == object else rows.T:
         if column.dtype.kind == "U":
             values = np.unique(column)
-            few = values.size * _SEEN_OFTEN <= column.size
+            few = values.size * _ROWS_PER_LISTED_WORD <= column.size
             total += math.log2(values.size) if few else _digit_bits(values)
             continue
         total += _column_bits(column)
-        if total >= _MOST_BITS:
+        if total >= _MAX_DIGIT_BITS:
             break
     return total
 
@@ -239,9 +239,9 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
 
     Objects of several forms are read as their texts.
     """
-    listed = [list(itertools.islice(_walk_containers(row), _MOST_LEAVES)) for row in rows]
+    listed = [list(itertools.islice(_walk_containers(row), _MAX_LEAVES)) for row in rows]
     if len(set(map(len, listed))) > 1:
-        yield np.array(["|".join(map(str, one))[:_CHARACTERS] for one in listed])
+        yield np.array(["|".join(map(str, one))[:_MAX_COMPARED_CHARACTERS] for one in listed])
         return
     for values in zip(*listed, strict=True):
         try:
@@ -249,7 +249,7 @@ def _list_leaves(rows: Array) -> Iterator[Array]:
                 raise TypeError
             yield np.array([math.nan if one is None else float(one) for one in values])
         except (TypeError, OverflowError):
-            yield np.array([str(value)[:_CHARACTERS] for value in values])
+            yield np.array([str(value)[:_MAX_COMPARED_CHARACTERS] for value in values])
 
 
 def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
@@ -263,7 +263,7 @@ def _walk_containers(value: Any, depth: int = 0) -> Iterator[Any]:
         inner = value
     elif is_dataclass(value) and not isinstance(value, type):
         inner = [getattr(value, field.name) for field in fields(value)]
-    if inner is None or depth == _DEEPEST:
+    if inner is None or depth == _MAX_CONTAINER_DEPTH:
         yield value
         return
     for one in inner:
@@ -280,11 +280,11 @@ def _column_bits(column: Array) -> float:
         step = float(np.gcd.reduce(np.diff(values.astype(np.int64))))
         return math.log2(max(1.0, (float(high) - float(low)) / max(1.0, abs(step))))
     values = values.astype(np.float64)
-    step = max(_last_place(values, float(max(abs(low), abs(high)))), _find_grid_step(values))
+    step = max(_find_last_place(values, float(max(abs(low), abs(high)))), _find_grid_step(values))
     return math.log2(max(1.0, (float(high) - float(low)) / step))
 
 
-def _last_place(values: Floats, at: float) -> float:
+def _find_last_place(values: Floats, at: float) -> float:
     """Return the last place at some magnitude.
 
     The format is the coarsest binary one that holds all values.
@@ -299,7 +299,7 @@ def _find_grid_step(values: Floats) -> float:
 
     A step below 2^-26 of the range counts for none: so fine a grid is as good as a density.
     """
-    some = values[:: math.ceil(values.size / _GAPS)]
+    some = values[:: math.ceil(values.size / _MAX_GRID_VALUES)]
     span = float(some[-1] - some[0])
     rounding = 2.0**-38 * span + 64.0 * float(np.spacing(np.abs(some).max()))
     least = max(2.0**-26 * span, 2.0**10 * rounding)
@@ -336,9 +336,9 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
 
 def _describe_neighbours(name: str, side: Array) -> str:
     """Describe a dependence of neighbouring rows on one side; return "" if there is none."""
-    if len(side) < _FEWEST_PAIRS:
+    if len(side) < _MIN_ORDERED_ROWS:
         return ""
-    columns = dict(itertools.islice(list_columns(side), _COLUMNS))
+    columns = dict(itertools.islice(list_columns(side), _MAX_CHECKED_COLUMNS))
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
         columns |= _row_distances(np.stack(numbers, axis=1).astype(np.float64))
@@ -348,13 +348,13 @@ def _describe_neighbours(name: str, side: Array) -> str:
         steps = np.sign(np.diff(ranks))
         moves = np.count_nonzero(steps)
         # Chance meetings of rare values are far from normal.
-        if moves < _FEWEST_STEPS or column.size * (1.0 - still) ** 2 < _EXPECTED:
+        if moves < _MIN_UNEQUAL_STEPS or column.size * (1.0 - still) ** 2 < _MIN_EXPECTED_CHANGES:
             continue
         together = _order_deviation(ranks)
-        if abs(together) <= _DEVIATIONS:
+        if abs(together) <= _MAX_DEVIATIONS:
             continue
         falls = np.count_nonzero(steps < 0) / moves
-        if not _FALLS[0] <= falls <= _FALLS[1]:
+        if not _UNSORTED_FALL_SHARES[0] <= falls <= _UNSORTED_FALL_SHARES[1]:
             # The rows were sorted by this column: what follows it says nothing of the runs.
             return ""
         if abs(together) > abs(largest):
@@ -372,7 +372,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
 def _row_distances(rows: Floats) -> dict[str, Floats]:
     """Return distances of all rows from a few of them, each column in units of its spread."""
     scaled = rows / np.where(rows.std(axis=0) > 0.0, rows.std(axis=0), 1.0)
-    centres = np.linspace(0, len(rows) - 1, _CENTRES).astype(int).tolist()
+    centres = np.linspace(0, len(rows) - 1, _CENTRE_ROWS).astype(int).tolist()
     return {
         f"the distance from row {row + 1}": np.abs(scaled - scaled[row]).sum(axis=1)
         for row in centres
@@ -395,19 +395,19 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     Returns:
         A sentence, if there is something to say.
     """
-    size = min(_MOST_PAIRS, *map(len, sides))
-    if size < _FEWEST_PAIRS:
+    size = min(_MAX_COMPARED_PAIRS, *map(len, sides))
+    if size < _MIN_ORDERED_ROWS:
         return ()
     hits = [evaluate_event(event, side[:size]).astype(np.int8) for side in sides]
     compared: list[tuple[str, Array, Array]] = [("hits of the event", hits[0], hits[1])]
     if all(side.dtype.kind in "buifcUS" for side in sides):
         first, second = (_as_columns(side[:size]) for side in sides)
-        for place in range(min(first.shape[1], _COLUMNS)):
+        for place in range(min(first.shape[1], _MAX_CHECKED_COLUMNS)):
             what = f"values in column {place}" if first.shape[1] > 1 else "values"
             compared.append((what, first[:, place], second[:, place]))
     for what, one, other in compared:
         found = _clustering_deviation(one, other)
-        if abs(found) > _DEVIATIONS:
+        if abs(found) > _MAX_DEVIATIONS:
             told = f"{what} of outputs and outputs_prime go together row by row"
             return (f"{told} ({found:.1f} standard deviations): give paired=True",)
     return ()
@@ -418,10 +418,10 @@ def _clustering_deviation(one: Array, other: Array) -> float:
     ranks, still = _centred_ranks(one)
     others, still_other = _centred_ranks(other)
     # Chance meetings of rare values are far from normal.
-    if one.size * (1.0 - still) * (1.0 - still_other) < _EXPECTED:
+    if one.size * (1.0 - still) * (1.0 - still_other) < _MIN_EXPECTED_CHANGES:
         return 0.0
     # Where both orders mean something (chunks that were sorted, say) they are no random ones.
-    if min(_order_deviation(ranks), _order_deviation(others)) > _DEVIATIONS:
+    if min(_order_deviation(ranks), _order_deviation(others)) > _MAX_DEVIATIONS:
         return 0.0
     apart = others - (np.roll(others, 1) + np.roll(others, -1)) / 2.0
     scale = float((ranks @ ranks) * (apart @ apart)) / (one.size - 1)

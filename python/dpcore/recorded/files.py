@@ -69,10 +69,10 @@ def read_outputs(
         ...     read_outputs(path, "score")
         array([ 0.25, -1.5 ])
     """
-    return read_titled(path, column, reader)[0]
+    return read_file_with_titles(path, column, reader)[0]
 
 
-def read_titled(
+def read_file_with_titles(
     path: str | os.PathLike[str], column: Any = None, reader: Reader | None = None
 ) -> tuple[Array, tuple[str, ...]]:
     """Read what `read_outputs` reads, and the names of the columns in messages."""
@@ -96,7 +96,7 @@ def read_table(
     reader = Reader() if reader is None else reader
     kind = reader.find_kind(path)
     with open_file(path, reader) as file:
-        table = _READERS[kind](file, kind, column, label, reader)
+        table = _READERS_BY_KIND[kind](file, kind, column, label, reader)
         if not table.columns or not len(table.columns[0]):
             raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
         lengths = {len(one) for one in table.columns}
@@ -165,12 +165,12 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
     try:
         parquet: Any = import_module("pyarrow.parquet")
     except ImportError:
-        return _read_by_pandas(file, whole, column, label)
+        return _read_with_pandas(file, whole, column, label)
     try:
         opened = parquet.ParquetFile(whole)
         names = tuple(opened.schema_arrow.names)
         empty = Table(file.name, names, (np.empty(0),) * len(names))
-        places = _places_needed(empty, column, label)
+        places = _list_needed_places(empty, column, label)
         data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
     except (OSError, ValueError) as error:
         if hasattr(error, "argument"):
@@ -185,12 +185,12 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
     return Table(file.name, names, tuple(columns), Found("parquet", sha256=file.sha256))
 
 
-def _places_needed(table: Table, column: Any, label: Any) -> list[int]:
+def _list_needed_places(table: Table, column: Any, label: Any) -> list[int]:
     places = choose_places(table, column)
     return sorted({*places, *(() if label is None else (place_of(table, label),))})
 
 
-def _read_by_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any) -> Table:
+def _read_with_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any) -> Table:
     try:
         pandas: Any = import_module("pandas")
         frame = pandas.read_parquet(whole)
@@ -202,9 +202,9 @@ def _read_by_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any
     return table._replace(found=Found("parquet", sha256=file.sha256))
 
 
-_Read = Callable[[HashedFile, str, Any, Any, Reader], Table]
+_FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]
 
-_READERS: Final[dict[str, _Read]] = {
+_READERS_BY_KIND: Final[dict[str, _FileReader]] = {
     "csv": read_csv,
     "tsv": read_csv,
     "lines": read_lines,

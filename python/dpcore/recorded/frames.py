@@ -18,13 +18,13 @@ Array = npt.NDArray[Any]
 
 MISSING: Final = "write nan where the output itself is NaN, and leave out no row"
 
-_ON_X: Final = ("1", "true", "in", "x")
-_ON_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
-_LABELS: Final = "1, true, in or x, or else 0, false, out or x_prime"
+_LABELS_OF_X: Final = ("1", "true", "in", "x")
+_LABELS_OF_X_PRIME: Final = ("0", "false", "out", "x_prime", "x'")
+_LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 
 ALL: Final = "*"
 """Stands for all columns of a file or a frame."""
-_ROW_NUMBERS: Final = "__index_level_"
+_PANDAS_INDEX_PREFIX: Final = "__index_level_"
 """Beginning of the name that pandas gives, in a parquet file, to row numbers without a name."""
 
 
@@ -96,7 +96,7 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
         raise invalid("column", requirement, column)
     if column in (None, ALL) and table.names is not None:
         for place in places:
-            if not table.names[place] or table.names[place].startswith(_ROW_NUMBERS):
+            if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
                 # A row number is no part of an output, and could tell the sides apart.
                 text = f"column {place} of {table.name} must have a name, got none"
                 error = ValueError(f"{text} (if it numbers the rows, choose others with column=)")
@@ -201,7 +201,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         )
         if lost.any():
             row = int(lost.argmax())
-            requirement = _LABELS if label_x is None else "given"
+            requirement = _LABEL_REQUIREMENT if label_x is None else "given"
             error = invalid(f"label in row {row + 1}{place}", requirement, labels[row])
             raise about(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
@@ -216,21 +216,25 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             raise invalid("label_x", requirement, label_x)
         sides = [text == wanted for text in texts]
     else:
-        unknown = [i for i, text in enumerate(texts) if text.lower() not in _ON_X + _ON_X_PRIME]
+        unknown = [
+            i
+            for i, text in enumerate(texts)
+            if text.lower() not in _LABELS_OF_X + _LABELS_OF_X_PRIME
+        ]
         if unknown and len(texts) == 2:
-            requirement = (
-                f"given: which of {shown}{place} stands for x (none is needed for {_LABELS})"
-            )
+            requirement = f"given: which of {shown}{place} stands for x (none is needed for {_LABEL_REQUIREMENT})"
             raise invalid("label_x", requirement, None)
         if len(unknown) == len(texts):
-            known = f"two values ({_LABELS}, or others with label_x=)"
+            known = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
             error = ValueError(f"labels{place} must have {known}, got {len(texts)}: {shown}")
             raise about(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
             name, label = f"label in row {row + 1}{place}", found[unknown[0]]
-            raise about(invalid(name, _LABELS, getattr(label, "item", lambda: label)()), "label")
-        sides = [text.lower() in _ON_X for text in texts]
+            raise about(
+                invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)()), "label"
+            )
+        sides = [text.lower() in _LABELS_OF_X for text in texts]
     answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
     return answer
 
@@ -291,7 +295,7 @@ def read_columns(
     empty = Table(name, names, (nothing,) * len(names))
     places = choose_places(empty, column)
     places = places if label is None else sorted({*places, place_of(empty, label)})
-    found = {place: convert_column(_column_at(value, place)) for place in places}
+    found = {place: convert_column(_get_column_at(value, place)) for place in places}
     if found:
         nothing = np.broadcast_to(np.zeros(1, np.bool_), len(found[places[0]]))
     columns = [found.get(place, nothing) for place in range(len(names))]
@@ -311,7 +315,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
     return tuple(map(str, names))
 
 
-def _column_at(frame: Any, place: int) -> Any:
+def _get_column_at(frame: Any, place: int) -> Any:
     """Return a column by its place, since a name may occur twice."""
     if hasattr(frame, "iloc"):
         return frame.iloc[:, place]

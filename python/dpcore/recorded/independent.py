@@ -23,14 +23,14 @@ from ..sampling.tally import evaluate_event
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
 
-_FEWEST: Final = 4
+_MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""
 
-_SHUFFLE: Final = 17
+_SHUFFLE_STREAM: Final = 17
 """Names the streams of shuffles: with the side two numbers, where those of draws have three."""
 
 
-_ROW_OF_GROUP: Final = 19
+_GROUP_ROW_STREAM: Final = 19
 """Names the streams that draw one row of each group."""
 
 
@@ -100,12 +100,12 @@ def count_event(
     share = real("count_share", 0.5 if share is None else share, low=0.0, high=1.0,
                  open_low=True, open_high=True)  # fmt: skip
     sizes = len(sides[0]), len(sides[1])
-    if min(sizes) < _FEWEST:
-        raise invalid("outputs", f"at least {_FEWEST} rows on each side", sizes)
+    if min(sizes) < _MIN_SIDE_ROWS:
+        raise invalid("outputs", f"at least {_MIN_SIDE_ROWS} rows on each side", sizes)
     if groups is not None:
         many = int(groups[0].max()) + 1, int(groups[1].max()) + 1
-        if min(many) < _FEWEST:
-            raise invalid("groups", f"at least {_FEWEST} groups on each side", many)
+        if min(many) < _MIN_SIDE_ROWS:
+            raise invalid("groups", f"at least {_MIN_SIDE_ROWS} groups on each side", many)
     if paired and sizes[0] != sizes[1]:
         raise invalid("outputs", "as many rows on x as on x' where paired = True", sizes)
     # Rows that were sorted, or came in the order of their runs, are exchangeable after this.
@@ -121,7 +121,7 @@ def count_event(
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
     fitting = audited.scoring or Own(audited.given)
     fitted = fitting.fitted_on(
-        _Rows((sides[0][first.pilot], sides[1][second.pilot]), cuts, pair, goal)
+        _PilotRows((sides[0][first.pilot], sides[1][second.pilot]), cuts, pair, goal)
     )
     hits, hits_prime = (hits_of(evaluate_event(fitted.event, side)) for side in rest)
     counts = Counts(hits, left[0], hits_prime, left[1])
@@ -146,7 +146,7 @@ def _choose_tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] 
     return choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
 
 
-def _cut_points(size: int, share: float) -> tuple[int, int]:
+def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
     """Return where the rows that choose among scores begin, and where the counted rows begin."""
     pilot = min(max(2, size - round(size * share)), size - 1)
     return pilot // 2, pilot
@@ -158,7 +158,7 @@ def _make_rng(seed: int, *key: int) -> np.random.Generator:
 
 def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
     """Return the numbers below `size` in a random order."""
-    return _make_rng(seed, _SHUFFLE, side).permutation(size)
+    return _make_rng(seed, _SHUFFLE_STREAM, side).permutation(size)
 
 
 class _Division(NamedTuple):
@@ -173,7 +173,7 @@ class _Division(NamedTuple):
 def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
     """Shuffle rows, or groups, and cut them into those that fit, that choose, and the counted."""
     if groups is None:
-        order, cuts = _shuffle_numbers(size, seed, side), _cut_points(size, share)
+        order, cuts = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
         return _Division(order[: cuts[1]], cuts, order[cuts[1] :], slice(None))
     from ..divergence.points.points import one_of_each
 
@@ -182,16 +182,16 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     turns = np.empty_like(shuffled)
     turns[shuffled] = np.arange(len(shuffled))
     turn = turns[groups]
-    cuts = _cut_points(len(shuffled), share)
+    cuts = _choose_cut_points(len(shuffled), share)
     order = np.argsort(turn, kind="stable")
     ends = np.searchsorted(turn[order], cuts)
-    drawn = one_of_each(groups, _make_rng(seed, _ROW_OF_GROUP, side))
+    drawn = one_of_each(groups, _make_rng(seed, _GROUP_ROW_STREAM, side))
     counted = drawn[shuffled[cuts[1] :]]
     return _Division(order[: ends[1]], (int(ends[0]), int(ends[1])), counted, np.sort(drawn))
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
+class _PilotRows:
     """The rows that choose, as the pilot of an attack (see `dpcore.attacks.attack.Pilot`).
 
     Args:

@@ -29,8 +29,8 @@ KINDS: Final = {
 
 HEADERS: Final = ("auto", "yes", "no")
 _BUFFER_BYTES: Final = 2**16
-_GZIP: Final = b"\x1f\x8b"
-_MARKS: Final = {
+_GZIP_MAGIC: Final = b"\x1f\x8b"
+_BYTE_ORDER_MARKS: Final = {
     codecs.BOM_UTF8: "utf-8-sig",
     codecs.BOM_UTF16_LE: "utf-16",
     codecs.BOM_UTF16_BE: "utf-16",
@@ -151,7 +151,7 @@ class HashedFile(io.RawIOBase):
         """Return its bytes, of a gzip file the unpacked ones."""
         buffered: io.BufferedReader[Any] = io.BufferedReader(self, _BUFFER_BYTES)
         self._opened.append(buffered)
-        if buffered.peek(2)[:2] != _GZIP:
+        if buffered.peek(2)[:2] != _GZIP_MAGIC:
             return buffered
         unpacked: Any = gzip.GzipFile(fileobj=buffered)
         return io.BufferedReader(unpacked, _BUFFER_BYTES)
@@ -160,7 +160,9 @@ class HashedFile(io.RawIOBase):
         """Return its text; without an encoding UTF-8, or what a byte order mark says."""
         buffered = self.open_bytes()
         head = buffered.peek(4)
-        found = next((name for mark, name in _MARKS.items() if head.startswith(mark)), "utf-8")
+        found = next(
+            (name for mark, name in _BYTE_ORDER_MARKS.items() if head.startswith(mark)), "utf-8"
+        )
         # The mark of UTF-8 is no part of the first cell, whoever names the encoding.
         found = encoding if encoding not in (None, "utf-8") else found
         self.encoding = found.removesuffix("-sig")
@@ -187,7 +189,7 @@ def open_file(path: Path, reader: Reader) -> Iterator[HashedFile]:
     name = path.name
     with contextlib.ExitStack() as opened:
         if str(path) == STDIN:
-            name, raw, size = "standard input", _standard_input(), None
+            name, raw, size = "standard input", _open_standard_input(), None
         else:
             raw = opened.enter_context(path.open("rb"))
             size = os.fstat(raw.fileno()).st_size or None
@@ -201,7 +203,7 @@ def open_file(path: Path, reader: Reader) -> Iterator[HashedFile]:
             raise ValueError(f"{name} must be a whole gzip file, got {error}") from None
 
 
-def _standard_input() -> BinaryIO:
+def _open_standard_input() -> BinaryIO:
     stream = getattr(sys.stdin, "buffer", None)
     if stream is None:
         raise invalid("outputs", "a file where there is no standard input", STDIN)

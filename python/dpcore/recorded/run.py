@@ -52,7 +52,7 @@ from .sides import (
 
 __all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
 
-_CURVE_DELTA: Final = 1e-5
+_REPORT_DELTA: Final = 1e-5
 """Delta at which reports of one run state an epsilon beside a claim that is a curve."""
 
 
@@ -222,18 +222,18 @@ def audit_outputs(
         (100, 1000, True)
     """
     made = provenance_of(attack, source, "attack")
-    kind = _rows_of(rows)
+    kind = _check_rows_kind(rows)
     delta, confidence = delta_level(delta), confidence_level(confidence)
     curve = claim if isinstance(claim, Claim) else None
     if curve is None:
         claim = None if claim is None else real("claim", claim, low=0.0)
     elif delta:
         raise invalid("delta", f"left out where claim is a curve ({curve})", delta)
-    limit = _bound_of(kind, bound, delta, curve)
+    limit = _choose_bound(kind, bound, delta, curve)
     _check_paired(kind, limit, flag("paired", paired))
     if flag("arranged", arranged) and kind != "independent":
         raise invalid("arranged", f"False where rows = {kind!r}", arranged)
-    _no_others(
+    _refuse_other_arguments(
         kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses, groups=groups,
         groups_prime=groups_prime,
     )  # fmt: skip
@@ -242,7 +242,7 @@ def audit_outputs(
         raise invalid("paired", requirement, paired)
     with Progress("reading", None, progress) as bar:
         reader = Reader(header, sep, encoding, format, bar)
-        sides, names, titles, numbers = _sides_of(
+        sides, names, titles, numbers = _read_sides(
             outputs, outputs_prime, column, label, label_x, (groups, groups_prime), reader
         )
     if kind == "independent":
@@ -258,25 +258,27 @@ def audit_outputs(
     }  # fmt: skip
     with Progress(f"auditing {len(sides[0]):,} and {len(sides[1]):,} rows", None, progress):
         if stated["rows"] == "one_run":
-            report = _of_canaries(sides, guesses, stated)
+            report = _audit_canaries(sides, guesses, stated)
         else:
-            report = _of_runs(sides, numbers, attack, _pair_of(pair), count_share, source, stated)
+            report = _audit_runs(
+                sides, numbers, attack, _make_pair(pair), count_share, source, stated
+            )
     for said in (*report.doubts, *report.remarks):
         warnings.warn(said, AssumptionWarning, stacklevel=3)
     return report
 
 
-def _of_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
+def _audit_canaries(sides: Sides, guesses: Any, stated: dict[str, Any]) -> OutputsAudit:
     found, how = guess_canaries(sides, guesses, stated["seed"])
     if isinstance(stated["claim"], Claim):
-        stated |= {"delta": _CURVE_DELTA, "tangent": stated["claim"].epsilon(_CURVE_DELTA)}
+        stated |= {"delta": _REPORT_DELTA, "tangent": stated["claim"].epsilon(_REPORT_DELTA)}
         # A curve that implies no epsilon there has a tangent elsewhere, where delta is known.
         if not math.isfinite(stated["tangent"]):
             stated["tangent"], stated["delta"] = 0.0, stated["claim"].delta(0.0)
     return OutputsAudit(**stated, evidence=found, attack=how, doubts=doubts_of_coins(sides))
 
 
-def _of_runs(
+def _audit_runs(
     sides: Sides,
     groups: Sides | None,
     attack: Any,
@@ -285,7 +287,7 @@ def _of_runs(
     source: bool,
     stated: dict[str, Any],
 ) -> OutputsAudit:
-    attack = _default_attack() if attack is None else attack
+    attack = _make_default_attack() if attack is None else attack
     attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
@@ -313,12 +315,12 @@ def _of_runs(
     )
 
 
-def _default_attack() -> Callable[..., Any]:
+def _make_default_attack() -> Callable[..., Any]:
     """Make the attack of an audit that names none."""
     return Auto()
 
 
-def _rows_of(rows: Any) -> str:
+def _check_rows_kind(rows: Any) -> str:
     """Return the kind of rows; raise an error that explains the kinds, which decide soundness."""
     if isinstance(rows, str) and rows in ROWS:
         return rows
@@ -329,18 +331,18 @@ def _rows_of(rows: Any) -> str:
     raise about(TypeError(text), "rows")
 
 
-def _bound_of(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
+def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
     names = list(BOUNDS[rows])
     found = names[0] if bound is None else choice("bound", bound, names)
     if rows == "one_run" and curve is not None:
-        return _bound_of_curve(curve, None if bound is None else found)
+        return _choose_curve_bound(curve, None if bound is None else found)
     if declared(BOUNDS[rows][found]).curves == "only":
         raise invalid("bound", "another where claim is a number", found)
     declared(BOUNDS[rows][found]).check_delta(found, delta)
     return found
 
 
-def _bound_of_curve(claim: Claim, bound: str | None) -> str:
+def _choose_curve_bound(claim: Claim, bound: str | None) -> str:
     """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
     own = {name: declared(of).curves for name, of in BOUNDS["one_run"].items()}
     usual = next(name for name, curves in own.items() if curves == "only")
@@ -363,7 +365,7 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
         raise invalid("bound", requirement, bound)
 
 
-def _no_others(rows: str, **given: Any) -> None:
+def _refuse_other_arguments(rows: str, **given: Any) -> None:
     """Refuse arguments that have no meaning for such rows."""
     of_runs = ("attack", "pair", "count_share", "groups", "groups_prime")
     foreign = ("guesses",) if rows == "independent" else of_runs
@@ -372,7 +374,7 @@ def _no_others(rows: str, **given: Any) -> None:
             raise invalid(name, f"None where rows = {rows!r}", given[name])
 
 
-def _pair_of(pair: Any) -> Pair:
+def _make_pair(pair: Any) -> Pair:
     if pair is None:
         return UNKNOWN
     if isinstance(pair, tuple) and len(pair) == 2:
@@ -382,7 +384,7 @@ def _pair_of(pair: Any) -> Pair:
     return pair
 
 
-def _sides_of(
+def _read_sides(
     outputs: Any,
     outputs_prime: Any,
     column: Any,

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid, masked, mistyped
+from .files import read_file_with_titles as read_file
 from .files import read_table
-from .files import read_titled as read_file
 from .frames import (
     ALL,
     Table,
@@ -33,10 +33,10 @@ from .opening import STDIN, Reader
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
 
-_MANY: Final = 20
+_MIN_DISTINCT_SCORES: Final = 20
 """Distinct numbers beside 0 and 1 that make scores of them: no law is so unlike the other."""
 
-_LABEL: Final = "a column's name or number, or labels, one for each row of outputs"
+_LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 
 def is_path(value: Any) -> bool:
@@ -173,7 +173,7 @@ def by_label(
     else:
         found, titles, listed = read_grouped(outputs, column, groups, reader=reader)
         rows = _as_rows(found)
-        is_x = are_x(_read_labels(label, outputs, len(rows), reader), label_x=label_x)
+        is_x = are_x(_read_label_argument(label, outputs, len(rows), reader), label_x=label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
@@ -299,7 +299,9 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
         raise invalid(name, f"{what} with the index of outputs", index)
 
 
-def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = None) -> Array:
+def _read_label_argument(
+    label: Any, outputs: Any, size: int, reader: Reader | None = None
+) -> Array:
     """Read a label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
@@ -308,10 +310,10 @@ def _read_labels(label: Any, outputs: Any, size: int, reader: Reader | None = No
     try:
         array = np.asarray(found)
     except ValueError:
-        raise mistyped("label", _LABEL, label) from None
+        raise mistyped("label", _LABEL_ARGUMENT, label) from None
     flat = array[:, 0] if array.ndim == 2 and array.shape[1] == 1 else array
     if flat.ndim != 1 or flat.dtype.kind not in "buifUSO":
-        raise mistyped("label", _LABEL, label)
+        raise mistyped("label", _LABEL_ARGUMENT, label)
     if len(flat) != size:
         raise invalid("label", f"one for each of the {size:,} rows of outputs", flat.shape)
     return flat
@@ -384,4 +386,4 @@ def _are_labels(side: Array, other: Array) -> bool:
         return False
     if np.unique(side).tolist() not in ([0, 1], [-1, 1]):
         return False
-    return len(np.unique(other, axis=0)) >= min(_MANY, len(other) // 2 + 1)
+    return len(np.unique(other, axis=0)) >= min(_MIN_DISTINCT_SCORES, len(other) // 2 + 1)

@@ -31,21 +31,21 @@ from .frames import (
 )
 from .opening import HashedFile, Reader, require_memory
 
-_SEPARATORS: Final = ",;\t"
+_CELL_SEPARATORS: Final = ",;\t"
 _PIECE_CELLS: Final = 2**18
 """Cells that are read at a time."""
 
 _BLOCK_CHARACTERS: Final = 2**19
 """Characters that are read at a time."""
 
-_EXACT: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 """Whole numbers up to which floats are exact."""
 
 
 # Columns of cells.
 
 
-class _Columns:
+class _TextColumns:
     """Columns of a text table, piece by piece: numbers as one array, others a column at a time.
 
     Args:
@@ -145,7 +145,8 @@ def join_parts(parts: list[Array]) -> Array:
     """
     kinds = {part.dtype.kind for part in parts}
     is_whole = kinds == {"i", "f"} and all(
-        part.dtype.kind == "f" or not len(part) or np.abs(part).max() <= _EXACT for part in parts
+        part.dtype.kind == "f" or not len(part) or np.abs(part).max() <= _MAX_EXACT_INTEGER
+        for part in parts
     )
     if "O" not in kinds and (len(kinds) == 1 or is_whole):
         whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
@@ -170,7 +171,7 @@ def read_csv(file: HashedFile, kind: str, column: Any, label: Any, reader: Reade
     head = text.readline()
     sep = reader.sep or _find_separator(head, kind)
     try:
-        return _parse_csv(file, _Rows(file.name, head, text, sep), column, label, reader)
+        return _parse_csv(file, _RowReader(file.name, head, text, sep), column, label, reader)
     except csv.Error as error:
         raise ValueError(f"{file.name} must be CSV, got {error}") from None
 
@@ -178,10 +179,12 @@ def read_csv(file: HashedFile, kind: str, column: Any, label: Any, reader: Reade
 def _find_separator(head: str, kind: str) -> str:
     """Return the most frequent separator in the first line, quoted texts left out."""
     bare = re.sub(r'"[^"]*("|$)', "", head)
-    return max("\t,;" if kind == "tsv" else _SEPARATORS, key=bare.count)
+    return max("\t,;" if kind == "tsv" else _CELL_SEPARATORS, key=bare.count)
 
 
-def _parse_csv(file: HashedFile, rows: _Rows, column: Any, label: Any, reader: Reader) -> Table:
+def _parse_csv(
+    file: HashedFile, rows: _RowReader, column: Any, label: Any, reader: Reader
+) -> Table:
     first = rows.first
     if not first:
         return Table(file.name, None, ())
@@ -189,8 +192,10 @@ def _parse_csv(file: HashedFile, rows: _Rows, column: Any, label: Any, reader: R
     names = tuple(cell.strip().lstrip("# ") for cell in first)
     is_named = reader.header == "yes" or (reader.header == "auto" and _is_header(first))
     empty = Table(file.name, names if is_named else None, (np.empty(0),) * len(first))
-    columns = _Columns(_find_wanted(empty, column, label))
-    by_name = any(isinstance(one, str) and one != ALL for one in _list_given(column, label))
+    columns = _TextColumns(_find_wanted(empty, column, label))
+    by_name = any(
+        isinstance(one, str) and one != ALL for one in _list_requested_columns(column, label)
+    )
     is_sure = not is_named or by_name or reader.header == "yes"
     if not is_named:
         columns.extend(first, len(first))
@@ -202,7 +207,7 @@ def _parse_csv(file: HashedFile, rows: _Rows, column: Any, label: Any, reader: R
             # A name does not come again among the values: the first row is one of them.
             is_named, is_sure = False, True
             if must_choose:
-                columns = _Columns(range(len(first)))
+                columns = _TextColumns(range(len(first)))
                 columns.extend(cells, len(first))
             columns.extend(first, len(first), first=True)
         elif must_choose:
@@ -218,7 +223,7 @@ def _parse_csv(file: HashedFile, rows: _Rows, column: Any, label: Any, reader: R
     return Table(file.name, names if is_named else None, tuple(found), how)
 
 
-class _Rows:
+class _RowReader:
     """Rows of a table of cells, many at a time, with the numbers of their lines for messages.
 
     Text without a quotation mark is split at its separators, which is three times as fast as
@@ -322,7 +327,7 @@ def _find_wanted(table: Table, column: Any, label: Any) -> list[int]:
     return sorted({*choose_places(table, column), place})
 
 
-def _list_given(column: Any, label: Column | None) -> list[Any]:
+def _list_requested_columns(column: Any, label: Column | None) -> list[Any]:
     given = list(column) if isinstance(column, (list, tuple)) else [column]
     return [*given, label]
 
@@ -391,7 +396,7 @@ def read_json(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
 
 def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
     """Read one answer a line, or one object a line with the names of the columns."""
-    given = [one for one in _list_given(column, label) if one is not None]
+    given = [one for one in _list_requested_columns(column, label) if one is not None]
     wanted = set(given) if given and ALL not in given else None
     wanted = None if wanted and not all(isinstance(one, str) for one in wanted) else wanted
     names: dict[str, Any] = {}
@@ -445,11 +450,11 @@ def _as_column(items: list[Any]) -> Array:
 
 def _parse_json(name: str, text: str, line: int) -> Any:
     try:
-        return _DECODER.decode(text)
+        return _JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
         line += error.lineno - 1
         raise ValueError(f"line {line} of {name} must be JSON, got {error}") from None
-    except _NameTwice as error:
+    except _DuplicateNameError as error:
         raise ValueError(f"line {line} of {name} must hold each name once, got {error}") from None
     except ValueError as error:
         # Of a number with thousands of digits.
@@ -458,7 +463,7 @@ def _parse_json(name: str, text: str, line: int) -> Any:
         raise ValueError(f"line {line} of {name} must be JSON of less depth") from None
 
 
-class _NameTwice(ValueError):
+class _DuplicateNameError(ValueError):
     """An object with two values of one name."""
 
 
@@ -468,8 +473,8 @@ def _make_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         # Python would keep the last of them and say nothing.
         names = [name for name, _ in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise _NameTwice(f"{twice!r} twice")
+        raise _DuplicateNameError(f"{twice!r} twice")
     return found
 
 
-_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)
+_JSON_DECODER: Final = json.JSONDecoder(object_pairs_hook=_make_object)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_POINTS = 400
+_CURVE_GRID_POINTS = 400
 
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
@@ -93,7 +93,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     """Draw the upper confidence band on the trade-off function and the curve of the claim."""
     axes = axes_of(ax, relative_size(0.8, 1.0))
     band = audit.tradeoff
-    errors = np.linspace(0.0, 1.0, _POINTS)
+    errors = np.linspace(0.0, 1.0, _CURVE_GRID_POINTS)
     upper = band.at(errors)
     hue = cycle_colour(0)
     axes.fill_between(errors, upper, 1.0, step=None, color=hue, alpha=0.15, linewidth=0)
@@ -107,8 +107,10 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
         va="bottom", alpha=0.8, **turned,
     )  # fmt: skip
     if audit.claimed_epsilon is not None:
-        axes.plot(errors, _claimed_trade_off(audit, errors), color=text_colour(), linestyle="--")
-        _at_the_bend(axes, audit)
+        axes.plot(
+            errors, _compute_claimed_trade_off(audit, errors), color=text_colour(), linestyle="--"
+        )
+        _write_claim_at_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
     title = "Trade-off function: at or below the band"
     axes.set_title(title, loc="left", fontsize="medium")
@@ -117,7 +119,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     return get_whole_figure(axes.figure)
 
 
-def _at_the_bend(axes: Axes, audit: Audit) -> None:
+def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     """Write the claim's name where its curve bends.
 
     It stands below the bend, or elsewhere if the band or an axis is near.
@@ -143,7 +145,7 @@ def _find_bend(audit: Audit) -> float:
     return (1.0 - audit.delta) / (1.0 + grow)
 
 
-def _claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
+def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """Compute the smallest trade-off function that the claim (epsilon, delta) allows.
 
     Source:
@@ -164,7 +166,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     band = audit.tradeoff
     claimed = 0.0 if audit.claimed_epsilon is None else audit.claimed_epsilon * audit.pair.distance
     right = 1.3 * max(audit.epsilon_lower, claimed, 0.2)
-    epsilons = np.linspace(0.0, right, _POINTS)
+    epsilons = np.linspace(0.0, right, _CURVE_GRID_POINTS)
     deltas = np.asarray(band.delta(epsilons))
     shown = deltas > 0.0
     hue = cycle_colour(0)

@@ -8,7 +8,7 @@ from ..pairs import distances
 from ..pairs.comparing import MOST_CHANGES, inputs_equal
 from ..results.audits import Audit
 
-_SHOWN = {"l1": "L1", "l2": "L2", "linf": "Linf"}
+_NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}
 
 
 def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -46,20 +46,20 @@ def describe_neighbours(audit: Audit) -> str:
 def _describe_own_neighbours(audit: Audit) -> str:
     """Describe the neighbours that the mechanism states, if its own claim was tested."""
     norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
-    if audit.own_claim != audit.claim or norm not in _SHOWN or most is None:
+    if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
-    return f" (the mechanism speaks of {_SHOWN[norm]} distance at most {most:g})"
+    return f" (the mechanism speaks of {_NORM_NAMES[norm]} distance at most {most:g})"
 
 
 def _format_distances(found: dict[str, Any]) -> str:
-    parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _SHOWN.items() if norm in found]
+    parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _NORM_NAMES.items() if norm in found]
     if "changed" in found:
         parts.append(
-            f"{found['changed']:,} of {_format_number_of(found['entries'], 'entry')} changed"
+            f"{found['changed']:,} of {_format_plural_count(found['entries'], 'entry')} changed"
         )
     if "replaced" in found:
         parts.append(
-            f"{found['replaced']:,} of {_format_number_of(found['size'], found['unit'])} replaced"
+            f"{found['replaced']:,} of {_format_plural_count(found['size'], found['unit'])} replaced"
         )
     if "added_or_removed" in found:
         parts.append(_format_changes(found))
@@ -76,6 +76,6 @@ def _format_changes(found: dict[str, Any]) -> str:
     return f"{shown} {unit} added or removed ({sizes})"
 
 
-def _format_number_of(number: int, what: str) -> str:
+def _format_plural_count(number: int, what: str) -> str:
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {what if number == 1 else plural}"

@@ -31,17 +31,17 @@ class _Result(Protocol):
     def from_dict(cls, record: Mapping[str, Any]) -> Self: ...
 
 
-_Some = TypeVar("_Some", bound=_Result)
-_Read = TypeVar("_Read", bound=Record)
+_AnyResult = TypeVar("_AnyResult", bound=_Result)
+_AnyRecord = TypeVar("_AnyRecord", bound=Record)
 
-FORMAT = "dpcore.audit/2"
-_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
-_LOOSE = (Pair, Finding, Slice)
+AUDIT_FORMAT = "dpcore.audit/2"
+_NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
+_LOOSE_RECORDS = (Pair, Finding, Slice)
 """Records in which a field may be a mere name."""
-_NATIVES = {cls.__name__: cls for cls in NATIVE}
+_NATIVE_TYPES = {cls.__name__: cls for cls in NATIVE}
 """Native mechanisms by the names that the compiled core has for them too."""
 
-_ROOMS = ("calibration", "sensitivity", "training", "mechanisms.texts")
+_LAZY_PACKAGES = ("calibration", "sensitivity", "training", "mechanisms.texts")
 """Packages with words of their own that `import dpcore` does not load."""
 
 
@@ -80,7 +80,7 @@ def encode_value(value: Any) -> Any:
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
     """Return the fields of a record; only its text if one of them cannot be stored."""
     values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
-    whole = type(value) in _LOOSE or not any(_is_name(item) for item in values.values())
+    whole = type(value) in _LOOSE_RECORDS or not any(_is_name(item) for item in values.values())
     return {"record": word, **values} if whole else {"repr": str(value)}
 
 
@@ -89,9 +89,9 @@ def _is_name(item: Any) -> bool:
 
 
 def _native_type(name: Any) -> type:
-    if not isinstance(name, str) or name not in _NATIVES:
+    if not isinstance(name, str) or name not in _NATIVE_TYPES:
         raise invalid("native", "the name of one of dpcore's mechanisms", name)
-    return _NATIVES[name]
+    return _NATIVE_TYPES[name]
 
 
 def _find_class(word: Any) -> type:
@@ -100,7 +100,7 @@ def _find_class(word: Any) -> type:
     No file can name a module: only modules of this package are imported.
     """
     found = class_of(word)
-    for room in _ROOMS:
+    for room in _LAZY_PACKAGES:
         if found is None:
             import_module(f"dpcore.{room}")
             found = class_of(word)
@@ -132,7 +132,7 @@ def decode_value(value: Any) -> Any:
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buif":
             raise invalid("dtype", "one of real numbers", value["dtype"])
-        items = [_WORDS.get(item, item) for item in value["array"]]
+        items = [_NON_FINITE_WORDS.get(item, item) for item in value["array"]]
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
         cls = _find_class(value["record"])
@@ -146,17 +146,17 @@ def decode_value(value: Any) -> Any:
     raise invalid("record", "data that an audit wrote", dict(value))
 
 
-_DERIVED = (
+_DERIVED_FIGURES = (
     "epsilon_lower", "epsilon_hat", "exact", "verdict", "power", "draws_per_second",
 )  # fmt: skip
 
 
 def audit_to_dict(audit: Audit) -> dict[str, Any]:
     """Return the plain data of an audit and the figures that follow from it."""
-    record: dict[str, Any] = {"format": FORMAT}
+    record: dict[str, Any] = {"format": AUDIT_FORMAT}
     record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
     record["seed"] = str(audit.seed)
-    record["derived"] = {name: encode_value(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {name: encode_value(getattr(audit, name)) for name in _DERIVED_FIGURES}
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     apart = distances(audit.pair)
     record["derived"]["distances"] = {
@@ -184,22 +184,22 @@ def write_json(audit: _Result, indent: int | None) -> str:
     return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
 
 
-def read_json(cls: type[_Some], text: Any) -> _Some:
+def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:
     """Read a result from the text of a JSON object, by `from_dict`."""
     return cls.from_dict(parse_object(text))
 
 
 def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
     """Make an audit from its plain data."""
-    return from_plain(cls, record, FORMAT, _check_fields)
+    return from_plain(cls, record, AUDIT_FORMAT, _check_audit_fields)
 
 
 def from_plain(
-    cls: type[_Read],
+    cls: type[_AnyRecord],
     record: Mapping[str, Any],
     form: str,
-    check: Callable[[_Read], None],
-) -> _Read:
+    check: Callable[[_AnyRecord], None],
+) -> _AnyRecord:
     """Make a result from its plain data, each field read as its class declares.
 
     Args:
@@ -230,7 +230,7 @@ def from_plain(
         raise ValueError(f"{requirement}, got {error!r}") from None
 
 
-def _check_fields(audit: Audit) -> None:
+def _check_audit_fields(audit: Audit) -> None:
     """Refuse fields that no audit has together, as far as a figure or a verdict rests on them."""
     total = sum(stop - start for start, stop in audit.ranges)
     for name in ("n", "n_prime"):

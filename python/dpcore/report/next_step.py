@@ -17,24 +17,24 @@ from ..results.figures import numerator_first
 from ..results.planned import AUTO_FACTOR
 from ..results.recorded import OutputsAudit
 
-_PAIR: Final = "another pair (dpcore.pairs.search)"
-_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
-_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
+_OTHER_PAIR: Final = "another pair (dpcore.pairs.search)"
+_OTHER_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
+_OTHER_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
 _ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
 _OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
-_TOO_MANY: Final = (
+_TOO_MANY_TRIALS: Final = (
     "more than 1e+18 {rows} on each side: the bound grows as the logarithm of their number"
 )
-_NO_NUMBER: Final = "At these frequencies no number of {rows} is enough."
-_MANY_ENTRIES: Final = 8
+_NO_SUFFICIENT_NUMBER: Final = "At these frequencies no number of {rows} is enough."
+_MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
-_AUTO: Final = f"{AUTO_FACTOR} times as many"
-_FACTOR: Final = 0.9
+_AUTO_MULTIPLE: Final = f"{AUTO_FACTOR} times as many"
+_EXAMPLE_SCALE_FACTOR: Final = 0.9
 """Of a scale that is a tenth too small: the violation that a report speaks of."""
-_LITTLE: Final = 0.5
+_SMALL_CLAIM_SHARE: Final = 0.5
 """Share of the claim below which a report suggests a score of the user's own."""
-_WRONG_SIDE: Final = 10
+_WRONG_DIRECTION_FACTOR: Final = 10
 """A direction is called wrong where the other one would refute with so many times the trials."""
 
 
@@ -49,22 +49,22 @@ def next_step(audit: Audit) -> str:
     """
     if audit.refuted is not False:
         return ""
-    pair = _TEXTS if isinstance(audit.pair.x, str) else _PAIR
-    pair = _ROWS if hasattr(audit.mechanism, "log_rows") else pair
+    pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
+    pair = _OTHER_ROWS if hasattr(audit.mechanism, "log_rows") else pair
     if _keeps_claim(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
-    other = _other_steps(audit, pair)
+    other = _list_other_steps(audit, pair)
     if audit.pooled:
         return f"{' or '.join(other)}."
-    if _sees_too_little(audit):
+    if _is_event_too_weak(audit):
         seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
         return f"{' or '.join(other)}. {seen}, with any number of trials."
     if tells_nothing(audit.counts):
         return f"{' or '.join(other)}. With this event no number of trials is enough."
     trials = trials_needed(audit)
-    if trials is None and not _exceeds_claim(audit):
-        return _without_number(audit, other)
-    more = _more_trials(audit, trials)
+    if trials is None and not _has_excess_frequencies(audit):
+        return _describe_step_without_trials(audit, other)
+    more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
         # No event shows more than one that never happens on the other side.
         return f"{more}."
@@ -73,9 +73,9 @@ def next_step(audit: Audit) -> str:
     return f"{more}; or {' or '.join(other)}."
 
 
-def _without_number(audit: Audit, other: list[str]) -> str:
+def _describe_step_without_trials(audit: Audit, other: list[str]) -> str:
     """Describe the next step if the frequencies of the event show no more than the claim."""
-    if _is_turned(audit):
+    if _is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
         return f"{pilot}. Or {' or '.join(other)}."
     if audit.exact is not None:
@@ -84,13 +84,13 @@ def _without_number(audit: Audit, other: list[str]) -> str:
     if audit.delta and audit.attack.lower().startswith("auto"):
         # The best event of a claim with delta depends on the number of trials.
         return f"{' or '.join(other)}. With more trials `auto` chooses another event."
-    return f"{' or '.join(other)}. {_NO_NUMBER.format(rows='trials')}"
+    return f"{' or '.join(other)}. {_NO_SUFFICIENT_NUMBER.format(rows='trials')}"
 
 
-def _more_trials(audit: Audit, trials: int | None) -> str:
+def _describe_more_trials(audit: Audit, trials: int | None) -> str:
     """Describe the number of trials that would refute the claim."""
     if trials is None:
-        return _TOO_MANY.format(rows="trials")
+        return _TOO_MANY_TRIALS.format(rows="trials")
     if audit.route == "timed":
         # Of a side; the counts are of calls on both.
         trials = -(-trials // 2)
@@ -98,10 +98,10 @@ def _more_trials(audit: Audit, trials: int | None) -> str:
     if trials <= audit.trials:
         fresh = 'a fresh audit with bound="clopper_pearson"'
         return f"{fresh} and {audit.trials:,} trials fixed in advance, {same}"
-    return f"about {_format_number(trials)} trials on each side, {same}"
+    return f"about {_format_large_number(trials)} trials on each side, {same}"
 
 
-def _other_steps(audit: Audit, pair: str) -> list[str]:
+def _list_other_steps(audit: Audit, pair: str) -> list[str]:
     """Return the two most promising steps other than more trials, the better one first."""
     usual = ["auto", "Coordinatewise", "Classifier"] if audit.elements > 1 else ["auto"]
     tried = audit.attack.partition("(")[0].lower()
@@ -113,23 +113,23 @@ def _other_steps(audit: Audit, pair: str) -> list[str]:
         return [_ONE_ENTRY, pair]
     if tried != "auto":
         return [attacks, pair]
-    return [pair, _OWN_SCORE if _sees_little(audit) or not left else attacks]
+    return [pair, _OWN_SCORE if _certifies_little(audit) or not left else attacks]
 
 
-def _exceeds_claim(audit: Audit) -> bool:
+def _has_excess_frequencies(audit: Audit) -> bool:
     """Return True if the frequencies of the event show more than the claim."""
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     return exceeds_claim(audit.bound_counts, claim, audit.delta)
 
 
-def _format_number(number: int) -> str:
+def _format_large_number(number: int) -> str:
     return f"{number:,}" if number < 10**10 else f"{number:.2g}"
 
 
 def _differs_in_many_entries(audit: Audit) -> bool:
     """Return True if an L1 claim's pair differs in many entries, not in one."""
     l1 = getattr(audit.mechanism, "norm", None) == "l1" or audit.neighbour.startswith("L1(")
-    return l1 and distances(audit.pair).get("changed", 0) >= _MANY_ENTRIES
+    return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 
 def _keeps_claim(audit: Audit) -> bool:
@@ -153,18 +153,18 @@ def more_rows(audit: OutputsAudit) -> str:
     if audit.counts is None:
         enough = audit.ceiling is not None and audit.ceiling > (audit.claimed_epsilon or 0.0)
         better = "canaries that stand out more, or scores that separate them better."
-        return better if enough and _sees_little(audit) else ""
+        return better if enough and _certifies_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
     claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
     rows = draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
-    if _sees_little(audit):
+    if _certifies_little(audit):
         other = f"outputs of another pair, another attack or {_OWN_SCORE}"
     if rows is None and not exceeds_claim(seen, claim, audit.delta):
-        return f"{other}. {_NO_NUMBER.format(rows='rows')}"
+        return f"{other}. {_NO_SUFFICIENT_NUMBER.format(rows='rows')}"
     if rows is None:
-        return f"{_TOO_MANY.format(rows='counted rows')}."
-    more = f"about {_format_number(rows)} counted rows on each side"
+        return f"{_TOO_MANY_TRIALS.format(rows='counted rows')}."
+    more = f"about {_format_large_number(rows)} counted rows on each side"
     more += ", if the frequencies stay the same"
     return f"{more}." if seen.k_prime == 0 else f"{more}; or {other}."
 
@@ -189,7 +189,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         # Of calls on either side, half are on each.
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
     claim, delta = audit.claimed_epsilon * audit.pair.distance, audit.delta
-    true = loss_of_factor(claim, _FACTOR, delta)
+    true = loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
     mass, trials = _mass_and_trials(
         claim, true, _event_frequency(seen, true), delta, audit.confidence
     )
@@ -199,16 +199,20 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     if trials is None:
         return f"{noise} takes more than {MOST_TRIALS:.0e} {rows} on each side."
     found = (
-        f"{noise} is refuted with 95 % probability by {_format_number(trials)} {rows} on each "
+        f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on each "
         f"side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # Where the attack saw little, it takes far more.
-    return found if _sees_little(audit) else f"{found} `auto` usually takes up to {_AUTO}."
+    return (
+        found
+        if _certifies_little(audit)
+        else f"{found} `auto` usually takes up to {_AUTO_MULTIPLE}."
+    )
 
 
-def _sees_little(audit: Audit | OutputsAudit) -> bool:
+def _certifies_little(audit: Audit | OutputsAudit) -> bool:
     """Return True if less than half of the claim was certified."""
-    return audit.epsilon_lower < _LITTLE * (audit.claimed_epsilon or 0.0)
+    return audit.epsilon_lower < _SMALL_CLAIM_SHARE * (audit.claimed_epsilon or 0.0)
 
 
 def _event_frequency(seen: Counts, true: float) -> float:
@@ -237,14 +241,14 @@ def _mass_and_trials(
     return rates[0], -(-trials // unit) * unit
 
 
-def _sees_too_little(audit: Audit) -> bool:
+def _is_event_too_weak(audit: Audit) -> bool:
     """Return True if the closed form says that this event cannot refute the claim."""
     claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.exact is not None and audit.exact <= claim * (1.0 + 1e-12)
 
 
-def _is_turned(audit: Audit) -> bool:
+def _is_direction_wrong(audit: Audit) -> bool:
     """Return True if the other direction would soon refute the claim."""
     other = replace(audit, direction="x_prime" if audit.direction == "x" else "x")
     trials = trials_needed(other)
-    return trials is not None and trials <= _WRONG_SIDE * audit.counts.n
+    return trials is not None and trials <= _WRONG_DIRECTION_FACTOR * audit.counts.n

@@ -14,21 +14,23 @@ from ..results.guesses import BOUNDS, Guesses
 from ..results.recorded import OutputsAudit
 from . import encoding
 
-FORMAT: Final = "dpcore.audit_outputs/1"
+OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
 
-_DERIVED: Final = (
+_DERIVED_OUTPUTS_FIGURES: Final = (
     "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
 )  # fmt: skip
 
 
 def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
     """Return the plain data of an audit and the figures that follow from it."""
-    record: dict[str, Any] = {"format": FORMAT}
+    record: dict[str, Any] = {"format": OUTPUTS_FORMAT}
     record.update({f.name: encoding.encode_value(getattr(audit, f.name)) for f in fields(audit)})
     evidence = audit.evidence
     record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
     record["seed"] = str(audit.seed)
-    record["derived"] = {name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {
+        name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED_OUTPUTS_FIGURES
+    }
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     record["derived"]["witness"] = dict(audit.lines())["witness"]
     return record
@@ -40,10 +42,10 @@ def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) 
     if isinstance(evidence, Mapping):
         kind = Guesses if record.get("rows") == "one_run" else Counts
         record = {**record, "evidence": {**evidence, "record": kind.__name__}}
-    return encoding.from_plain(cls, record, FORMAT, _check_fields)
+    return encoding.from_plain(cls, record, OUTPUTS_FORMAT, _check_outputs_fields)
 
 
-def _check_fields(audit: OutputsAudit) -> None:
+def _check_outputs_fields(audit: OutputsAudit) -> None:
     """Refuse fields that no audit of recorded outputs has together."""
     instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else Counts)
     bound = choice("bound", audit.bound, tuple(BOUNDS[audit.rows]))

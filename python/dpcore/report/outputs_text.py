@@ -30,11 +30,11 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     return [
         ("verdict", audit.verdict),
         ("claim", format_claim(audit)),
-        ("certified", _format_certified(audit)),
+        ("certified", _format_outputs_certified(audit)),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
         ("witness", describe_outputs_event(audit)),
         *list_inside_rows(audit),
-        ("counts", _format_counts(audit)),
+        ("counts", _format_outputs_counts(audit)),
         *_list_reach_rows(audit),
         *_list_auc_rows(audit),
         ("rows", _describe_rows(audit)),
@@ -65,7 +65,7 @@ def describe_outputs_event(audit: OutputsAudit) -> str:
     return f"{audit.event}, {side} in the numerator"
 
 
-def _format_certified(audit: OutputsAudit) -> str:
+def _format_outputs_certified(audit: OutputsAudit) -> str:
     if audit.doubts:
         return "nothing: no bound holds"
     title = declared(BOUNDS[audit.rows][audit.bound]).title
@@ -74,7 +74,7 @@ def _format_certified(audit: OutputsAudit) -> str:
     return f"{format_certified(audit)}{unit} ({level})"
 
 
-def _format_counts(audit: OutputsAudit) -> str:
+def _format_outputs_counts(audit: OutputsAudit) -> str:
     c = audit.evidence
     if isinstance(c, Guesses):
         return (

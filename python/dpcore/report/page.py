@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 WIDE, NARROW = 9.0, 3.7
 """Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
 
-_Result = Audit | OutputsAudit
+_PageResult = Audit | OutputsAudit
 
 
 class Paged(Protocol):
@@ -62,14 +62,14 @@ class Paged(Protocol):
         """Return all fields as plain data."""
 
 
-_PICTURES = (
+_PAGE_PICTURES = (
     ("plot", "Certified, estimated, claimed", 2.8),
     ("plot_tradeoff", "Trade-off curve", 4.2),
     ("plot_profile", "Privacy profile", 4.2),
 )
 """Method of an audit, heading, height in inches on a screen."""
 
-_MEANING = {
+_VERDICT_SENTENCES = {
     None: "No claim was given, so none was tested.",
     True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
     False: (
@@ -77,15 +77,17 @@ _MEANING = {
         "of a black box can."
     ),
 }
-_INVALID = "No bound holds: the draws are not what it takes them to be. The claim was not tested."
-_BY_ITSELF = (
+_INVALID_SENTENCE = (
+    "No bound holds: the draws are not what it takes them to be. The claim was not tested."
+)
+_SEPARATE_CONFIDENCE_NOTE = (
     '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
     "band, from which the privacy profile follows; not all of them at once.</p>"
 )
 # Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
-_UNKNOWN = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
-_STYLE = """
+_PAGE_STYLE = """
 :root { color-scheme: light dark; --ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff;
   --panel: #f5f5f5 }
 @media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --soft: #b0b0b0; --line: #444;
@@ -251,7 +253,7 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
  content="default-src 'none'; style-src 'unsafe-inline'; img-src data:" />
 <link rel="icon" href="data:," />
 <title>{_escape_text(f"{audit.name}: {audit.verdict}")}</title>
-<style>{_STYLE}</style>
+<style>{_PAGE_STYLE}</style>
 </head>
 <body>
 <main>
@@ -268,10 +270,10 @@ def make_document(audit: Paged, head: str, sections: list[tuple[str, str]], foot
 
 def _escape_text(words: object) -> str:
     """Escape text for an element or an attribute; replace what XML cannot hold by U+FFFD."""
-    return html.escape(_UNKNOWN.sub("\ufffd", str(words)))
+    return html.escape(_INVALID_XML_CHARACTERS.sub("\ufffd", str(words)))
 
 
-def _make_head(audit: _Result) -> str:
+def _make_head(audit: _PageResult) -> str:
     claimed, apart = "epsilon claimed", audit.pair.distance
     invalid = audit.verdict.startswith("invalid")
     claim = "none" if audit.claimed_epsilon is None else f"{audit.claimed_epsilon:g}"
@@ -289,7 +291,9 @@ def _make_head(audit: _Result) -> str:
     if curve:
         figures[0] = ("epsilon of the claim's tangent", claim)
         figures.insert(0, ("claim", str(audit.claim)))
-    return make_header(audit, _INVALID if invalid else _MEANING[audit.refuted], figures)
+    return make_header(
+        audit, _INVALID_SENTENCE if invalid else _VERDICT_SENTENCES[audit.refuted], figures
+    )
 
 
 def make_header(
@@ -325,7 +329,7 @@ def make_table(rows: list[tuple[str, str]]) -> str:
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def _make_count_table(audit: _Result) -> str:
+def _make_count_table(audit: _PageResult) -> str:
     c = audit.counts
     assert c is not None
     table = [
@@ -347,12 +351,12 @@ def _make_count_table(audit: _Result) -> str:
     )
 
 
-def _make_proof(audit: _Result) -> str:
+def _make_proof(audit: _PageResult) -> str:
     """Write the steps from pilot draws to the bound, or the reason why no bound holds."""
     proof = list_proof_steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
     shown = "\n".join(f"<li>{_escape_text(said)}</li>" for said in audit.checks or proof)
     if audit.checks:
-        return f"<p>{_INVALID}</p>\n<ol>\n{shown}\n</ol>"
+        return f"<p>{_INVALID_SENTENCE}</p>\n<ol>\n{shown}\n</ol>"
     taken = "The draws are taken to be independent."
     if isinstance(audit, OutputsAudit) and audit.counts is None:
         taken = "Each canary is taken to have been included by a fair coin of its own."
@@ -365,13 +369,13 @@ def _make_proof(audit: _Result) -> str:
     )
 
 
-def _make_pictures(audit: _Result) -> str:
+def _make_pictures(audit: _PageResult) -> str:
     shown: list[str] = []
-    for name, title, height in _PICTURES:
+    for name, title, height in _PAGE_PICTURES:
         words = _describe_picture(audit) if name == "plot" else audit.name
         shown += filter(None, [make_picture(audit, name, (title, words), height)])
     if len(shown) > 1:
-        shown.insert(0, _BY_ITSELF.format(level=f"{100 * audit.confidence:g} %"))
+        shown.insert(0, _SEPARATE_CONFIDENCE_NOTE.format(level=f"{100 * audit.confidence:g} %"))
     return "\n".join(shown)
 
 
@@ -396,7 +400,7 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
     return f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>" if all(versions) else ""
 
 
-def _describe_picture(audit: _Result) -> str:
+def _describe_picture(audit: _PageResult) -> str:
     """Describe the content of a picture for readers who cannot see it."""
     parts = [
         f"certified {'none' if audit.checks else report.format_epsilon(audit.epsilon_lower)}",
@@ -439,7 +443,7 @@ def _figure_to_element(figure: Figure, prefix: str) -> str:
     # Names are unique in a page, and every picture begins with figure_1.
     drawing = re.sub(r' id="', f' id="{prefix}-', drawing)
     drawing = re.sub(r'(href="|url\()#', rf"\1#{prefix}-", drawing)
-    return _UNKNOWN.sub("\ufffd", drawing.strip())
+    return _INVALID_XML_CHARACTERS.sub("\ufffd", drawing.strip())
 
 
 def make_origins(audit: Paged) -> str:
@@ -481,7 +485,7 @@ def list_versions(before: str = "") -> str:
     return f'<p class="soft">{before}Page made with {_escape_text(made_with)}.</p>'
 
 
-def _list_seed(audit: _Result) -> str:
+def _list_seed(audit: _PageResult) -> str:
     return list_versions(f"Seed {audit.seed}. ")
 
 

@@ -15,7 +15,7 @@ from .style import axes_of, get_whole_figure, relative_size, text_colour, thin_a
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_POINTS = 41
+_POWER_GRID_POINTS = 41
 
 
 def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
     )
     if plan.reached < plan.power:
         table.append(("needed", _describe_need(plan)))
-    table.append(("next", _format_call(plan)))
+    table.append(("next", _format_audit_call(plan)))
     return table
 
 
@@ -71,7 +71,7 @@ def _is_event_known(plan: Plan) -> bool:
     return plan.event is None and plan.guesses is None
 
 
-def _auto_trials(plan: Plan) -> int:
+def _count_auto_trials(plan: Plan) -> int:
     """Return the trials that `auto` usually takes, since it must find its event itself."""
     return plan.size * (AUTO_FACTOR if _is_event_known(plan) else 1)
 
@@ -80,7 +80,7 @@ def _list_event_rows(plan: Plan) -> list[tuple[str, str]]:
     p, q = middle_of(plan.rates)
     rates = f"probability {p:.4g} on one side, {q:.4g} on the other"
     if plan.event is None:
-        auto = f"up to {_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
+        auto = f"up to {_count_auto_trials(plan):,}, usually: it chooses the event on pilot draws"
         return [("event", rates), ("auto", auto)]
     seed = f"{plan.pilots:,} pilot draws a side, seed {plan.seed}"
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
@@ -103,20 +103,20 @@ def _describe_need(plan: Plan) -> str:
     return f"{found:,} guesses (and at least as many canaries) {wanted}"
 
 
-def _make_call(claim: Claim) -> str:
+def _claim_constructor_code(claim: Claim) -> str:
     """Return a claim as Python, or the name `claim` where it is a table."""
     if claim.parameter is None:
         return "claim"
     return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter):g})"
 
 
-def _format_call(plan: Plan) -> str:
+def _format_audit_call(plan: Plan) -> str:
     stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
     if plan.curve is not None:
-        stated = f"claim={_make_call(plan.curve)}"
+        stated = f"claim={_claim_constructor_code(plan.curve)}"
     stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
     if plan.guesses is None:
-        return f"dpcore.audit(mechanism, pair, {stated}, trials={_auto_trials(plan)})"
+        return f"dpcore.audit(mechanism, pair, {stated}, trials={_count_auto_trials(plan)})"
     rows = f'rows="one_run", guesses={plan.guesses}'
     return f"dpcore.audit_outputs(scores_in, scores_out, {rows}, {stated})"
 
@@ -135,7 +135,7 @@ def draw_power(plan: Plan, ax: Any = None) -> Figure:
 
     axes = axes_of(ax, relative_size(0.9, 0.7))
     what = "trials on each side" if plan.guesses is None else "guesses"
-    spread = np.linspace(math.log(0.1), math.log(3.0), _POINTS)
+    spread = np.linspace(math.log(0.1), math.log(3.0), _POWER_GRID_POINTS)
     sizes = np.unique(np.maximum(1.0, np.rint(plan.size * np.exp(spread))).astype(np.int64))
     [line] = axes.plot(sizes, [plan.power_at(int(size)) for size in sizes])
     axes.plot([plan.size], [plan.reached], "o", color=line.get_color())

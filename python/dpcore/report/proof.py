@@ -24,7 +24,7 @@ def list_proof_steps(audit: Audit) -> list[str]:
         else "by rule, without a look at any draw"
     )
     chosen = f"The event E and the side of the numerator, {up}, were chosen {pilot}."
-    return [chosen, *_of_counts(audit, audit.counts, up, down, "On fresh draws")]
+    return [chosen, *_list_count_steps(audit, audit.counts, up, down, "On fresh draws")]
 
 
 def steps_of_outputs(audit: OutputsAudit) -> list[str]:
@@ -44,14 +44,14 @@ def steps_of_outputs(audit: OutputsAudit) -> list[str]:
         f"The event E and the side of the numerator, {up}, were chosen on {audit.pilot[0]:,} rows "
         f"on x and {audit.pilot[1]:,} on x', which were not counted."
     )
-    return [chosen, *_of_counts(audit, audit.evidence, up, down, "On the other rows")]
+    return [chosen, *_list_count_steps(audit, audit.evidence, up, down, "On the other rows")]
 
 
 def _format_confidence(audit: Audit | OutputsAudit) -> str:
     return f"{100 * audit.confidence:g} %"
 
 
-def _of_counts(
+def _list_count_steps(
     audit: Audit | OutputsAudit, counts: Counts, up: str, down: str, where: str
 ) -> list[str]:
     """List the steps from counts to the bound and to the verdict on the claim."""
@@ -97,7 +97,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
     if audit.claimed_epsilon is None:
         return []
     if isinstance(audit.claim, Claim):
-        return [_compared_with_curve(audit)]
+        return [_describe_curve_step(audit)]
     claim, apart = audit.claimed_epsilon, audit.pair.distance
     claimed = f"the claim {claim:g}"
     if audit.delta and apart != 1.0:
@@ -106,7 +106,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
     return [f"The certified {format_epsilon(audit.epsilon_lower)} {relation} {claimed}."]
 
 
-def _compared_with_curve(audit: Audit | OutputsAudit) -> str:
+def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
     """Return the step from limits to a claim that is a curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:

@@ -21,8 +21,8 @@ from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT
 from ..streams import block_of
 
-_MOST_ENTRIES = 16
-_SHOWN_ORDERS = 16
+_MAX_SHOWN_ENTRIES = 16
+_MAX_SHOWN_ORDERS = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
 
 
@@ -75,10 +75,10 @@ def make_script(audit: Audit) -> str:
         lines.append(f"attack = ...  # {_shorten_comment(audit.attack)}")
     if audit.neighbour and neighbour_expression(audit) is None:
         lines.append(f"neighbour = ...  # {_shorten_comment(audit.neighbour)}")
-    if not _is_one_run(audit):
-        lines.append(f"# {_DIFFERENT}")
-    if audit.randomness in _UNREPEATED:
-        lines.append(f"# {_UNREPEATED[audit.randomness]}")
+    if not _is_whole_run(audit):
+        lines.append(f"# {_PARTIAL_RUN_COMMENT}")
+    if audit.randomness in _UNREPEATED_COMMENTS:
+        lines.append(f"# {_UNREPEATED_COMMENTS[audit.randomness]}")
     calls = []
     for arguments in list_call_keywords(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
@@ -86,13 +86,13 @@ def make_script(audit: Audit) -> str:
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
 
 
-_DIFFERENT = (
+_PARTIAL_RUN_COMMENT = (
     "Not one whole run: the same trials again, but event and direction may be chosen on other "
     "pilot draws."
 )
 
 
-_UNREPEATED = {
+_UNREPEATED_COMMENTS = {
     "own": (
         "The mechanism draws its own randomness: the seed does not repeat it, and the counts will "
         "be others."
@@ -127,14 +127,14 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
 
 def _claim_to_code(claim: Any) -> str:
     """Return the claim as Python, or the name `claim` if it is a long table."""
-    if isinstance(claim, RDP) and claim.alphas.size <= _SHOWN_ORDERS:
+    if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ORDERS:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:
         return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
     return "claim" if isinstance(claim, Claim) else repr(claim)
 
 
-def _is_one_run(audit: Audit) -> bool:
+def _is_whole_run(audit: Audit) -> bool:
     return len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
 
 
@@ -214,7 +214,7 @@ def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
         text = f"[{entries[0]!r}] * {len(entries)}"
     else:
         text = repr(entries)
-    short = len(entries) <= _MOST_ENTRIES or "*" in text
+    short = len(entries) <= _MAX_SHOWN_ENTRIES or "*" in text
     return text if short and all(map(math.isfinite, entries)) else None
 
 

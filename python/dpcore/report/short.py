@@ -20,21 +20,21 @@ from ..records import Shown, full, list_shown_fields, one_line
 
 __all__ = ["make_card", "record_to_html"]
 
-_LIGHT: Final = (
+_LIGHT_COLOURS: Final = (
     "--ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff; --refuted: #a84300; "
     "--stands: #0067a3"
 )
-_DARK: Final = (
+_DARK_COLOURS: Final = (
     "--ink: #e8e8e8; --soft: #b0b0b0; --line: #4a4a4a; --ground: #181818; --refuted: #ffa05f; "
     "--stands: #7cc0f0"
 )
 
-_STYLE: Final = f"""
-.@ {{ {_LIGHT} }}
-@media (prefers-color-scheme: dark) {{ .@ {{ {_DARK} }} }}
-[data-jp-theme-light="true"] .@, [data-theme="light"] .@, .vscode-light .@ {{ {_LIGHT} }}
+_CARD_STYLE: Final = f"""
+.@ {{ {_LIGHT_COLOURS} }}
+@media (prefers-color-scheme: dark) {{ .@ {{ {_DARK_COLOURS} }} }}
+[data-jp-theme-light="true"] .@, [data-theme="light"] .@, .vscode-light .@ {{ {_LIGHT_COLOURS} }}
 [data-jp-theme-light="false"] .@, [data-theme="dark"] .@, .vscode-dark .@, .vscode-high-contrast .@
-  {{ {_DARK} }}
+  {{ {_DARK_COLOURS} }}
 .@.@.@ {{ box-sizing: border-box; max-width: 60rem; padding: .5rem .75rem; overflow-wrap: anywhere;
   font: .875rem/1.45 var(--jp-content-font-family, system-ui, sans-serif); text-align: left;
   color: var(--jp-content-font-color1, var(--vscode-editor-foreground, var(--ink)));
@@ -58,15 +58,15 @@ _STYLE: Final = f"""
 .@.@.@ summary {{ cursor: pointer; padding: .2rem 0; color: var(--soft) }}
 """
 
-_NAME: Final = f"dpcore-{zlib.crc32(_STYLE.encode()):08x}"
+_CARD_CLASS: Final = f"dpcore-{zlib.crc32(_CARD_STYLE.encode()):08x}"
 """Class of a card. Of another style, such as an older release's, it is another."""
 
-_ROW: Final = re.compile(r"  (?! )(.{11})  (\S.*)")
+_REPORT_LINE: Final = re.compile(r"  (?! )(.{11})  (\S.*)")
 """A line of a report: two spaces, a label of up to eleven characters, two spaces, words."""
 
-_WORDS: Final = {None: "untested", True: "refuted", False: "stands"}
-_PLAIN: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
-_DEPTH: Final = 3
+_VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
+_DEFAULT_STR_METHODS: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
+_MAX_RECORD_DEPTH: Final = 3
 """Records in records are opened so deep."""
 
 
@@ -87,7 +87,7 @@ def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None =
         (True, True)
     """
     lines = [(label, _escape_html(text), label == "verdict") for label, text in rows]
-    return _frame_html(_make_table(name, lines, refuted))
+    return _frame_html(_make_card_table(name, lines, refuted))
 
 
 def record_to_html(record: Any) -> str:
@@ -106,24 +106,24 @@ def record_to_html(record: Any) -> str:
         >>> record_to_html(Counts(3, 10, 1, 10)).count("<tr>")
         4
     """
-    return _frame_html(_make_body(record, _DEPTH))
+    return _frame_html(_make_body(record, _MAX_RECORD_DEPTH))
 
 
 def _frame_html(body: str) -> str:
-    return f'<div class="{_NAME}"><style>{_STYLE.replace(".@", f".{_NAME}")}</style>{body}</div>'
+    return f'<div class="{_CARD_CLASS}"><style>{_CARD_STYLE.replace(".@", f".{_CARD_CLASS}")}</style>{body}</div>'
 
 
 def _escape_html(text: object) -> str:
     return markup.escape(str(text))
 
 
-def _make_table(
+def _make_card_table(
     name: str, lines: Iterable[tuple[str, str, bool]], refuted: bool | None = None
 ) -> str:
     """Make a table of rows (label, HTML, True for the verdict)."""
     cells = []
     for label, line, verdict in lines:
-        style = f' class="{_WORDS[refuted]}"' if verdict else ""
+        style = f' class="{_VERDICT_CLASSES[refuted]}"' if verdict else ""
         cells.append(f'<tr><th scope="row">{_escape_html(label)}</th><td{style}>{line}</td></tr>')
     caption = f"<caption>{_escape_html(name)}</caption>" if name else ""
     return f"<table>{caption}<tbody>{''.join(cells)}</tbody></table>"
@@ -134,7 +134,7 @@ def _make_body(record: Any, depth: int) -> str:
     inner = _list_fields(record, depth)
     text = _get_report(record)
     if not text:
-        return _make_table(kind, inner)
+        return _make_card_table(kind, inner)
     first, *rest = text.splitlines()
     if rest and _split_row(first) is None and all(map(_split_row, rest)):
         shown = _put_name_above(first, _make_blocks(rest, record))
@@ -142,7 +142,7 @@ def _make_body(record: Any, depth: int) -> str:
         shown = _put_name_above(kind, _make_blocks([first, *rest], record))
     else:
         shown = _put_name_above(kind, f"<div>{_escape_html(text)}</div>")
-    return shown + (_fold_html("fields", _make_table("", inner)) if inner else "")
+    return shown + (_fold_html("fields", _make_card_table("", inner)) if inner else "")
 
 
 def _put_name_above(name: str, inner: str) -> str:
@@ -151,7 +151,7 @@ def _put_name_above(name: str, inner: str) -> str:
 
 def _split_row(line: str) -> tuple[str, str] | None:
     """Split a line of a report into label and words; return None for other lines."""
-    found = _ROW.fullmatch(line)
+    found = _REPORT_LINE.fullmatch(line)
     return None if found is None or "  " in found[1].rstrip() else (found[1].strip(), found[2])
 
 
@@ -174,7 +174,7 @@ def _make_blocks(lines: list[str], record: Any) -> str:
     shown = []
     for rows, plain in blocks:
         told = [(label, _escape_html(words), label == "verdict") for label, words in rows]
-        shown.append(_make_table("", told, getattr(record, "refuted", None)) if told else "")
+        shown.append(_make_card_table("", told, getattr(record, "refuted", None)) if told else "")
         shown.append(f"<pre>{_escape_html(chr(10).join(plain))}</pre>" if any(plain) else "")
     return "".join(shown)
 
@@ -182,7 +182,7 @@ def _make_blocks(lines: list[str], record: Any) -> str:
 def _get_report(record: Any) -> str:
     """Return the report of a record; empty if it contains only the record's fields."""
     own = type(record).__str__
-    return "" if own in _PLAIN and is_dataclass(record) else str(record)
+    return "" if own in _DEFAULT_STR_METHODS and is_dataclass(record) else str(record)
 
 
 def _list_fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:

@@ -47,7 +47,7 @@ PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
 # Ground, and a shade of it; unlike the white of a style, which may be its letters'.
 WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
-_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
+_COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 """The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
 
 
@@ -67,7 +67,9 @@ def use_own_style(letters: str = "path") -> Iterator[Figure]:
 
     with matplotlib.rc_context():
         matplotlib.rcdefaults()
-        matplotlib.rcParams.update({"axes.prop_cycle": cycler(color=_CYCLE), "text.color": INK})
+        matplotlib.rcParams.update(
+            {"axes.prop_cycle": cycler(color=_COLOUR_CYCLE), "text.color": INK}
+        )
         # Random names of elements would make every SVG differ from the last.
         matplotlib.rcParams.update({"svg.fonttype": letters, "svg.hashsalt": "dpcore"})
         yield Figure(layout="constrained")
@@ -157,7 +159,7 @@ def cycle_colour(place: int) -> Any:
     """Return a colour of the current style's cycle."""
     from matplotlib import rcParams
 
-    cycle = rcParams["axes.prop_cycle"].by_key().get("color", _CYCLE)
+    cycle = rcParams["axes.prop_cycle"].by_key().get("color", _COLOUR_CYCLE)
     return cycle[place % len(cycle)]
 
 
@@ -187,7 +189,7 @@ def apply_style(picture: Figure) -> Figure:
     from matplotlib import rcParams
     from matplotlib.colors import to_rgb, to_rgba
 
-    plain = {name: to_rgba(cycle_colour(place)) for place, name in enumerate(_CYCLE)}
+    plain = {name: to_rgba(cycle_colour(place)) for place, name in enumerate(_COLOUR_CYCLE)}
     plain |= {WHITE: to_rgba(rcParams["axes.facecolor"]), INK: to_rgba(text_colour())}
     letters, white = plain[INK], plain[WHITE]
     for name, part in ((GREY, 0.65), (PALE, 0.1)):

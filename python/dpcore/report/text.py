@@ -144,10 +144,10 @@ def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
     found = audit.searched
     if found is None:
         return []
-    rounds = f"{found.finished} of {_format_number_of(found.rounds, 'round')} finished"
+    rounds = f"{found.finished} of {_format_regular_count(found.rounds, 'round')} finished"
     ended = f": its {found.seconds:g} s were over" if found.ended else ""
     return [
-        ("search", f"{_format_number_of(found.evaluations, 'pilot')} compared, {rounds}{ended}")
+        ("search", f"{_format_regular_count(found.evaluations, 'pilot')} compared, {rounds}{ended}")
     ]
 
 
@@ -183,7 +183,7 @@ REPEATED = {
 def describe_bound(audit: Audit) -> str:
     """Describe confidence, bound and stopping rule in a few words."""
     stops = {
-        "refuted": f", test martingale over {_format_number_of(len(audit.slices), 'slice')}",
+        "refuted": f", test martingale over {_format_regular_count(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
@@ -192,7 +192,7 @@ def describe_bound(audit: Audit) -> str:
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 
 
-def _format_number_of(number: int, what: str) -> str:
+def _format_regular_count(number: int, what: str) -> str:
     return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
@@ -272,7 +272,9 @@ def _describe_seed(audit: Audit) -> str:
 
 def _describe_time(audit: Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
-    speed = f"{audit.draws_per_second:.3g} draws/s on {_format_number_of(audit.threads, 'thread')}"
+    speed = (
+        f"{audit.draws_per_second:.3g} draws/s on {_format_regular_count(audit.threads, 'thread')}"
+    )
     speed += _describe_idle_threads(audit)
     if not audit.spent:
         return f"{audit.seconds:.3g} s, {speed}"

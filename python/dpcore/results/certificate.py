@@ -28,12 +28,12 @@ from .evidence import Evidence
 from .figures import empirical_loss as _empirical_loss
 from .figures import log_ratio, numerator_first
 
-_BELOW = 10
-_ABOVE = 1.02
-_MOST = 64.0
-_MOST_PARAMETERS: Final = 120
+_STEPS_BELOW_CLAIM = 10
+_GRID_RATIO = 1.02
+_MAX_GRID_EPSILON = 64.0
+_MAX_PARAMETERS: Final = 120
 """Parameters of a claim that are tested: up to nine times the claim."""
-_MOST_DIGITS, _MOST_DIGITS_NEVER = 15, 17
+_MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
 """Digits after the first two of the numbers of draws that are tried."""
 
 
@@ -112,12 +112,12 @@ def _sequential_bound(audit: Evidence, delta: float, confidence: float) -> float
 def _iterate_grid(claim: float) -> Iterator[float]:
     """Yield epsilons fixed by the claim alone: tenths of it, then steps of 2 per cent up to 64."""
     if claim > 0.0:
-        yield from (claim * step / _BELOW for step in range(1, _BELOW + 1))
+        yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
     else:
         yield 0.0
     epsilon = max(claim, 0.01)
-    while epsilon < _MOST:
-        epsilon *= _ABOVE
+    while epsilon < _MAX_GRID_EPSILON:
+        epsilon *= _GRID_RATIO
         yield epsilon
 
 
@@ -255,7 +255,9 @@ def parameter_lower(audit: Evidence) -> float | None:
     if is_curve_test(audit):
         return parameter_of_points(claim.with_parameter(1.0), tuple(curve_points(audit)))
     epsilon = audit.tangent or 0.0
-    return parameter_on_grid(claim, epsilon, lambda delta: _tangent_refuted(audit, epsilon, delta))
+    return parameter_on_grid(
+        claim, epsilon, lambda delta: _is_tangent_refuted(audit, epsilon, delta)
+    )
 
 
 def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
@@ -268,7 +270,7 @@ def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], b
     """
     found = 0.0
     for value in itertools.islice(
-        _iterate_grid(getattr(claim, str(claim.parameter))), _MOST_PARAMETERS
+        _iterate_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
     ):
         delta = claim.with_parameter(value).delta(epsilon)
         if delta >= 1.0 or not refuted(delta):
@@ -283,7 +285,7 @@ def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -
     return claim.largest(lambda one: any(two < one.trade_off(q) for q, two in points))
 
 
-def _tangent_refuted(audit: Evidence, epsilon: float, delta: float) -> bool:
+def _is_tangent_refuted(audit: Evidence, epsilon: float, delta: float) -> bool:
     """Return True if the audit's bound refutes (epsilon, delta)."""
     if audit.slices:
         return log_wealth(audit, epsilon, delta) >= -math.log1p(-audit.confidence)
@@ -333,7 +335,7 @@ def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) ->
         return clopper_pearson(counts, delta, confidence) > claim
 
     # Beyond these the limits of a double fail, those of an event that never happened later.
-    for digits in range(_MOST_DIGITS_NEVER if seen.k_prime == 0 else _MOST_DIGITS):
+    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
         if enough(99 * 10**digits):
             return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
     return None

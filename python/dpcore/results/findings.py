@@ -17,13 +17,13 @@ from .figures import numerator_first
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Sources of randomness, which decide what the seed repeats, see `Audit.randomness`."""
 
-_TELLING: Final = ("own", "rounding", "seed", "not known")
+_RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
 """Sources of randomness, the worst first: of two audits the worse one holds for both."""
 
 
 def less_repeated(early: str, late: str) -> str:
     """Return the source of randomness that repeats less, of two audits; see `RANDOMNESS`."""
-    return min((early, late), key=_TELLING.index)
+    return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -30,9 +30,9 @@ BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
 
-_PARAMETER_TOLERANCE: Final = 5e-3
+_PARAMETER_RELATIVE_WIDTH: Final = 5e-3
 """Relative width at which the search for a rho ends: each step computes a curve anew."""
-_MOST_GUESSES: Final = 2**16
+_MAX_GUESSES: Final = 2**16
 
 UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
@@ -87,7 +87,7 @@ class Guesses(Shown):
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
         """Compute the lower limit on epsilon, by the bound of that name."""
-        return _of_one_run(name, self.guesses, self.correct, self.canaries, delta, confidence)
+        return _one_run_epsilon(name, self.guesses, self.correct, self.canaries, delta, confidence)
 
     def refutes(self, claim: Claim, confidence: float) -> bool:
         """Return True if the guesses refute a claim that is a curve."""
@@ -108,7 +108,7 @@ class Guesses(Shown):
 
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """Compute the largest limit that this number of guesses can certify: all of them right."""
-        return _of_one_run(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+        return _one_run_epsilon(name, self.guesses, self.guesses, self.canaries, delta, confidence)
 
 
 declare("Guesses", Guesses)
@@ -124,7 +124,7 @@ def _certified_parameter(
     def refuted(one: Claim) -> bool:
         return one_run_refutes(one.least_type_one, guesses, correct, canaries, confidence)
 
-    return claim.largest(refuted, _PARAMETER_TOLERANCE)
+    return claim.largest(refuted, _PARAMETER_RELATIVE_WIDTH)
 
 
 @lru_cache(maxsize=256)
@@ -144,10 +144,10 @@ def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | 
         many = max(canaries, guesses)
         return one_run_refutes(claim.least_type_one, guesses, guesses, many, confidence)
 
-    return fewest_guesses(refutes, _MOST_GUESSES)
+    return fewest_guesses(refutes, _MAX_GUESSES)
 
 
-def _of_one_run(
+def _one_run_epsilon(
     name: str, guesses: int, correct: int, canaries: int, delta: float, confidence: float
 ) -> float:
     bound = BOUNDS["one_run"][name]

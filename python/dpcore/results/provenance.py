@@ -21,8 +21,8 @@ LEFT_OUT: Final = "left out (source=False)"
 MOST_NAMES: Final = 64
 """Names of columns that the record of a table holds: there may be 100,000."""
 
-_SHOWN_NAMES: Final = 8
-_TEXTS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
+_MAX_SHOWN_NAMES: Final = 8
+_TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -57,7 +57,7 @@ class Provenance(Record, word="Provenance"):
 
     def __post_init__(self) -> None:
         """Check the kinds: a page shows what a file holds."""
-        for name in _TEXTS:
+        for name in _TEXT_FIELDS:
             instance(name, getattr(self, name), str)
         integer("cores", self.cores, 1)
         for pair in instance("versions", self.versions, tuple):
@@ -135,11 +135,11 @@ class TableRead(Record, word="TableRead"):
             return ""
         quoted = [repr(name) if self.there else name for name in self.columns]
         many = "column" if len(quoted) == 1 else "columns"
-        others = _list_names([repr(name) for name in self.there], self.width)
+        others = _shorten_name_list([repr(name) for name in self.there], self.width)
         of = f" of {others}" if self.there else f" of {self.width:,}"
-        return f", {many} {_list_names(quoted, len(quoted))}{of if self.width > 1 else ''}"
+        return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
 
 
-def _list_names(names: list[str], size: int) -> str:
-    more = f" ({size:,} in all)" if size > _SHOWN_NAMES else ""
-    return ", ".join(names[:_SHOWN_NAMES]) + more
+def _shorten_name_list(names: list[str], size: int) -> str:
+    more = f" ({size:,} in all)" if size > _MAX_SHOWN_NAMES else ""
+    return ", ".join(names[:_MAX_SHOWN_NAMES]) + more

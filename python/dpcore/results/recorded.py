@@ -35,10 +35,10 @@ if TYPE_CHECKING:
 
 __all__ = ["BOUNDS", "ROWS", "UNKNOWN", "Guesses", "OutputsAudit"]
 
-_REVERSED: Final = 0.01
+_REVERSED_P_VALUE: Final = 0.01
 """Chance below which so few right guesses are no matter of luck."""
 
-_TURNED: Final = (
+_REVERSED_SCORES_NOTE: Final = (
     "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
     "that are turned round after a look need fresh canaries)"
 )
@@ -327,9 +327,9 @@ class OutputsAudit(Record):
         short = found.guesses / 2.0 - found.correct
         # The chance of so few under fair guesses (Hoeffding, 1963).
         said = (*self.doubts, *self.remarks)
-        if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED:
+        if short <= 0.0 or math.exp(-2.0 * short**2 / found.guesses) >= _REVERSED_P_VALUE:
             return said
-        return (*said, _TURNED)
+        return (*said, _REVERSED_SCORES_NOTE)
 
     def __repr__(self) -> str:
         """Return one line: the name of the outputs and the result."""

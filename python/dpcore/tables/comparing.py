@@ -24,13 +24,13 @@ __all__ = ["Comparison", "Tally"]
 _LARGEST_EXPONENT: Final = 700.0
 """e to this power, times the least positive number, is a float64."""
 
-_FEWEST, _MOST = 64, 128
+_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
 """Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
 
-_READ_AT_ONCE: Final = 2**20
+_MAX_READ_LOGARITHMS: Final = 2**20
 """Logarithms that are computed at a time: 8 MiB."""
 
-_COMPARED: Final = 2**18
+_MAX_TILE_PAIRS: Final = 2**18
 """Pairs of a tile at most."""
 
 
@@ -163,7 +163,9 @@ class Comparison:
         """Tally the losses that the object computes itself."""
         table, output = self.table, -1
         with self._bar("comparing rows", table.inputs) as bar:
-            for start, stop in _split_range(0, table.inputs, max(1, _READ_AT_ONCE // table.inputs)):
+            for start, stop in _split_range(
+                0, table.inputs, max(1, _MAX_READ_LOGARITHMS // table.inputs)
+            ):
                 losses, outputs = table.loss_rows(start, stop)
                 mask = self.neighbours.among((start, stop), (0, table.inputs))
                 if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
@@ -232,10 +234,10 @@ class Comparison:
         table = self.table
         # Reads and checks the whole of a small table.
         table.log_rows(0, 1)
-        step = min(_MOST, max(_FEWEST, table.inputs // 16))
-        many = _COMPARED // step
+        step = min(_MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, table.inputs // 16))
+        many = _MAX_TILE_PAIRS // step
         if not (table.in_memory and read == table.log_rows):
-            many = max(1, min(many, _READ_AT_ONCE // table.outputs))
+            many = max(1, min(many, _MAX_READ_LOGARITHMS // table.outputs))
         with self._bar(label, table.inputs * (table.inputs + step) / 2) as bar:
             for rows in _split_range(0, table.inputs, step):
                 block, apart = read(*rows), table.distance_rows(*rows)

@@ -17,9 +17,11 @@ from ..records import Pair
 __all__ = ["Flags", "Neighbours", "read_neighbours"]
 
 Flags = npt.NDArray[np.bool_]
-_Span = tuple[int, int]
+_RowSpan = tuple[int, int]
 
-_KINDS: Final = "a relation of dpcore.pairs, a mask (booleans), or a list of pairs of row numbers"
+_NEIGHBOUR_REQUIREMENT: Final = (
+    "a relation of dpcore.pairs, a mask (booleans), or a list of pairs of row numbers"
+)
 
 
 class Neighbours:
@@ -31,10 +33,12 @@ class Neighbours:
             row and itself among them or not; None for all.
     """
 
-    def __init__(self, name: str, among: Callable[[_Span, _Span], Flags] | None = None) -> None:
+    def __init__(
+        self, name: str, among: Callable[[_RowSpan, _RowSpan], Flags] | None = None
+    ) -> None:
         self.name, self._among = name, among
 
-    def among(self, rows: _Span, others: _Span) -> Flags | None:
+    def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
         """Return the pairs of two spans, shape `(len(rows), len(others))`; None for all."""
         overlap = rows[0] < others[1] and others[0] < rows[1]
         if self._among is None and not overlap:
@@ -56,19 +60,19 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     if neighbour is None:
         return Neighbours("all pairs of rows")
     if hasattr(neighbour, "holds") or isinstance(neighbour, type):
-        return _of_relation(neighbour)
-    requirement = _KINDS
+        return _neighbours_from_relation(neighbour)
+    requirement = _NEIGHBOUR_REQUIREMENT
     found = numeric("neighbour", requirement, neighbour)
     if found.dtype.kind == "b":
-        return _of_mask(found, inputs)
+        return _neighbours_from_mask(found, inputs)
     if found.dtype.kind not in "iu":
         raise mistyped("neighbour", requirement, neighbour)
     if found.ndim != 2 or found.shape[1] != 2 or not len(found):
         raise invalid("neighbour", requirement, neighbour)
-    return _of_pairs(found.astype(np.int64), inputs)
+    return _neighbours_from_pairs(found.astype(np.int64), inputs)
 
 
-def _of_mask(mask: Flags, inputs: int) -> Neighbours:
+def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
     if mask.shape != (inputs, inputs):
         raise invalid("neighbour", f"a mask of shape {(inputs, inputs)}", mask.shape)
     for start in range(0, inputs, 256):
@@ -83,14 +87,14 @@ def _of_mask(mask: Flags, inputs: int) -> Neighbours:
     return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())
 
 
-def _of_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
+def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
     wrong = ((pairs < 0) | (pairs >= inputs)).any(axis=1) | (pairs[:, 0] == pairs[:, 1])
     if wrong.any():
         requirement = f"pairs of two different rows from 0 to {inputs - 1}"
         raise invalid("neighbour", requirement, tuple(pairs[np.argmax(wrong)].tolist()))
     both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
 
-    def among(rows: _Span, others: _Span) -> Flags:
+    def among(rows: _RowSpan, others: _RowSpan) -> Flags:
         found = np.zeros((rows[1] - rows[0], others[1] - others[0]), dtype=bool)
         first, last = np.searchsorted(both[:, 0], rows)
         part = both[first:last]
@@ -101,7 +105,7 @@ def _of_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
     return Neighbours(f"{len(both) // 2:,} pairs of rows", among)
 
 
-def _of_relation(relation: Any) -> Neighbours:
+def _neighbours_from_relation(relation: Any) -> Neighbours:
     """Return a relation on the numbers of rows, each an input of one entry."""
     neighbour_of(relation)
     name = f"{format_neighbour(relation)} on the numbers of rows"
@@ -121,7 +125,7 @@ def _of_relation(relation: Any) -> Neighbours:
             return False
         return True
 
-    def among(rows: _Span, others: _Span) -> Flags:
+    def among(rows: _RowSpan, others: _RowSpan) -> Flags:
         return np.array([[holds(i, j) for j in range(*others)] for i in range(*rows)], dtype=bool)
 
     return Neighbours(name, among)

@@ -16,16 +16,16 @@ __all__ = ["Floats", "Table", "labels_of"]
 
 Floats = npt.NDArray[np.float64]
 
-_KEPT: Final = 2**21
+_MAX_CACHED_ENTRIES: Final = 2**21
 """Entries of a table whose logarithms are kept: 16 MiB."""
 
-_SUM_SLACK: Final = {False: 1e-9, True: 1e-5}
+_ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
 """Largest difference between the sum of a row and 1, in float64 and in float32."""
 
-_SYMMETRY: Final = 1e-9
+_SYMMETRY_TOLERANCE: Final = 1e-9
 """Relative difference of two distances that roundings explain."""
 
-_SMALLEST: Final = 1e-300
+_UNDERFLOW_PROBABILITY: Final = 1e-300
 """A positive probability below it says that others may have underflowed to zero."""
 
 
@@ -81,7 +81,7 @@ class Table:
 
     def log_rows(self, start: int, stop: int) -> Floats:
         """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
-        if self._kept is None and self.inputs * self.outputs <= _KEPT:
+        if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
             self._kept = self._logarithms(0, self.inputs)
         return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
 
@@ -159,7 +159,7 @@ class Table:
 
     def _check_rows(self, rows: Floats, start: int) -> None:
         """Refuse what is no distribution, in pieces that need little memory."""
-        slack = _SUM_SLACK[self.single]
+        slack = _ROW_SUM_TOLERANCE[self.single]
         step = max(1, 2**18 // self.outputs)
         for first in range(0, len(rows), step):
             part = rows[first : first + step]
@@ -178,7 +178,7 @@ class Table:
                 text = f"table must be rows that add up to 1 within {slack:g}, got {found}"
                 raise about(ValueError(text), "table")
             if not self.log:
-                self.tiny |= bool(((part > 0.0) & (part < _SMALLEST)).any())
+                self.tiny |= bool(((part > 0.0) & (part < _UNDERFLOW_PROBABILITY)).any())
 
 
 def _is_sparse(table: Any) -> bool:
@@ -210,7 +210,7 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
     """Refuse distances unlike those the other way round; `at` are the numbers of the first."""
-    unlike = ~(np.abs(rows - turned) <= _SYMMETRY * np.maximum(rows, turned))
+    unlike = ~(np.abs(rows - turned) <= _SYMMETRY_TOLERANCE * np.maximum(rows, turned))
     if unlike.any():
         row, column = np.argwhere(unlike)[0]
         place = f"of rows {at[0] + row} and {at[1] + column}"

@@ -20,13 +20,13 @@ from .result import TableAudit
 
 __all__ = ["TableAudit", "audit_table"]
 
-_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
+_CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
 """In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
 
-_AGREEMENT: Final = 1e-6
+_LOSS_TOLERANCE: Final = 1e-6
 """Relative difference of a loss that an object computes and its own logarithms."""
 
-_UNDERFLOW: Final = (
+_UNDERFLOW_DOUBT: Final = (
     "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
 )
 
@@ -104,10 +104,10 @@ def audit_table(
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # What kind of floats an object computes is known with its first row.
     read.log_rows(0, 1)
-    settled = _TOLERANCE[read.single] if tolerance is None else tolerance
+    settled = _CLAIM_TOLERANCE[read.single] if tolerance is None else tolerance
     tally, output = comparison.tally_losses(claim, settled)
     output = _witness_output(read, tally, output)
-    remarks = _doubt_zeros(read, tally)
+    remarks = _list_underflow_doubts(read, tally)
     for remark in remarks:
         warnings.warn(remark, AssumptionWarning, stacklevel=3)
     epsilon, x, x_prime, loss, distance = tally.best
@@ -148,16 +148,16 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
         # NaN is zero against zero.
         return int(np.nanargmax(differences))
     found = float(differences[output]) if 0 <= output < table.outputs else np.nan
-    if found != loss and not abs(found - loss) <= _AGREEMENT * max(1.0, abs(loss)):
+    if found != loss and not abs(found - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
         text = f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {found}"
         raise ValueError(f"losses of loss_rows must be what log_rows attains, got {text}")
     return output
 
 
-def _doubt_zeros(table: Table, tally: Tally) -> tuple[str, ...]:
+def _list_underflow_doubts(table: Table, tally: Tally) -> tuple[str, ...]:
     """Return doubts of zeros that may be underflow; logarithms of float64 have none."""
     doubtful = tally.infinite and not table.log and (table.single or table.tiny)
-    return (_UNDERFLOW,) if doubtful else ()
+    return (_UNDERFLOW_DOUBT,) if doubtful else ()
 
 
 def _name_table(table: Table) -> str:

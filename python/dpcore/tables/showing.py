@@ -32,11 +32,11 @@ __all__ = [
     "write_text",
 ]  # fmt: skip
 
-FORMAT: Final = "dpcore.audit_table/1"
+TABLE_FORMAT: Final = "dpcore.audit_table/1"
 
-_DERIVED: Final = "refuted", "verdict", "infinite_share"
+_DERIVED_TABLE_FIGURES: Final = "refuted", "verdict", "infinite_share"
 
-_MEANING: Final = {
+_TABLE_VERDICT_SENTENCES: Final = {
     None: "No claim was given, so none was tested.",
     True: "The mechanism loses more privacy than it claims, as its table shows.",
     False: (
@@ -58,7 +58,7 @@ def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     unit = " per unit of distance" if audit.metric else ""
     return [
         ("verdict", audit.verdict),
-        ("claim", _format_claim(audit)),
+        ("claim", _format_table_claim(audit)),
         ("exact", f"epsilon = {format_epsilon(audit.epsilon)}{unit}"),
         ("witness", _format_witness(audit)),
         ("loss", _format_loss(audit)),
@@ -81,7 +81,7 @@ def write_html(audit: TableAudit) -> str:
     return make_card(audit.name, list_rows(audit), audit.refuted)
 
 
-def _format_claim(audit: TableAudit) -> str:
+def _format_table_claim(audit: TableAudit) -> str:
     if audit.claim is None:
         return "none given"
     unit = " per unit of distance" if audit.metric else ""
@@ -153,16 +153,18 @@ def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> 
         ("How this was made", pages.make_origins(audit)),
         ("Data", pages.make_data(audit)),
     ]
-    head = pages.make_header(audit, _MEANING[audit.refuted], figures)
+    head = pages.make_header(audit, _TABLE_VERDICT_SENTENCES[audit.refuted], figures)
     return pages.save_page(pages.make_document(audit, head, sections, pages.list_versions()), path)
 
 
 def write_plain_data(audit: TableAudit) -> dict[str, Any]:
     """Return the plain data of an audit, and the figures that follow from it."""
     names = [f.name for f in fields(audit) if f.name != "comparison"]
-    record: dict[str, Any] = {"format": FORMAT}
+    record: dict[str, Any] = {"format": TABLE_FORMAT}
     record.update({name: encoding.encode_value(getattr(audit, name)) for name in names})
-    record["derived"] = {name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED}
+    record["derived"] = {
+        name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED_TABLE_FIGURES
+    }
     record["derived"]["witness"] = _format_witness(audit)
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
     return record
@@ -170,10 +172,10 @@ def write_plain_data(audit: TableAudit) -> dict[str, Any]:
 
 def read_audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
     """Make an audit from its plain data."""
-    return encoding.from_plain(cls, record, FORMAT, _check_fields)
+    return encoding.from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
 
 
-def _check_fields(audit: TableAudit) -> None:
+def _check_table_fields(audit: TableAudit) -> None:
     """Refuse fields that no audit of a table has together."""
     if audit.per_input.shape != (audit.inputs,):
         raise invalid("per_input", f"{audit.inputs} numbers", audit.per_input.shape)
