@@ -82,7 +82,7 @@ def test_large_delta_is_warned_of():
 def test_large_private_training_is_warned_of(monkeypatch):
     from dpcore.text.lm import learning
 
-    monkeypatch.setattr(learning, "_MAX_NUMBERS", 1e4)
+    monkeypatch.setattr(learning, "_MAX_QUIET_GRADIENTS", 1e4)
     with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20, rng=1)
 

@@ -145,7 +145,7 @@ def test_a_loss_that_diverges_names_epoch_and_rate(lr):
 
 def test_a_loss_that_is_no_number(monkeypatch):
     monkeypatch.setattr(
-        learning, "_loss", lambda *_: (torch.tensor(math.nan, requires_grad=True), 1)
+        learning, "_mean_word_loss", lambda *_: (torch.tensor(math.nan, requires_grad=True), 1)
     )
     with pytest.raises(ValueError, match=r"it does in epoch 1\), got 0.003"):
         fitted()
@@ -153,14 +153,14 @@ def test_a_loss_that_is_no_number(monkeypatch):
 
 def interrupted(monkeypatch, step):
     """Ctrl-C in the middle of a step."""
-    real, steps = learning._loss, iter(range(1, 100))
+    real, steps = learning._mean_word_loss, iter(range(1, 100))
 
     def loss(*given):
         if next(steps) == step:
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(learning, "_loss", loss)
+    monkeypatch.setattr(learning, "_mean_word_loss", loss)
     model = ADePT(10.0, hidden=8, embedding=4)
     return model, lambda: model.fit(TEXTS * 4, epochs=9, batch=4, rng=1)
 

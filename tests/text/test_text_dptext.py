@@ -191,7 +191,7 @@ def test_texts_without_a_known_word_are_told():
 @pytest.mark.parametrize("ended", [1, 2])
 def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
     given = {"noise": "repaired", "learn": True}
-    steps, step = [], learning._step
+    steps, step = [], learning._take_adversarial_step
     each = -(-len(CORPUS.train) // 64)
 
     def interrupted(*args):
@@ -201,7 +201,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
         return step(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "_step", interrupted)
+        patch.setattr(learning, "_take_adversarial_step", interrupted)
         model = fitted(made(**given), epochs=4)
     assert model.trained.partial
     assert f"INTERRUPTED after {ended}" in str(model)
@@ -210,7 +210,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
     assert model.learnt == whole.learnt
     assert model.trained.epsilons == whole.trained.epsilons
     steps[:] = [1] * (ended * each + 2)
-    monkeypatch.setattr(learning, "_step", interrupted)
+    monkeypatch.setattr(learning, "_take_adversarial_step", interrupted)
     model = made(**given)
     with pytest.raises(KeyboardInterrupt):
         fitted(model)

@@ -16,7 +16,7 @@ from dpcore.text.inference import TRANSFORMS, Attacker
 from dpcore.text.inference.certifying import Beyond, certify
 from dpcore.text.inference.encoding import vectors_of
 from dpcore.text.inference.floors import floor_answers
-from dpcore.text.inference.groups import _gap
+from dpcore.text.inference.groups import _measure_gap
 from dpcore.text.inference.judging import Judge, answers_of, threshold_of
 from dpcore.text.inference.targets import Target
 
@@ -117,11 +117,11 @@ def test_the_gap_of_two_shares_is_between_the_published_limits():
     # Newcombe (1998), table II, contrast (a): 56/70 - 48/80; method 10 gives .0524 to .3339 with
     # score limits, and the exact limits are a little wider.
     first, second = np.arange(70) < 56, np.arange(80) < 48
-    gap = _gap(first, second, 0.95)
+    gap = _measure_gap(first, second, 0.95)
     assert gap.value == pytest.approx(0.2)
     assert 0.03 < gap.low < 0.0524
     assert 0.3339 < gap.high < 0.36
-    sure = _gap(np.ones(5, bool), np.zeros(5, bool), 0.95)
+    sure = _measure_gap(np.ones(5, bool), np.zeros(5, bool), 0.95)
     assert sure.high == 1.0
     assert sure.low < 1.0
 

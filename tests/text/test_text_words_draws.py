@@ -123,7 +123,7 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     )
     assert first.bit_generator.state == second.bit_generator.state
     # Neither threads nor the rows that are prepared together change a draw.
-    monkeypatch.setattr(mechanism, "_MOST_ENTRIES", 70)
+    monkeypatch.setattr(mechanism, "_MAX_PREPARED_ENTRIES", 70)
     monkeypatch.setattr(_core, "cores", lambda: 1)
     fresh = type(mech)(*mech._values())
     assert fresh(text, 50_000, 7).tolist() == outputs.tolist()

@@ -232,7 +232,7 @@ def test_a_function_is_encoded_anew_once():
 
 
 def test_ten_thousand_vectors_are_remembered(monkeypatch):
-    monkeypatch.setattr("dpcore.torch.mechanisms._MAX_REMEMBERED", 3)
+    monkeypatch.setattr("dpcore.torch.mechanisms._MAX_REMEMBERED_TEXTS", 3)
     found = mechanism(hashed, LaplaceNoise(9.0))
     for word in ("one", "two", "three", "four"):
         found.random(word)

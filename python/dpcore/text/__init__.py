@@ -46,24 +46,26 @@ __all__ = [
     "words_of",
 ]
 
-_OF_TORCH = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout")
+_TORCH_NAMES = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""
-_DEFENCES = (
+_MOVED_DEFENCES = (
     "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
 )  # fmt: skip
-_LEAKAGE = "dpcore.experiments.word2vec_leakage.leakage, its Embedding dpcore.text.words.Embedding,"
+_LEAKAGE_HOME = (
+    "dpcore.experiments.word2vec_leakage.leakage, its Embedding dpcore.text.words.Embedding,"
+)
 _find_moved = make_getattr(
     __name__,
     {
-        "leakage": _LEAKAGE,
-        **{name: f"dpcore.experiments.dpnr_table.defences.{name}" for name in _DEFENCES},
+        "leakage": _LEAKAGE_HOME,
+        **{name: f"dpcore.experiments.dpnr_table.defences.{name}" for name in _MOVED_DEFENCES},
     },
 )
 
 
 def __getattr__(name: str) -> Any:
     """Load a name that needs torch when it is first used."""
-    if name in _OF_TORCH:
+    if name in _TORCH_NAMES:
         from . import systems
 
         return getattr(systems, name)
@@ -72,4 +74,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """List all names, including those that need torch."""
-    return sorted([*__all__, *_OF_TORCH])
+    return sorted([*__all__, *_TORCH_NAMES])

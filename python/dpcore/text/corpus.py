@@ -32,7 +32,7 @@ def training_texts(value: Any) -> tuple[str, ...]:
     return texts_of("texts", value)
 
 
-def _column(name: str, values: Any, size: int, *, fractions: bool = False) -> Column:
+def _check_column(name: str, values: Any, size: int, *, fractions: bool = False) -> Column:
     kinds = (int, float, str) if fractions else (int, str)
     one = "a number or a string" if fractions else "an integer or a string"
     requirement = f"{one} for each of the {size:,} texts"
@@ -65,7 +65,7 @@ def _column(name: str, values: Any, size: int, *, fractions: bool = False) -> Co
     return column
 
 
-def _values(column: Column) -> str:
+def _list_values(column: Column) -> str:
     values = np.unique(column).tolist()
     shown = " ".join(map(str, values))
     return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
@@ -129,21 +129,21 @@ class Corpus(Shown):
         for name in columns:
             if not isinstance(name, str) or not name.strip():
                 raise mistyped("attributes", "a mapping whose keys are names", name)
-        split = None if self.split is None else _column("split", self.split, size)
+        split = None if self.split is None else _check_column("split", self.split, size)
         for row, part in enumerate([] if split is None else split.tolist()):
             choice(f"split[{row}]", part, SPLITS)
         kept = {
             "texts": texts,
-            "labels": None if self.labels is None else _column("labels", self.labels, size),
+            "labels": None if self.labels is None else _check_column("labels", self.labels, size),
             "attributes": MappingProxyType(
                 {
-                    n: _column(f"attributes[{n!r}]", v, size, fractions=True)
+                    n: _check_column(f"attributes[{n!r}]", v, size, fractions=True)
                     for n, v in columns.items()
                 }
             ),
             "split": split,
             "origin": instance("origin", self.origin, str),
-            "groups": None if self.groups is None else _column("groups", self.groups, size),
+            "groups": None if self.groups is None else _check_column("groups", self.groups, size),
             "dropped": integer("dropped", self.dropped, 0),
         }
         for name, value in kept.items():
@@ -168,7 +168,7 @@ class Corpus(Shown):
         if self.split is None:
             raise invalid("split", f"known to have a {name!r} part (see dpcore.text.split)", None)
         if name not in self.split:
-            raise invalid("split", f"a split with a {name!r} part", _values(self.split))
+            raise invalid("split", f"a split with a {name!r} part", _list_values(self.split))
         part: Corpus = self[self.split == name]
         return part
 
@@ -237,11 +237,11 @@ class Corpus(Shown):
         size, names = len(self), list(self.attributes or ())
         parts = [f"{size:,} text{'s' if size != 1 else ''}"]
         if self.labels is not None:
-            parts.append(f"labels {_values(self.labels)}")
+            parts.append(f"labels {_list_values(self.labels)}")
         if names:
             parts.append(f"attribute{'s' if len(names) > 1 else ''} {' '.join(names)}")
         if self.groups is not None:
-            parts.append(f"groups {_values(self.groups)}")
+            parts.append(f"groups {_list_values(self.groups)}")
         if self.split is not None:
             sizes = {name: int(np.sum(self.split == name)) for name in SPLITS}
             parts.append(", ".join(f"{name} {size:,}" for name, size in sizes.items() if size))

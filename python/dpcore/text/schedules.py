@@ -37,7 +37,7 @@ Schedule = Callable[[int, int, np.random.Generator], float]
 
 Every = Literal["epoch", "batch"]
 """Period after which a schedule draws anew."""
-_EVERY: Final[tuple[Every, ...]] = get_args(Every)
+_REDRAW_PERIODS: Final[tuple[Every, ...]] = get_args(Every)
 
 
 class _FixedSchedule(Record):
@@ -54,7 +54,7 @@ class _FixedSchedule(Record):
 
     def __call__(self, epoch: int, epochs: int, rng: Any = None) -> float:
         """Return the epsilon of an epoch, 1 to `epochs`; `rng` is not used."""
-        return self._at(*_place(epoch, epochs))
+        return self._at(*_check_epoch(epoch, epochs))
 
     def _at(self, epoch: int, epochs: int) -> float:
         raise NotImplementedError
@@ -172,7 +172,7 @@ class _DrawnSchedule(Record):
             object.__setattr__(self, name, positive(name, getattr(self, name)))
         if self.high < self.low:
             raise invalid("high", f"at least low={self.low:g}", self.high)
-        choice("every", self.every, _EVERY)
+        choice("every", self.every, _REDRAW_PERIODS)
 
     def _named(self, law: str) -> str:
         batch = ", every batch" if self.every == "batch" else ""
@@ -200,8 +200,8 @@ class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
-        _place(epoch, epochs)
-        return float(_source(rng).uniform(self.low, self.high))
+        _check_epoch(epoch, epochs)
+        return float(_require_generator(rng).uniform(self.low, self.high))
 
     def __str__(self) -> str:
         """Return its name in tables."""
@@ -229,8 +229,8 @@ class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
-        _place(epoch, epochs)
-        drawn = math.exp(_source(rng).uniform(math.log(self.low), math.log(self.high)))
+        _check_epoch(epoch, epochs)
+        drawn = math.exp(_require_generator(rng).uniform(math.log(self.low), math.log(self.high)))
         # The roundings of exp and log may lead one step outside.
         return min(max(drawn, self.low), self.high)
 
@@ -263,8 +263,8 @@ def epsilon_of(schedule: Schedule, epoch: int, epochs: int, rng: np.random.Gener
         ...
         ValueError: epsilon that ...<lambda> gives epoch 2 of 5 must be a finite number above...
     """
-    _checked(schedule)
-    epoch, epochs = _place(epoch, epochs)
+    _check_schedule(schedule)
+    epoch, epochs = _check_epoch(epoch, epochs)
     name = f"epsilon that {title_of(schedule)} gives epoch {epoch} of {epochs}"
     return real(name, schedule(epoch, epochs, rng), low=0.0, open_low=True)
 
@@ -280,9 +280,9 @@ def every_of(schedule: Schedule) -> str:
         >>> every_of(Uniform(2.0, 10.0, every="batch")), every_of(Constant(5.0))
         ('batch', 'epoch')
     """
-    _checked(schedule)
+    _check_schedule(schedule)
     every = getattr(schedule, "every", "epoch")
-    return choice(f"every of {title_of(schedule)}", every, _EVERY)
+    return choice(f"every of {title_of(schedule)}", every, _REDRAW_PERIODS)
 
 
 def title_of(schedule: Schedule) -> str:
@@ -295,18 +295,18 @@ def title_of(schedule: Schedule) -> str:
     return str(schedule) if isinstance(schedule, Record) else name_of(schedule)
 
 
-def _checked(schedule: Any) -> None:
+def _check_schedule(schedule: Any) -> None:
     # A class is callable too: `schedules.Constant` for `schedules.Constant(5)`.
     if not callable(schedule) or isinstance(schedule, type):
         requirement = "a function (epoch, epochs, rng) -> epsilon, such as schedules.Constant(5)"
         raise mistyped("schedule", requirement, schedule)
 
 
-def _place(epoch: int, epochs: int) -> tuple[int, int]:
+def _check_epoch(epoch: int, epochs: int) -> tuple[int, int]:
     epochs = integer("epochs", epochs, 1)
     return integer("epoch", epoch, 1, epochs), epochs
 
 
-def _source(rng: Any) -> np.random.Generator:
+def _require_generator(rng: Any) -> np.random.Generator:
     # A seed would give every epoch the same draw.
     return instance("rng", rng, np.random.Generator)

@@ -66,7 +66,7 @@ def split(
         Corpus(100 texts; train 80, valid 10, test 10; split 0.8/0.1/0.1, seed 1)
     """
     instance("corpus", corpus, Corpus)
-    wanted, seed = _shares(shares), seed_of(rng)
+    wanted, seed = _read_shares(shares), seed_of(rng)
     groups = _group_column(corpus, group)
     part = parts_of(corpus.texts, wanted, np.random.default_rng(seed), groups)
     shown = "/".join(f"{share:g}" for share in wanted)
@@ -135,7 +135,7 @@ def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArr
     return found
 
 
-def _shares(shares: Any) -> list[float]:
+def _read_shares(shares: Any) -> list[float]:
     requirement = "three shares, of train, valid and test, or a mapping from their names"
     if isinstance(shares, Mapping):
         for name in shares:

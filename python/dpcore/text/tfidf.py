@@ -22,8 +22,17 @@ __all__ = ["TfidfSVD"]
 
 Floats = npt.NDArray[np.float64]
 
-_WORD: Final = "text.TfidfSVD"
-_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
+_CLASS_WORD: Final = "text.TfidfSVD"
+_CONFIG_KEYS: Final = {
+    "class",
+    "format",
+    "dim",
+    "min_count",
+    "ngrams",
+    "seed",
+    "fitted_on",
+    "words",
+}
 
 
 @hinted
@@ -193,7 +202,7 @@ class TfidfSVD(Shown):
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         config = {
-            "class": _WORD, "format": 1, "dim": self._directions.shape[1],
+            "class": _CLASS_WORD, "format": 1, "dim": self._directions.shape[1],
             "min_count": self.min_count, "ngrams": self.ngrams, "seed": self.seed,
             "fitted_on": self.fitted_on, "words": list(self.words),
         }  # fmt: skip
@@ -215,11 +224,11 @@ class TfidfSVD(Shown):
                 does not fit the arrays.
         """
         numpy_files = needed("safetensors.numpy", "from_pretrained")
-        config = _config(Path(folder))
+        config = _read_config(Path(folder))
         given = {name: config[name] for name in ("min_count", "ngrams", "seed")}
         encoder = cls(config["dim"], **given)
         encoder.fitted_on = integer("fitted_on", config["fitted_on"], 1)
-        arrays = numpy_files.load_file(_file(Path(folder), "model.safetensors"))
+        arrays = numpy_files.load_file(_require_file(Path(folder), "model.safetensors"))
         words = texts_of("words", config["words"])
         shapes = {"idf": (len(words),), "directions": (len(words), encoder.dim)}
         found = {name: array.shape for name, array in arrays.items()}
@@ -238,7 +247,7 @@ class TfidfSVD(Shown):
         )  # fmt: skip
 
 
-def _file(folder: Path, name: str) -> Path:
+def _require_file(folder: Path, name: str) -> Path:
     path = folder / name
     if not path.is_file():
         text = message("folder", f"one with a file {name}", str(folder))
@@ -246,14 +255,18 @@ def _file(folder: Path, name: str) -> Path:
     return path
 
 
-def _config(folder: Path) -> dict[str, Any]:
-    path = _file(folder, "config.json")
+def _read_config(folder: Path) -> dict[str, Any]:
+    path = _require_file(folder, "config.json")
     try:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise invalid("config.json", f"JSON ({error})", str(path)) from None
-    if not isinstance(config, dict) or config.get("class") != _WORD or config.get("format") != 1:
-        raise invalid("config.json", f"of the class {_WORD!r}, format 1", config)
-    if set(config) != _KEYS:
-        raise invalid("config.json", f"of the keys {sorted(_KEYS)}", sorted(config))
+    if (
+        not isinstance(config, dict)
+        or config.get("class") != _CLASS_WORD
+        or config.get("format") != 1
+    ):
+        raise invalid("config.json", f"of the class {_CLASS_WORD!r}, format 1", config)
+    if set(config) != _CONFIG_KEYS:
+        raise invalid("config.json", f"of the keys {sorted(_CONFIG_KEYS)}", sorted(config))
     return config

@@ -22,8 +22,8 @@ __all__ = ["Vocabulary", "words_of"]
 Tokeniser = Callable[[str], Sequence[str]]
 Ids = npt.NDArray[np.int64]
 
-_UNKNOWN: Final = "<unk>"
-_WORD: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+_UNKNOWN_TOKEN: Final = "<unk>"
+_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def words_of(text: str) -> list[str]:
@@ -33,7 +33,7 @@ def words_of(text: str) -> list[str]:
         >>> words_of("The coach's 3rd win, at last!")
         ['the', "coach's", '3rd', 'win', 'at', 'last']
     """
-    return _WORD.findall(text.lower())
+    return _WORD_PATTERN.findall(text.lower())
 
 
 @hinted
@@ -81,7 +81,7 @@ class Vocabulary(Shown):
             if isinstance(value, str) or not all(isinstance(word, str) for word in value):
                 raise mistyped(name, "a list of strings", value)
             object.__setattr__(self, name, tuple(value))
-        special = (*self.reserved, *([_UNKNOWN] if self.unknown == "token" else []))
+        special = (*self.reserved, *([_UNKNOWN_TOKEN] if self.unknown == "token" else []))
         listed = (*special, *self.words)
         ids = {word: number for number, word in enumerate(listed)}
         if len(ids) != len(listed):
@@ -184,7 +184,7 @@ class Vocabulary(Shown):
             >>> v.spans("a late goal, a goal")
             ([0, 1, 0, 1, 2], [(0, 1), (2, 3), (3, 4), (4, 5), (3, 5)], 5)
         """
-        unknown = self._ids.get(_UNKNOWN, -1) if self.unknown == "token" else -1
+        unknown = self._ids.get(_UNKNOWN_TOKEN, -1) if self.unknown == "token" else -1
         words = self._words(instance("text", text, str))
         ids, places = [], []
         for length in range(1, self.ngrams + 1):

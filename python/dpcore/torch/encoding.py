@@ -16,8 +16,8 @@ from .needed import torch
 
 __all__ = ["Encoder", "Lookup", "Pooled", "encoder_of"]
 
-_BATCH: Final = 32
-_KINDS: Final = (
+_ENCODING_BATCH_SIZE: Final = 32
+_ENCODER_KINDS: Final = (
     "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "
     "function of a list of texts or of one text, or a dictionary from texts to vectors"
 )
@@ -175,11 +175,11 @@ class Sentences(Encoder):
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts have more tokens than that."""
-        return _beyond(getattr(self.model, "tokenizer", None), texts, self.longest)
+        return _count_truncated(getattr(self.model, "tokenizer", None), texts, self.longest)
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
-            texts, convert_to_tensor=True, show_progress_bar=False, batch_size=_BATCH
+            texts, convert_to_tensor=True, show_progress_bar=False, batch_size=_ENCODING_BATCH_SIZE
         )
 
 
@@ -229,10 +229,13 @@ class Pooled(Encoder):
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts have more tokens than that."""
-        return _beyond(self.tokenizer, texts, self.longest)
+        return _count_truncated(self.tokenizer, texts, self.longest)
 
     def _encode(self, texts: list[str]) -> Any:
-        parts = [self._batch(texts[i : i + _BATCH]) for i in range(0, len(texts), _BATCH)]
+        parts = [
+            self._batch(texts[i : i + _ENCODING_BATCH_SIZE])
+            for i in range(0, len(texts), _ENCODING_BATCH_SIZE)
+        ]
         return torch.cat(parts)
 
     def _batch(self, texts: list[str]) -> Any:
@@ -245,7 +248,7 @@ class Pooled(Encoder):
         return (states * mask).sum(dim=1) / mask.sum(dim=1)
 
 
-def _beyond(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
+def _count_truncated(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
     if tokenizer is None or longest is None or not texts:
         return 0
     # Without its own warning that a text is long: that is what is counted here.
@@ -266,7 +269,7 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
         TypeError: if it is none of these.
         ValueError: if a module is in train mode, or holds a batch norm that mixes texts.
     """
-    found = _found(encoder)
+    found = _make_encoder(encoder)
     if isinstance(found, Sentences):
         # Its `encode` does the same, whatever mode it is in.
         found.model.eval()
@@ -278,17 +281,17 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
     return found
 
 
-def _found(encoder: Any) -> Encoder:
+def _make_encoder(encoder: Any) -> Encoder:
     if isinstance(encoder, Encoder):
         return encoder
     if isinstance(encoder, (tuple, list)):
         if len(encoder) not in (2, 3) or not isinstance(encoder[0], torch.nn.Module):
-            raise mistyped("encoder", _KINDS, encoder)
+            raise mistyped("encoder", _ENCODER_KINDS, encoder)
         return Pooled(*encoder)
     if isinstance(encoder, dict):
         return Lookup(encoder)
     if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
-        raise mistyped("encoder", _KINDS, encoder)
+        raise mistyped("encoder", _ENCODER_KINDS, encoder)
     kind = getattr(imported_module("sentence_transformers"), "SentenceTransformer", None)
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
@@ -300,4 +303,4 @@ def _found(encoder: Any) -> Encoder:
         return Encoder(encoder)
     if callable(getattr(encoder, "encode", None)):
         return Encoder(encoder.encode)
-    raise mistyped("encoder", _KINDS, encoder)
+    raise mistyped("encoder", _ENCODER_KINDS, encoder)

@@ -10,9 +10,9 @@ from .needed import torch
 
 __all__ = ["farthest"]
 
-_BLOCK: Final = 256
+_ROWS_PER_BLOCK: Final = 256
 """Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
-_SLACK: Final = 1e-4
+_DISTANCE_SLACK: Final = 1e-4
 """Relative difference that float32 sums of up to 2^20 terms stay well below (measured: 1e-6)."""
 
 
@@ -41,13 +41,15 @@ def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, i
     order = 1.0 if norm == "l1" else 2.0
     size, best, place = len(rows), -1.0, (0, 1)
     with Progress("comparing texts", size * (size - 1) // 2, progress) as bar:
-        for first in range(0, size - 1, _BLOCK):
-            block = few[first : first + _BLOCK]
+        for first in range(0, size - 1, _ROWS_PER_BLOCK):
+            block = few[first : first + _ROWS_PER_BLOCK]
             found = torch.cdist(block, few[first:], p=order)
-            near = torch.nonzero(found >= max(float(found.max()), best) * (1.0 - _SLACK))
+            near = torch.nonzero(found >= max(float(found.max()), best) * (1.0 - _DISTANCE_SLACK))
             for i, j in near.tolist():
                 apart = float((rows[first + i] - rows[first + j]).norm(order))
                 if i < j and apart > best:
                     best, place = apart, (first + i, first + j)
-            bar.advance(sum(size - 1 - row for row in range(first, min(first + _BLOCK, size))))
+            bar.advance(
+                sum(size - 1 - row for row in range(first, min(first + _ROWS_PER_BLOCK, size)))
+            )
     return place

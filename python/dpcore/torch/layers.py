@@ -21,7 +21,7 @@ from .needed import torch
 
 __all__ = ["GaussianNoise", "L2LaplaceNoise", "LaplaceNoise", "NoiseLayer"]
 
-_Vector = npt.NDArray[np.float64]
+_FloatVector = npt.NDArray[np.float64]
 
 
 @hinted
@@ -81,15 +81,15 @@ class NoiseLayer(torch.nn.Module):
         if scale is not None:
             if sensitivity is not None or epsilon is not None or trainable:
                 raise mistyped(self._called, "left out where sensitivity and epsilon say it", scale)
-            self._numbers: tuple[float, ...] = (_checked(self._called, scale),)
+            self._numbers: tuple[float, ...] = (_check_number(self._called, scale),)
             return
         if sensitivity is None or epsilon is None:
             raise mistyped(self._called, "given, or else sensitivity and epsilon", scale)
-        sensitivity = _checked("sensitivity", sensitivity)
-        epsilon = _checked("epsilon", epsilon)
+        sensitivity = _check_number("sensitivity", sensitivity)
+        epsilon = _check_number("epsilon", epsilon)
         self._numbers = (laplace_scale(epsilon, sensitivity),)
         if trainable:
-            limit = math.inf if cap is None else _checked("cap", cap)
+            limit = math.inf if cap is None else _check_number("cap", cap)
             if epsilon > limit:
                 raise invalid("epsilon", f"at most the cap, {limit:g}", epsilon)
             self._numbers = (sensitivity, limit)
@@ -149,7 +149,7 @@ class NoiseLayer(torch.nn.Module):
         delta = delta_level(delta)
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
-    def _loss(self, x: _Vector, x_prime: _Vector, delta: float) -> float:
+    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
         """Compute the loss of two vectors that differ."""
         raise NotImplementedError
 
@@ -266,7 +266,7 @@ class LaplaceNoise(NoiseLayer):
         """The native record of this noise, with the scale as it is now."""
         return mechanisms.Laplace(self.scale)
 
-    def _loss(self, x: _Vector, x_prime: _Vector, delta: float) -> float:
+    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
         return distance(Pair(x, x_prime), "l1") / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -296,7 +296,7 @@ class L2LaplaceNoise(NoiseLayer):
         """The record of this noise, with the scale as it is now."""
         return L2Laplace(self.scale)
 
-    def _loss(self, x: _Vector, x_prime: _Vector, delta: float) -> float:
+    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
         return distance(Pair(x, x_prime), "l2") / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
@@ -330,7 +330,7 @@ class GaussianNoise(NoiseLayer):
     _called = "sigma"
 
     def __init__(self, sigma: float) -> None:
-        super().__init__(_checked("sigma", sigma))
+        super().__init__(_check_number("sigma", sigma))
 
     @property
     def sigma(self) -> float:
@@ -342,14 +342,14 @@ class GaussianNoise(NoiseLayer):
         """The native record of this noise."""
         return mechanisms.Gaussian(self.scale)
 
-    def _loss(self, x: _Vector, x_prime: _Vector, delta: float) -> float:
+    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
         return gaussian_epsilon(self.scale, delta, distance(Pair(x, x_prime), "l2"))
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         return unit.gaussian(shape, device, generator)
 
 
-def _checked(name: str, value: Any) -> float:
+def _check_number(name: str, value: Any) -> float:
     """Check a scale, sensitivity or epsilon: it must be a positive number, not a tensor."""
     if isinstance(value, torch.Tensor):
         requirement = (

@@ -34,13 +34,13 @@ from .probing import (
 
 __all__ = ["EncoderMechanism", "mechanism"]
 
-_MAX_REMEMBERED: Final = 10_000
+_MAX_REMEMBERED_TEXTS: Final = 10_000
 """Texts whose vectors are remembered."""
-_FORWARD_TRIALS: Final = 4_000
+_DEFAULT_FORWARD_TRIALS: Final = 4_000
 """Trials by default where every output costs a forward pass."""
 
 
-class _Learnt(NamedTuple):
+class _TextMemory(NamedTuple):
     """Memory of a text: its vector, or the mean of its encodings, and the checks."""
 
     vector: Any
@@ -86,7 +86,7 @@ class EncoderMechanism:
         self.claim, self.delta, self.rounding = claim, delta, rounding
         # Shorter and longer ones than most texts of an audit, with which they share a batch.
         self._companions = probe_texts(encoder, probe)[1::3]
-        self._learnt: OrderedDict[str, _Learnt] = OrderedDict()
+        self._learnt: OrderedDict[str, _TextMemory] = OrderedDict()
         self._digest = ""
 
     def __repr__(self) -> str:
@@ -118,12 +118,12 @@ class EncoderMechanism:
     def default_trials(self) -> int | None:
         """4,000 where every output costs a forward pass, of a random encoder; else None."""
         known = any(learnt.randomness.is_random for learnt in self._learnt.values())
-        return _FORWARD_TRIALS if known or self.encoder.random else None
+        return _DEFAULT_FORWARD_TRIALS if known or self.encoder.random else None
 
     def default_trials_on(self, pair: Pair) -> int | None:
         """Return 4,000 if the encoder is random on a text of the pair, else None."""
         is_random = any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
-        return _FORWARD_TRIALS if is_random else None
+        return _DEFAULT_FORWARD_TRIALS if is_random else None
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism itself; what it remembers is forgotten if the encoder has changed.
@@ -186,7 +186,7 @@ class EncoderMechanism:
         """Return True if the encoder itself is random: calls differ, or draw numbers."""
         return self._learn(text).randomness.is_random
 
-    def _learn(self, text: str) -> _Learnt:
+    def _learn(self, text: str) -> _TextMemory:
         if text not in self._learnt:
             found = probe_randomness(self.encoder, text, self.rounding)
             others = [one for one in self._companions if one != text]
@@ -196,8 +196,8 @@ class EncoderMechanism:
                 bare, [text, *others], self.rounding, is_known=not found.is_random
             )
             vector = found.mean if found.is_random else self._run(text)
-            self._learnt[text] = _Learnt(vector, found, batches)
-            if len(self._learnt) > _MAX_REMEMBERED:
+            self._learnt[text] = _TextMemory(vector, found, batches)
+            if len(self._learnt) > _MAX_REMEMBERED_TEXTS:
                 self._learnt.popitem(last=False)
         return self._learnt[text]
 

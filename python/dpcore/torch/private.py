@@ -41,7 +41,7 @@ LEAST_SIGNAL: Final = 0.02
 """Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
 it was not measured."""
 
-_SLACK = 1e-9
+_EPSILON_SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
@@ -138,7 +138,7 @@ class PrivateEncoder(Shown):
         self.counted = {"texts": 0, "cut": 0}
         self.worst: tuple[Pair, float | None] | None = None
         if self.strict and not self._given:
-            raise _refusal(self)
+            raise _false_claim_error(self)
 
     @property
     def width(self) -> int:
@@ -188,7 +188,7 @@ class PrivateEncoder(Shown):
             # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
             limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
             found *= noise.scale * limit
-        return bool(found <= self.epsilon * (1.0 + _SLACK))
+        return bool(found <= self.epsilon * (1.0 + _EPSILON_SLACK))
 
     def _noise_of(self, noise: Any) -> Any:
         if isinstance(noise, NoiseLayer):
@@ -224,7 +224,7 @@ class PrivateEncoder(Shown):
         found = texts_of("texts", texts, fewest=0)
         if not found:
             return torch.empty((0, self.width), device=self.encoder.device)
-        return _Transformed(self.encoder, self.transform)(found)
+        return _TransformedEncoder(self.encoder, self.transform)(found)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw private vectors, with fresh noise at every call.
@@ -243,7 +243,7 @@ class PrivateEncoder(Shown):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if a text is empty, or the encoder returns what it should not.
         """
-        source = _source(rng)
+        source = _read_generator(rng)
         found = texts_of("texts", texts, fewest=0)
         with seeded_torch(source), torch.no_grad():
             # Within, for an encoder may be random, too.
@@ -307,7 +307,7 @@ class PrivateEncoder(Shown):
         with quiet_seed(0), warnings.catch_warnings():
             # Rows that a copy makes zero are neither reported nor counted.
             warnings.simplefilter("ignore", AssumptionWarning)
-            rows = _Transformed(self.encoder, copy.deepcopy(self.transform))(some)
+            rows = _TransformedEncoder(self.encoder, copy.deepcopy(self.transform))(some)
         entry = float(rows.double().square().mean().sqrt())
         noise = self.noise.scale * factor**0.5
         return entry, noise, entry**2 / (entry**2 + noise**2)
@@ -315,7 +315,7 @@ class PrivateEncoder(Shown):
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests; each text is encoded once."""
         name = f"PrivateEncoder({self._arguments})"
-        inside = _Transformed(self.encoder, self.transform)
+        inside = _TransformedEncoder(self.encoder, self.transform)
         return EncoderMechanism(
             inside, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
         )
@@ -394,7 +394,7 @@ class PrivateEncoder(Shown):
         return load(folder, encoder, device, probe)
 
 
-class _Transformed(Encoder):
+class _TransformedEncoder(Encoder):
     """An encoder with a transform behind it."""
 
     def __init__(self, inside: Encoder, transform: Any) -> None:
@@ -428,7 +428,7 @@ class _Transformed(Encoder):
         return rows
 
 
-def _source(rng: Rng) -> np.random.Generator:
+def _read_generator(rng: Rng) -> np.random.Generator:
     """Return a Generator unchanged, one from a seed, or one of 128 bits of system entropy."""
     if isinstance(rng, np.random.Generator):
         return rng
@@ -472,7 +472,7 @@ def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:
     return real.value if real.mu is None or delta == 0.0 else real.epsilon(delta)
 
 
-def _refusal(private: PrivateEncoder) -> ValueError:
+def _false_claim_error(private: PrivateEncoder) -> ValueError:
     """Make the error for noise that does not give the claim, with two vectors that show it."""
     at = f" at delta {private.delta:g}" if private.delta else ""
     noise, domain, real = private.noise, private.domain, private.real
@@ -480,7 +480,7 @@ def _refusal(private: PrivateEncoder) -> ValueError:
     pair = sensitivity.sensitivity(domain, "l1").pair if real is None else real.pair
     loss = noise.loss(pair.x, pair.x_prime, private.delta)
     reasons = [one for one in (noise.faulty, noise.caution) if one]
-    if loss > private.epsilon * (1.0 + _SLACK):
+    if loss > private.epsilon * (1.0 + _EPSILON_SLACK):
         reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
     hint = "strict=False keeps the claim and shows the true epsilon"
     return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")

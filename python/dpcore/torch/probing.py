@@ -38,12 +38,12 @@ __all__ = [
     "state_digest",
 ]  # fmt: skip
 
-_CALLS: Final = 8
-_COPIES: Final = 8
+_PROBE_CALLS: Final = 8
+_COPIES_PER_CALL: Final = 8
 """Calls, and copies of the text in each, that a deterministic encoder must agree in."""
-_MAX_CHARACTERS: Final = 2**17
+_MAX_CALL_CHARACTERS: Final = 2**17
 """Characters of a call; longer texts have fewer copies."""
-_MISSED: Final = 0.05
+_MISS_PROBABILITY: Final = 0.05
 """Probability with which an event at the stated bound would not have been seen."""
 
 
@@ -67,7 +67,9 @@ class Randomness(Shown):
 
     def __str__(self) -> str:
         """Return one line for a report, with what may have been missed."""
-        row, call = (100.0 * (1.0 - _MISSED ** (1.0 / n)) for n in (self.rows, self.calls))
+        row, call = (
+            100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / n)) for n in (self.rows, self.calls)
+        )
         return (
             f"{self.rows} encodings of a text in {self.calls} calls agreed: what happens in less "
             f"than {row:.2g} % of rows, or {call:.2g} % of calls, may have been missed"
@@ -86,9 +88,9 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
         rounding: see `rounding_of`.
     """
     generators = Generators.everywhere()
-    copies = max(1, min(_COPIES, _MAX_CHARACTERS // len(text)))
+    copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
     found, moved = [], False
-    for number in range(_CALLS):
+    for number in range(_PROBE_CALLS):
         # Seeds of the text's own: with those of another text means of atoms would be equal.
         with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
             rows, drew = generators.moved_by(lambda: encoder([text] * copies))
@@ -96,14 +98,16 @@ def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Ran
         found.append(rows.double().cpu())
     limit = rounding_of(rounding, str(encoder.dtype))
     on_device = encoder.device.type != "cpu"
-    seen = any(_differ(found[0], rows, limit if on_device else 0.0) for rows in found[1:])
+    seen = any(_rows_differ(found[0], rows, limit if on_device else 0.0) for rows in found[1:])
     # Places of one batch may differ in their last bits.
-    seen = seen or _differ(found[0][:1].expand_as(found[0]), found[0], limit)
+    seen = seen or _rows_differ(found[0][:1].expand_as(found[0]), found[0], limit)
     mean = torch.cat(found).mean(dim=0)
-    return Randomness(encoder.random or moved or seen, seen, _CALLS, _CALLS * copies, mean)
+    return Randomness(
+        encoder.random or moved or seen, seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean
+    )
 
 
-def _differ(rows: Any, others: Any, limit: float) -> bool:
+def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
     if limit == 0.0:
         return not torch.equal(rows, others)
     return bool((relative_distances(rows.numpy(), others.numpy()) > limit).any())
@@ -177,7 +181,7 @@ def check_batches(
         return replace(found, reason=random) if found.reason == "the encoder is random" else found
 
 
-def _rows(tensor: Any) -> npt.NDArray[np.float64]:
+def _tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
     found: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
     return found
 
@@ -185,7 +189,7 @@ def _rows(tensor: Any) -> npt.NDArray[np.float64]:
 def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
     """Encode probe texts; an error of the encoder says what they are and how to give others."""
     try:
-        return _rows(encoder(texts))
+        return _tensor_to_array(encoder(texts))
     except Exception as error:
         note = f"dpcore tried the encoder with {len(texts)} texts, such as {texts[0]!r:.60}: probe="
         error.add_note(f"{note} gives others")
@@ -207,7 +211,7 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
         known = dict(zip(texts, encoder(list(texts)), strict=True))
 
         def encode(some: list[str]) -> npt.NDArray[np.float64]:
-            return _rows(transform(torch.stack([known[text] for text in some])))
+            return _tensor_to_array(transform(torch.stack([known[text] for text in some])))
 
         compare_batches(encode, texts, rounding_of(None, str(encoder.dtype)), "transform")
 

@@ -20,19 +20,19 @@ from .transforms import Clip, MinMax, Normalise, Project, TransformChain
 __all__ = ["TRANSFORMS", "described", "load", "made", "read_config", "save", "write_config"]
 
 FORMAT: Final = "dpcore.PrivateEncoder/1"
-_KEYS: Final = {
+_CONFIG_KEYS: Final = {
     "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",
 }  # fmt: skip
-_LAYERS: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
+_LAYER_CLASSES: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
 TRANSFORMS: Final = (Clip, MinMax, Normalise)
-_STEPS: Final = (*TRANSFORMS, Project)
-_OURS: Final = {cls.__name__: cls for cls in (*_LAYERS, *_STEPS)}
-_PICKLES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
+_TRANSFORM_CLASSES: Final = (*TRANSFORMS, Project)
+_CLASSES_BY_NAME: Final = {cls.__name__: cls for cls in (*_LAYER_CLASSES, *_TRANSFORM_CLASSES)}
+_PICKLE_SUFFIXES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
 """Suffixes of files that other loaders unpickle."""
-_WEIGHTS: Final = "encoder.safetensors"
-_DIRECTIONS: Final = "transform.safetensors"
+_ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
+_DIRECTIONS_FILE: Final = "transform.safetensors"
 """The arrays of a `Project`."""
-_INSIDE: Final = "encoder"
+_ENCODER_FOLDER: Final = "encoder"
 
 
 def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
@@ -44,8 +44,8 @@ def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
         "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
         "transform": described("transform", chain, TRANSFORMS)
         if steps is None
-        else [described("transform", step, _STEPS) for step in steps],
-        "noise": described("noise", private.noise, _LAYERS),
+        else [described("transform", step, _TRANSFORM_CLASSES) for step in steps],
+        "noise": described("noise", private.noise, _LAYER_CLASSES),
         "epsilon": private.epsilon,
         "delta": private.delta,
         "strict": private.strict,
@@ -56,7 +56,7 @@ def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     if any(isinstance(step, Project) for step in steps or ()):
         from safetensors.torch import save_file
 
-        save_file(chain.state_dict(), str(place / _DIRECTIONS))
+        save_file(chain.state_dict(), str(place / _DIRECTIONS_FILE))
     return place
 
 
@@ -111,21 +111,21 @@ def _arguments(module: Any) -> dict[str, Any]:
 
 def _write(encoder: Encoder, place: Path) -> None:
     if encoder.kind == "sentence-transformers":
-        encoder.model.save_pretrained(str(place / _INSIDE), create_model_card=False)
+        encoder.model.save_pretrained(str(place / _ENCODER_FOLDER), create_model_card=False)
     elif isinstance(encoder, Pooled):
-        encoder.model.save_pretrained(str(place / _INSIDE))
-        encoder.tokenizer.save_pretrained(str(place / _INSIDE))
+        encoder.model.save_pretrained(str(place / _ENCODER_FOLDER))
+        encoder.tokenizer.save_pretrained(str(place / _ENCODER_FOLDER))
     elif encoder.kind == "module" and encoder.model.state_dict():
         from safetensors.torch import save_model
 
-        save_model(encoder.model, str(place / _WEIGHTS))
+        save_model(encoder.model, str(place / _ENCODER_WEIGHTS_FILE))
 
 
 def load(
     folder: str | PathLike[str], encoder: Any, device: Any, probe: Any = None
 ) -> PrivateEncoder:
     """Read an encoder, see `PrivateEncoder.from_pretrained`."""
-    place, config = read_config(folder, FORMAT, _KEYS)
+    place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
     found = _encoder(place, words, encoder)
     private = PrivateEncoder(
@@ -133,7 +133,7 @@ def load(
         _read_transform(place, config["transform"]),
         epsilon=config["epsilon"],
         delta=config["delta"],
-        noise=made("noise", config["noise"], _LAYERS),
+        noise=made("noise", config["noise"], _LAYER_CLASSES),
         strict=config["strict"],
         probe=probe,
         rounding=words.get("rounding"),
@@ -149,15 +149,17 @@ def load(
 def _read_transform(place: Path, words: Any) -> Any:
     if not isinstance(words, list):
         return made("transform", words, TRANSFORMS)
-    steps = [made("transform", step, _STEPS) for step in words]
+    steps = [made("transform", step, _TRANSFORM_CLASSES) for step in words]
     if any(isinstance(step, Project) for step in steps):
         from safetensors.torch import load_file
 
-        arrays = load_file(str(place / _DIRECTIONS))
+        arrays = load_file(str(place / _DIRECTIONS_FILE))
         try:
             TransformChain(steps).load_state_dict(arrays)
         except RuntimeError as error:
-            raise invalid(f"{place / _DIRECTIONS}", "the arrays of config.json", error) from None
+            raise invalid(
+                f"{place / _DIRECTIONS_FILE}", "the arrays of config.json", error
+            ) from None
     return steps
 
 
@@ -203,7 +205,7 @@ def read_config(
         requirement = "one of " + ", ".join(sorted(keys)) if wrong in config else "there"
         raise invalid(f"key of {file}", requirement, wrong)
     for path in sorted(place.rglob("*")):
-        if path.suffix in _PICKLES:
+        if path.suffix in _PICKLE_SUFFIXES:
             raise invalid("folder", "without files that could hold a pickle", str(path))
     return place, config
 
@@ -218,14 +220,14 @@ def _encoder(place: Path, words: Any, given: Any) -> Encoder:
             requirement = f"given for an encoder of one's own ({words.get('name')})"
             raise invalid("encoder", requirement, None)
         found = encoder_of(given)
-        if (place / _WEIGHTS).exists():
+        if (place / _ENCODER_WEIGHTS_FILE).exists():
             from safetensors.torch import load_model
 
-            load_model(found.model, str(place / _WEIGHTS), strict=True)
+            load_model(found.model, str(place / _ENCODER_WEIGHTS_FILE), strict=True)
         return found
     if given is not None:
         raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
-    return encoder_of(_READERS[kind](str(place / _INSIDE), words))
+    return encoder_of(_ENCODER_READERS[kind](str(place / _ENCODER_FOLDER), words))
 
 
 def _sentences(inside: str, words: dict[str, Any]) -> Any:
@@ -245,7 +247,7 @@ def _transformers(inside: str, words: dict[str, Any]) -> Any:
     return model.eval(), tokenizer, words["pooling"]
 
 
-_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
+_ENCODER_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
     "sentence-transformers": _sentences,
     "transformers": _transformers,
 }
@@ -256,7 +258,7 @@ def made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
     names = tuple(cls.__name__ for cls in kinds)
-    cls = _OURS[choice(f"class of {name} in config.json", words.get("class"), names)]
+    cls = _CLASSES_BY_NAME[choice(f"class of {name} in config.json", words.get("class"), names)]
     given = {key: value for key, value in words.items() if key != "class"}
     try:
         return cls(**given)

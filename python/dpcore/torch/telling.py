@@ -22,23 +22,23 @@ def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
     return [
         ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
         ("transform", repr(private.transform)),
-        ("noise", _noise(private)),
+        ("noise", _format_noise_layer(private)),
         *(("chosen", line) for line in _describe_choice(private)),
         ("signal", _describe_signal(private)),
         ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
         *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
-        ("true", _true(private)),
+        ("true", _format_true_epsilon(private)),
         ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
         ("not covered", "the texts that the encoder was trained on"),
         ("batches", str(private.batches)),
-        ("texts", _texts(private)),
-        ("worst pair", _worst(private)),
+        ("texts", _format_encoded_texts(private)),
+        ("worst pair", _format_worst_pair(private)),
         ("device", str(private.encoder.device)),
         ("randomness", "torch's default, seeded by the system: no cryptographic generator"),
     ]
 
 
-def _noise(private: PrivateEncoder) -> str:
+def _format_noise_layer(private: PrivateEncoder) -> str:
     law = " ".join(repr(private.noise).split())
     kinds = {
         "LaplaceNoise": "independent in every entry",
@@ -70,7 +70,7 @@ def _describe_signal(private: PrivateEncoder) -> str:
     return f"{energy} (root mean squares over {len(private.probe)} probe texts){why}"
 
 
-def _true(private: PrivateEncoder) -> str:
+def _format_true_epsilon(private: PrivateEncoder) -> str:
     found = private.true_epsilon
     at = f" at delta {private.delta:g}" if private.delta else ""
     level = f"epsilon {found:.6g}{at}" if math.isfinite(found) else "no epsilon at all"
@@ -80,7 +80,7 @@ def _true(private: PrivateEncoder) -> str:
     return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
 
 
-def _texts(private: PrivateEncoder) -> str:
+def _format_encoded_texts(private: PrivateEncoder) -> str:
     done, cut = private.counted["texts"], private.counted["cut"]
     longest = private.encoder.longest
     limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"
@@ -89,7 +89,7 @@ def _texts(private: PrivateEncoder) -> str:
     return f"{done:,} encoded so far{limit}{zeros}"
 
 
-def _worst(private: PrivateEncoder) -> str:
+def _format_worst_pair(private: PrivateEncoder) -> str:
     if private.worst is None:
         return "not looked for (worst_pair(texts))"
     pair, loss = private.worst

@@ -24,8 +24,8 @@ from .needed import torch
 
 __all__ = ["Clip", "MinMax", "Normalise", "Project", "TransformChain", "fitted_steps"]
 
-_INTEGERS = {8: torch.int64, 4: torch.int32, 2: torch.int16}
-_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
+_INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
+_NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 
 
 class _FittedTransform(torch.nn.Module):
@@ -123,16 +123,16 @@ class Clip(_FittedTransform):
             ValueError: if it has no dimension, no entries, an entry is not finite, or rows do not
                 have the length of the centre.
         """
-        rows = _rows(x)
+        rows = _check_rows(x)
         if self.center is not None:
             self._check_width("x", x.shape[-1], self.center.numel(), tuple(x.shape))
             # Rounded before it is clipped: nothing is rounded outside afterwards.
-            x = _back(rows - self.center.to(rows.device), x)
-            rows = _rows(x)
-        outside = _lengths(rows.detach(), self.norm) > self.radius
+            x = _cast_like(rows - self.center.to(rows.device), x)
+            rows = _check_rows(x)
+        outside = _row_norms(rows.detach(), self.norm) > self.radius
         if not bool(outside.any()):
             return x
-        return _back(_shrunk(rows, outside, self.norm, self.radius, x), x)
+        return _cast_like(_shrink_rows(rows, outside, self.norm, self.radius, x), x)
 
     def range(self, dim: int) -> Ball:
         """Return the ball around the origin in which rows of `dim` entries end up."""
@@ -252,10 +252,10 @@ class Project(_FittedTransform):
             TypeError: if x is no tensor of these.
             ValueError: if its rows have another length, or an entry is not finite.
         """
-        rows = _rows(x)
+        rows = _check_rows(x)
         self._check_width("x", x.shape[-1], self.width, tuple(x.shape))
         place = rows.device
-        return _back((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
+        return _cast_like((rows - self.mean.to(place)) @ self.directions.to(place).T, x)
 
     def dim_of(self, width: int) -> int:
         """Return the number of entries of projected rows; raise ValueError for another width."""
@@ -359,19 +359,19 @@ class MinMax(torch.nn.Module):
             TypeError: if x is no tensor of these.
             ValueError: if its rows have fewer than two entries, or an entry is not finite.
         """
-        rows = _rows(x)
+        rows = _check_rows(x)
         if rows.shape[-1] == 1:
             requirement = "of a shape (..., dim) with dim >= 2: one entry has no range"
             raise invalid("x", requirement, tuple(x.shape))
         low, high = rows.amin(-1, keepdim=True), rows.amax(-1, keepdim=True)
         constant = (low == high).detach()
-        self.zeroed += _reported(constant, "constant (max - min = 0)")
+        self.zeroed += _warn_of_zero_rows(constant, "constant (max - min = 0)")
         # A quarter of everything has the same quotients, and a range that does not overflow.
         large = torch.maximum(-low, high).detach() > 1e300
         quarter = torch.ones_like(low).masked_fill(large, 0.25)
         bottom = low * quarter
         width = torch.where(constant, 1.0, high * quarter - bottom)
-        return _back((rows * quarter - bottom) / width, x)
+        return _cast_like((rows * quarter - bottom) / width, x)
 
     def range(self, dim: int) -> MinMaxRows:
         """Return the set in which rows of `dim` entries end up; raise ValueError for one entry."""
@@ -422,10 +422,10 @@ class Normalise(torch.nn.Module):
             TypeError: if x is no tensor of these.
             ValueError: if it has no dimension, no entries, or an entry is not finite.
         """
-        rows = _rows(x)
+        rows = _check_rows(x)
         zero = (rows.detach() == 0.0).all(-1, keepdim=True)
-        self.zeroed += _reported(zero, "zero (norm 0)")
-        return _back(_shrunk(rows, ~zero, self.norm, 1.0, x), x)
+        self.zeroed += _warn_of_zero_rows(zero, "zero (norm 0)")
+        return _cast_like(_shrink_rows(rows, ~zero, self.norm, 1.0, x), x)
 
     def range(self, dim: int) -> Sphere:
         """Return the unit sphere of the norm, on which rows of `dim` entries end up."""
@@ -436,7 +436,7 @@ class Normalise(torch.nn.Module):
         return f"norm={self.norm!r}"
 
 
-class _Rounded(torch.autograd.Function):
+class _StraightThroughRounding(torch.autograd.Function):
     """Rounded numbers in place of exact ones, with the gradients of these."""
 
     @staticmethod
@@ -485,7 +485,7 @@ def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
     return directions * np.sign(largest), sizes[:dim] ** 2 / (sizes**2).sum()
 
 
-def _rows(x: Any) -> Any:
+def _check_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
     rows = unit.wide(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
@@ -499,12 +499,12 @@ def _rows(x: Any) -> Any:
     return rows
 
 
-def _back(rows: Any, x: Any) -> Any:
+def _cast_like(rows: Any, x: Any) -> Any:
     """Convert rows to the dtype and the device of x."""
     return rows.to(x.dtype).to(x.device)
 
 
-def _reported(wrong: Any, what: str) -> int:
+def _warn_of_zero_rows(wrong: Any, what: str) -> int:
     """Warn of rows that become zeros, and count them."""
     count = int(wrong.sum())
     if count:
@@ -517,42 +517,42 @@ def _reported(wrong: Any, what: str) -> int:
     return count
 
 
-def _lengths(rows: Any, norm: str) -> Any:
+def _row_norms(rows: Any, norm: str) -> Any:
     """Compute the norm of each row of float64, its last dimension kept; no square overflows."""
-    parts, power = _scaled(rows)
+    parts, power = _scale_by_power_of_two(rows)
     if norm == "l2":
         # Not torch's norm, which rounds other sums of two squares than all else does.
         return parts.square_().sum(-1, keepdim=True).sqrt_() * power
-    return torch.linalg.vector_norm(parts, _ORDERS[norm], dim=-1, keepdim=True) * power
+    return torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True) * power
 
 
-def _scaled(rows: Any) -> Any:
+def _scale_by_power_of_two(rows: Any) -> Any:
     """Divide rows by a power of two, which is exact, to entries up to 2; return it as well."""
     largest = rows.detach().abs().amax(-1, keepdim=True)
     power = torch.where(largest == 0.0, 1.0, largest / (2.0 * torch.frexp(largest).mantissa))
     return rows / power, power
 
 
-def _shrunk(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
+def _shrink_rows(rows: Any, moved: Any, norm: str, radius: float, x: Any) -> Any:
     """Scale the rows in `moved` to norm `radius`, rounded to the dtype of x and never outside."""
     # Sums in another order differ by 2 (dim - 2) half units in the last place at most: this far
     # inside, none finds a row outside. With 2^-42 at most, `Sphere` finds them all on it.
     slack = min(max(rows.shape[-1] - 2, 0) * 2.0**-52, 2.0**-42)
     limit, target = radius * (1.0 - slack), radius * (1.0 - 2.0 * slack)
-    parts, _ = _scaled(rows)
-    lengths = torch.linalg.vector_norm(parts, _ORDERS[norm], dim=-1, keepdim=True)
+    parts, _ = _scale_by_power_of_two(rows)
+    lengths = torch.linalg.vector_norm(parts, _NORM_ORDERS[norm], dim=-1, keepdim=True)
     # Rows that stay must not be divided by 0, or their gradients are NaN.
     exact = torch.where(moved, parts / torch.where(moved, lengths, 1.0) * target, rows)
     rounded = exact.detach().to(x.dtype)
     # Towards 0: in 32 and 16 bits that is all, and in 64 the last bits may ask for some steps.
-    rounded = _inwards(rounded, rounded.to(torch.float64).abs() > exact.detach().abs())
-    while bool((over := moved & (_lengths(rounded.to(torch.float64), norm) > limit)).any()):
-        rounded = _inwards(rounded, over)
-    return _Rounded.apply(exact, rounded.to(torch.float64))
+    rounded = _next_towards_zero(rounded, rounded.to(torch.float64).abs() > exact.detach().abs())
+    while bool((over := moved & (_row_norms(rounded.to(torch.float64), norm) > limit)).any()):
+        rounded = _next_towards_zero(rounded, over)
+    return _StraightThroughRounding.apply(exact, rounded.to(torch.float64))
 
 
-def _inwards(x: Any, where: Any) -> Any:
+def _next_towards_zero(x: Any, where: Any) -> Any:
     """Move the floats that `where` selects to the next one towards 0."""
     # Its bits are those of the integer below.
-    bits = x.view(_INTEGERS[x.element_size()])
+    bits = x.view(_INTEGER_DTYPES[x.element_size()])
     return (bits - (where & (x != 0.0)).to(bits.dtype)).view(x.dtype)

@@ -24,7 +24,7 @@ __all__ = [
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""
 
-_HALF: Final = 2**52
+_HALF_RANGE: Final = 2**52
 """Half of the integers of 53 bits."""
 
 
@@ -132,7 +132,11 @@ def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     """
     drawn = torch.empty(shape, dtype=torch.float64, device=device)
     # In float64 from the start: an int64 that is converted takes as long again.
-    return drawn.random_(-_HALF, _HALF, generator=generator).add_(0.5).mul_(1.0 / _HALF)
+    return (
+        drawn.random_(-_HALF_RANGE, _HALF_RANGE, generator=generator)
+        .add_(0.5)
+        .mul_(1.0 / _HALF_RANGE)
+    )
 
 
 def laplace(w: Any) -> Any:

@@ -21,10 +21,10 @@ __all__ = ["Columns", "choose_columns"]
 
 Vector = npt.NDArray[np.float64]
 
-_MOST_COORDINATES: Final = 6
+_MAX_COORDINATE_COLUMNS: Final = 6
 """Coordinates that are columns: those in which the two sums differ most."""
 
-_MOST_PARTS: Final = 32
+_MAX_TENSOR_COLUMNS: Final = 32
 """Tensors whose part of the line is a column: those with the largest parts."""
 
 
@@ -107,7 +107,7 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
     if not line.any():
         return None
     order = np.argsort(-np.abs(line), kind="stable")
-    largest = [int(place) for place in order[:_MOST_COORDINATES] if line[place] != 0.0]
+    largest = [int(place) for place in order[:_MAX_COORDINATE_COLUMNS] if line[place] != 0.0]
     ends = np.cumsum(sizes).tolist()
     parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     parts = [(first, last) for first, last in parts if line[first:last].any()]
@@ -115,7 +115,7 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
     return Columns(
         without,
         line,
-        tuple(sorted(parts[:_MOST_PARTS])) if len(parts) > 1 else (),
+        tuple(sorted(parts[:_MAX_TENSOR_COLUMNS])) if len(parts) > 1 else (),
         tuple(largest),
         _choose_contrasts(line, largest),
     )

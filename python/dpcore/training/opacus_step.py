@@ -20,13 +20,13 @@ __all__ = ["OpacusStep"]
 
 Vector = npt.NDArray[np.float64]
 
-_OWN_FUNCTION: Final = "for others give audit_step a function (records, rng) -> vector"
+_OWN_FUNCTION_ADVICE: Final = "for others give audit_step a function (records, rng) -> vector"
 
-_REFUSED: Final = ("AdaClip", "Distributed", "FSDP")
+_REFUSED_OPTIMIZERS: Final = ("AdaClip", "Distributed", "FSDP")
 """Parts of the names of optimizers whose clipping norm changes, or whose noise is drawn in another
 process."""
 
-_ROUNDING: Final = 1e-3
+_BATCH_SUM_TOLERANCE: Final = 1e-3
 """Relative difference of two sums of one batch that is put down to rounding."""
 
 
@@ -296,7 +296,7 @@ def _refuse_changes(held: list[Any], again: list[Any]) -> None:
     """Refuse a model that is random: its sums differ from call to call."""
     for one, other in zip(held, again, strict=True):
         scale = float(one.abs().max()) if one.numel() else 0.0
-        if scale and float((one - other).abs().max()) > _ROUNDING * scale:
+        if scale and float((one - other).abs().max()) > _BATCH_SUM_TOLERANCE * scale:
             requirement = "the same at each call for the same records (set random layers to eval)"
             raise invalid("losses(model, records)", requirement, "other gradients at a second call")
 
@@ -304,10 +304,14 @@ def _refuse_changes(held: list[Any], again: list[Any]) -> None:
 def _check_optimizer(optimizer: Any) -> None:
     optimizers = import_opacus("opacus.optimizers")
     if not isinstance(optimizer, optimizers.DPOptimizer):
-        requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION})"
+        requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION_ADVICE})"
         raise mistyped("optimizer", requirement, optimizer)
-    if any(part in kind.__name__ for kind in type(optimizer).__mro__ for part in _REFUSED):
-        requirement = f"one of flat, per-layer or ghost clipping in one process ({_OWN_FUNCTION})"
+    if any(
+        part in kind.__name__ for kind in type(optimizer).__mro__ for part in _REFUSED_OPTIMIZERS
+    ):
+        requirement = (
+            f"one of flat, per-layer or ghost clipping in one process ({_OWN_FUNCTION_ADVICE})"
+        )
         raise invalid("optimizer", requirement, type(optimizer).__name__)
 
 
@@ -321,7 +325,7 @@ def _check_module(model: Any) -> None:
         return
     errors = import_opacus("opacus.validators").ModuleValidator.validate(model, strict=False)
     if errors:
-        requirement = f"a module that Opacus takes ({errors[0]}; {_OWN_FUNCTION})"
+        requirement = f"a module that Opacus takes ({errors[0]}; {_OWN_FUNCTION_ADVICE})"
         raise invalid("model", requirement, type(model).__name__) from errors[0]
     requirement = "the module that make_private returns, or opacus.GradSampleModule(model)"
     raise mistyped("model", requirement, type(model).__name__)

@@ -25,10 +25,10 @@ __all__ = ["audit_run"]
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
 
-_COINS: Final = 0x636F696E
+_INCLUSION_STREAM_KEY: Final = 0x636F696E
 """Separates the coins of inclusion from those that decide ties, with the same seed."""
 
-_NO_PROOF: Final = (
+_NO_PROOF_REMARK: Final = (
     "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
     "recipe without noise, for comparison"
 )
@@ -112,11 +112,11 @@ def audit_run(
     remarks = (*_find_short_guesses(many, rules), *_find_equal_canaries(records, canaries))
     for said in remarks:
         warnings.warn(said, AssumptionWarning, stacklevel=3)
-    included = np.random.default_rng((seed, _COINS)).random(many) < 0.5
+    included = np.random.default_rng((seed, _INCLUSION_STREAM_KEY)).random(many) < 0.5
     batch = _join_canaries(records, canaries, np.flatnonzero(included))
     report = _guess_canaries(fit, batch, canaries, included, rules)
     if fit_without_noise is None:
-        remarks = (*remarks, _NO_PROOF)
+        remarks = (*remarks, _NO_PROOF_REMARK)
     else:
         found = _guess_canaries(fit_without_noise, batch, canaries, included, rules)
         remarks = (*remarks, _compare_without_noise(found))

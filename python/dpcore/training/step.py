@@ -31,22 +31,22 @@ __all__ = ["NoisySum", "audit_step"]
 Vector = npt.NDArray[np.float64]
 Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
 
-_PILOT: Final = 200
+_PILOT_DRAWS: Final = 200
 """Draws whose mean stands for the clean sum of a function that has no `clean`."""
 
-_CHOICE: Final = 8
+_DRAWS_PER_RECORD: Final = 8
 """Draws a record, where the record to leave out is chosen without `clean`."""
 
-_BLOCK: Final = 256
+_DRAWS_PER_BLOCK: Final = 256
 """Draws in a block: of 1 ms each, a bar moves and Ctrl-C is heard four times a second."""
 
-_ROUNDING: Final = 1e-3
+_CLIP_TOLERANCE: Final = 1e-3
 """Share of clip by which sums of float32 may be too far apart."""
 
-_SHORT: Final = 0.9
+_MIN_CLIP_SHARE: Final = 0.9
 """Distance in clips below which a longer gradient would show more."""
 
-_PURPOSE: Final = 0x73746570
+_PILOT_STREAM_KEY: Final = 0x73746570
 """Separates the pilot's random numbers from those of the audit with the same seed."""
 
 
@@ -136,7 +136,7 @@ def audit_step(
         Pair(x, x_prime),
         claim=GDP(1.0 / sigma),
         trials=trials,
-        block=_BLOCK,
+        block=_DRAWS_PER_BLOCK,
         rng=seed,
     )
 
@@ -239,7 +239,7 @@ def _make_noisy_sum(
     batch = prepare(records)
     chosen = _choose_record(prepare, records, size, seed) if left_out is None else left_out
     rest = prepare(_leave_out(records, chosen))
-    total, without = (_find_sum(one, _PILOT, seed) for one in (batch, rest))
+    total, without = (_find_sum(one, _PILOT_DRAWS, seed) for one in (batch, rest))
     if batch.sizes != rest.sizes:
         requirement = f"tensors of {batch.sizes} numbers for every batch"
         raise invalid("step(records, rng)", requirement, rest.sizes)
@@ -259,9 +259,9 @@ def _make_noisy_sum(
 def _describe_distance(columns: Columns, clip: float, is_clean: bool) -> str:
     share = columns.length / clip
     said = f"the {'clean sums' if is_clean else 'means of a pilot'} are {share:.3g} clip apart"
-    if is_clean and share > 1.0 + _ROUNDING:
+    if is_clean and share > 1.0 + _CLIP_TOLERANCE:
         return f"{said}, and the claim allows 1"
-    if share < _SHORT:
+    if share < _MIN_CLIP_SHARE:
         return (
             f"{said}: a record whose gradient is longer than clip shows more, and the sum must not "
             "be divided by the batch size"
@@ -286,7 +286,7 @@ class OwnBatch:
         if method is not None:
             check_function("step.clean", "a function records -> sum", method, 1)
             self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))
-            if not np.allclose(self.clean, again, rtol=_ROUNDING):
+            if not np.allclose(self.clean, again, rtol=_CLIP_TOLERANCE):
                 raise invalid("step.clean", "without noise", "another sum at a second call")
 
     def __call__(self, size: int, rng: np.random.Generator) -> Iterator[Vector]:
@@ -329,9 +329,9 @@ def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
     def draw_sum(number: int) -> Vector:
         # One generator a draw: a draw may take more numbers of it for one batch than for another.
-        return next(iter(batch(1, np.random.default_rng((seed, _PURPOSE, number)))))
+        return next(iter(batch(1, np.random.default_rng((seed, _PILOT_STREAM_KEY, number)))))
 
-    if not np.allclose(draw_sum(0), draw_sum(0), rtol=_ROUNDING):
+    if not np.allclose(draw_sum(0), draw_sum(0), rtol=_CLIP_TOLERANCE):
         requirement = "the same for the same rng, or have a method clean(records)"
         raise invalid("step(records, rng)", requirement, "another sum at a second call")
     return np.asarray(sum(map(draw_sum, range(draws))) / draws)
@@ -339,10 +339,10 @@ def _find_sum(batch: Batch, draws: int, seed: int) -> Vector:
 
 def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, seed: int) -> int:
     """Return the number of the record that moves the sum most."""
-    total = _find_sum(prepare(records), _CHOICE, seed)
+    total = _find_sum(prepare(records), _DRAWS_PER_RECORD, seed)
 
     def measure_move(number: int) -> float:
-        without = _find_sum(prepare(_leave_out(records, number)), _CHOICE, seed)
+        without = _find_sum(prepare(_leave_out(records, number)), _DRAWS_PER_RECORD, seed)
         # Sums of two lengths are refused later, where the message can name both.
         same = len(total) == len(without)
         return float(np.linalg.norm(total - without)) if same else math.inf

@@ -16,8 +16,8 @@ __all__ = ["Drawn", "Words", "drawn", "filled", "mostly", "read_words"]
 Words = Mapping[str, Sequence[str]]
 """Name of a blank -> what may stand there."""
 
-_BLANK: Final = re.compile(r"\{(\w+)\}")
-_ARTICLE: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
+_BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
+_ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
 
 
 @dataclass
@@ -69,7 +69,7 @@ def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, 
         taken[name] = found
         return found
 
-    return _ARTICLE.sub(r"\1n ", _BLANK.sub(word, template)), taken
+    return _ARTICLE_PATTERN.sub(r"\1n ", _BLANK_PATTERN.sub(word, template)), taken
 
 
 def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:

@@ -28,8 +28,8 @@ GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
 }
 """Every kind of corpus that is made here."""
 
-_SHARES: Final = (0.8, 0.1, 0.1)
-_LEAST: Final = 100
+_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
+_MIN_GENERATED_ROWS: Final = 100
 
 
 @hinted
@@ -64,9 +64,9 @@ def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
         array([0, 0, 1, 0, 0])
     """
     make = GENERATED[choice("kind", kind, tuple(GENERATED))]
-    rows, seed = integer("rows", rows, _LEAST), seed_of(rng)
+    rows, seed = integer("rows", rows, _MIN_GENERATED_ROWS), seed_of(rng)
     generator = np.random.default_rng(seed)
     made = make(rows, generator)
-    part = parts_of(made.texts, _SHARES, generator)
+    part = parts_of(made.texts, _SPLIT_SHARES, generator)
     origin = f"generated ({kind}, {rows:,} rows, seed {seed})"
     return Corpus(made.texts, made.labels, made.attributes, part, origin)

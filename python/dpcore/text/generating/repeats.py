@@ -14,8 +14,8 @@ __all__ = ["repeats"]
 PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
 """Invented people; the first is named most often."""
 
-_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
-_SAID: Final = [
+_PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
+_QUOTE_TEMPLATES: Final = [
     "{person} would not comment.", "That is what {person} told reporters.",
     "{person} called it a mistake.", "Asked about it, {person} laughed.",
     "It was {person} who had warned of it.",
@@ -33,7 +33,7 @@ def repeats(rows: int, rng: np.random.Generator) -> Drawn:
     is named, one or two of five.
     """
     found, names = Drawn(), list(TOPICS)
-    shares = np.cumsum(_SHARES)
+    shares = np.cumsum(_PERSON_SHARES)
     for row in range(rows):
         if row and rng.random() < REPEATED:
             old = int(rng.integers(row))
@@ -45,7 +45,7 @@ def repeats(rows: int, rng: np.random.Generator) -> Drawn:
         topic = drawn(names, rng)
         several = 1 + int(rng.random() < 0.1)
         named = {PEOPLE[int(np.searchsorted(shares, rng.random()))] for _ in range(several)}
-        said = [drawn(_SAID, rng).format(person=person) for person in sorted(named)]
+        said = [drawn(_QUOTE_TEMPLATES, rng).format(person=person) for person in sorted(named)]
         text = " ".join([sentence(topic, rng), *said])
         found.add(text, topic, **{person: int(person in named) for person in PEOPLE})
     return found

@@ -16,7 +16,7 @@ CLEAR: Final = 0.92
 TOPICS: Final = read_words("topics")
 """Templates of sentences for each topic, and the words for their blanks."""
 
-_PARENTS: Final = read_words("parents")
+_PARENT_PHRASES: Final = read_words("parents")
 """Phrases of those without and with children, and the words for their blanks."""
 
 
@@ -31,7 +31,7 @@ def topics(rows: int, rng: np.random.Generator) -> Drawn:
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
         said = sentence(names[mostly(topic, len(names), CLEAR, rng)], rng)
-        phrase = drawn(_PARENTS["phrases"][mostly(parent, 2, CLEAR, rng)], rng)
-        family = filled(phrase, _PARENTS["words"], rng)[0]
+        phrase = drawn(_PARENT_PHRASES["phrases"][mostly(parent, 2, CLEAR, rng)], rng)
+        family = filled(phrase, _PARENT_PHRASES["words"], rng)[0]
         found.add(f"{said} {family}", names[topic], parent=parent)
     return found

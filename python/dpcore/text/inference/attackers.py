@@ -23,21 +23,21 @@ from .transforms import CALL_TRANSFORMS, TRANSFORMS
 
 __all__ = ["Attacker", "FittedAttacker", "attackers_of", "fitted", "usual"]
 
-_BATCH: Final = 200
-_STEPS: Final = 600
+_NETWORK_BATCH_SIZE: Final = 200
+_NETWORK_STEPS: Final = 600
 """Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
-_TREES: Final = 60
-_LEAVES: Final = 15
-_FEW_BINS: Final = 32
+_BOOSTING_ROUNDS: Final = 60
+_MAX_TREE_LEAVES: Final = 15
+_MULTICLASS_TREE_BINS: Final = 32
 """Bins of a column for trees of more than two values, each of which has trees of its own. With 255
 they take five times as long: of 10 values 17.5 CPU seconds at 600 x 384 in place of 3, and find no
 more."""
 _ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
 _NETWORK_TRANSFORMS: Final = ("raw", "centred")
 """A network costs as much as twenty logistic regressions."""
-_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
-_SCORING: Final = ("predict_proba", "decision_function")
-_JOINED: Final = "rows, call and summaries"
+_RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
+_SCORE_METHODS: Final = ("predict_proba", "decision_function")
+_TREE_TRANSFORM: Final = "rows, call and summaries"
 """For trees, which choose among many columns; neighbours would drown in them."""
 
 
@@ -71,7 +71,7 @@ class Attacker(Shown):
 
     def __post_init__(self) -> None:
         """Check the estimator and the transform."""
-        if isinstance(self.estimator, type) or not _classifies(self.estimator):
+        if isinstance(self.estimator, type) or not _is_estimator(self.estimator):
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
         if isinstance(self.transform, str) and self.transform not in TRANSFORMS:
@@ -102,8 +102,8 @@ class Attacker(Shown):
         return f"{self.classifier}, {self.behind}"
 
 
-def _classifies(estimator: Any) -> bool:
-    asked = (*_SCORING, "predict")
+def _is_estimator(estimator: Any) -> bool:
+    asked = (*_SCORE_METHODS, "predict")
     answers = any(callable(getattr(estimator, name, None)) for name in asked)
     return answers and callable(getattr(estimator, "fit", None))
 
@@ -131,7 +131,11 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
         if isinstance(each, Attacker):
             found.append(each)
         else:
-            found += [Attacker(each, transform) for transform in TRANSFORMS if transform != _JOINED]
+            found += [
+                Attacker(each, transform)
+                for transform in TRANSFORMS
+                if transform != _TREE_TRANSFORM
+            ]
     if not found:
         raise invalid("attackers", "one at least", given)
     return tuple(found)
@@ -163,10 +167,12 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
         for name in ("ensemble", "linear_model", "neighbors", "neural_network", "pipeline",
                      "preprocessing")
     )  # fmt: skip
-    epochs = min(200, max(10, math.ceil(_STEPS / math.ceil(rows / _BATCH))))
+    epochs = min(200, max(10, math.ceil(_NETWORK_STEPS / math.ceil(rows / _NETWORK_BATCH_SIZE))))
     # Half of the time, and standardised coordinates need no more digits.
     single = scaling.FunctionTransformer(np.float32)
-    network = networks.MLPClassifier((256,), max_iter=epochs, batch_size=min(_BATCH, rows))
+    network = networks.MLPClassifier(
+        (256,), max_iter=epochs, batch_size=min(_NETWORK_BATCH_SIZE, rows)
+    )
 
     def standardise(*models: Any) -> Any:
         # The inverse hyperbolic sine: a single entry of heavy noise must not set the scale.
@@ -175,17 +181,20 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
             scaling.StandardScaler(), *models,
         )  # fmt: skip
 
-    transforms, settings = (*_ROW_TRANSFORMS, "call mean subtracted"), {"max_iter": _TREES}
-    settings |= {"max_leaf_nodes": _LEAVES, "early_stopping": False}
+    transforms, settings = (
+        (*_ROW_TRANSFORMS, "call mean subtracted"),
+        {"max_iter": _BOOSTING_ROUNDS},
+    )
+    settings |= {"max_leaf_nodes": _MAX_TREE_LEAVES, "early_stopping": False}
     summaries, near = (*transforms, "row summaries"), min(15, rows)
     if values is None:
-        ridge = standardise(linear.RidgeCV(_PENALTIES))
+        ridge = standardise(linear.RidgeCV(_RIDGE_PENALTIES))
         nearest = neighbours.KNeighborsRegressor(near)
         trees = ensembles.HistGradientBoostingRegressor(**settings)
         return (
             *(Attacker(ridge, one, "ridge regression") for one in summaries),
             *(Attacker(nearest, one, "15 neighbours") for one in transforms),
-            Attacker(trees, _JOINED, "boosted trees"),
+            Attacker(trees, _TREE_TRANSFORM, "boosted trees"),
         )
     if values >= MANY_VALUES:
         ridge = standardise(linear.RidgeClassifier(alpha=rows / 3.0))
@@ -197,7 +206,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
         )
     logistic = standardise(linear.LogisticRegression(max_iter=100))
     nearest = neighbours.KNeighborsClassifier(near)
-    settings |= {} if values == 2 else {"max_bins": _FEW_BINS}
+    settings |= {} if values == 2 else {"max_bins": _MULTICLASS_TREE_BINS}
     trees = ensembles.HistGradientBoostingClassifier(**settings)
     return (
         *(Attacker(logistic, one, "logistic regression") for one in summaries),
@@ -206,7 +215,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
             Attacker(standardise(single, network), one, "network of 256")
             for one in _NETWORK_TRANSFORMS
         ),
-        Attacker(trees, _JOINED, "boosted trees"),
+        Attacker(trees, _TREE_TRANSFORM, "boosted trees"),
     )
 
 
@@ -265,7 +274,7 @@ class FittedAttacker:
             ValueError: if the classifier or the transform returns NaN or another shape.
         """
         assert self.counts is not None
-        rows, model = _transformed(self.attacker, vectors), self.models[0]
+        rows, model = _apply_transform(self.attacker, vectors), self.models[0]
         known = np.flatnonzero(self.counts)
         scores = np.zeros((len(rows), len(self.counts)))
         scores[:, known] = _scores_of_values(self.attacker, model, rows, known)
@@ -283,9 +292,11 @@ class FittedAttacker:
         if self.counts is not None:
             answers = self.ranks(vectors).argmin(axis=1)
             return np.asarray(answers[:, np.newaxis], np.float64)
-        rows, each = _transformed(self.attacker, vectors), len(self.models)
+        rows, each = _apply_transform(self.attacker, vectors), len(self.models)
         width = len(self.target.names)
-        found = [_asked(model, rows, self.target.binary, width // each) for model in self.models]
+        found = [
+            _predict_scores(model, rows, self.target.binary, width // each) for model in self.models
+        ]
         for scores in found:
             if scores.shape != (len(rows), width // each) or not np.isfinite(scores).all():
                 need = "one that returns finite scores, one for each text and attribute"
@@ -328,10 +339,10 @@ def fitted(
     if not target.binary and not callable(getattr(attacker.estimator, "predict", None)):
         need = "one with predict, for an attribute of more than two values"
         raise mistyped("estimator", need, attacker.estimator)
-    if target.is_number and any(hasattr(attacker.estimator, name) for name in _SCORING):
-        need = f"a regressor, without {' and '.join(_SCORING)}, for a number"
+    if target.is_number and any(hasattr(attacker.estimator, name) for name in _SCORE_METHODS):
+        need = f"a regressor, without {' and '.join(_SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
-    rows = _transformed(attacker, vectors)
+    rows = _apply_transform(attacker, vectors)
     at_once = truth.shape[1] == 1 or _is_network(attacker.estimator)
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
     models = tuple(
@@ -343,7 +354,7 @@ def fitted(
     return FittedAttacker(attacker, models, target, counts)
 
 
-def _transformed(attacker: Attacker, vectors: Vectors) -> Vectors:
+def _apply_transform(attacker: Attacker, vectors: Vectors) -> Vectors:
     change = attacker.transform
     if isinstance(change, str):
         return TRANSFORMS[change](vectors)
@@ -379,9 +390,9 @@ def _fit(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> A
     return model
 
 
-def _asked(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
+def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
     """Return a model's best answers: probabilities, else decision function, else predictions."""
-    asked = (*_SCORING, "predict") if binary else ("predict",)
+    asked = (*_SCORE_METHODS, "predict") if binary else ("predict",)
     name = next(name for name in asked if callable(getattr(model, name, None)))
     found = np.asarray(getattr(model, name)(rows), np.float64)
     if width == 1 and found.ndim == 2 and found.shape[1] == 2:

@@ -27,17 +27,17 @@ ASSUMING: Final = (
 )
 """Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
-_COUNTED: Final = 0.9
+_COUNTED_SHARE: Final = 0.9
 """Share of the test texts that is counted: validation has chosen the event, so that the rest,
 which only confirms the order of the sides, may be small."""
 
-_CAUTION: Final = (0.03, 0.1, 0.25, 0.5)
+_LIMIT_TAILS: Final = (0.03, 0.1, 0.25, 0.5)
 """Tails of validation's limits (see `predicted`), tried until an event promises anything."""
 
-_CUTS: Final = 201
+_THRESHOLD_QUANTILES: Final = 201
 """Quantiles of the scores that are tried as thresholds."""
 
-_FEWEST: Final = 20
+_MIN_TEXTS_PER_VALUE: Final = 20
 """Test texts of a value, from which the tenth that is not counted holds two."""
 
 
@@ -76,8 +76,8 @@ def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None
         return "not applicable: word adjacency"
     if neighbours is None:
         return "not applicable: neighbours not stated (neighbours='any two texts' certifies)"
-    if smallest < _FEWEST:
-        return f"not applicable: fewer than {_FEWEST} test texts of one value"
+    if smallest < _MIN_TEXTS_PER_VALUE:
+        return f"not applicable: fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
     return None
 
 
@@ -110,9 +110,9 @@ def certify(
     Returns:
         The audit; x' is the side that was expected in the numerator.
     """
-    sides, values = _sides(*test), target.values[0]
-    trials = int(_COUNTED * min(map(len, sides)))
-    numerator, event = _chosen(*_sides(*valid), trials, delta, confidence)
+    sides, values = _split_by_truth(*test), target.values[0]
+    trials = int(_COUNTED_SHARE * min(map(len, sides)))
+    numerator, event = _choose_threshold_event(*_split_by_truth(*valid), trials, delta, confidence)
     told = [f"texts with {target.names[0]} = {values[code]}" for code in (1 - numerator, numerator)]
 
     def chosen_on_validation(outputs: Any, outputs_prime: Any, pair: Pair) -> Beyond:
@@ -127,29 +127,29 @@ def certify(
         confidence=confidence,
         attack=chosen_on_validation,
         pair=Pair(told[0], told[1]),
-        count_share=_COUNTED,
+        count_share=_COUNTED_SHARE,
         # The limits hold for texts as they are; a corpus may be sorted by topic.
         arranged=True,
         rng=seed,
     )
 
 
-def _sides(scores: Vectors, truth: Codes) -> tuple[Any, Any]:
+def _split_by_truth(scores: Vectors, truth: Codes) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
-def _chosen(
+def _choose_threshold_event(
     none: Any, some: Any, trials: int, delta: float, confidence: float
 ) -> tuple[int, Beyond]:
     """Choose the numerator's side and the most promising event, at the first caution with any."""
     every = np.concatenate([none, some])
-    cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _CUTS)))
+    cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
     sides, ways = (none, some), [(above, side) for above in (True, False) for side in (1, 0)]
     counts = {
         above: [((side[:, np.newaxis] >= cuts) == above).sum(axis=0) for side in sides]
         for above in (True, False)
     }
-    for tail in _CAUTION:
+    for tail in _LIMIT_TAILS:
         merits = np.stack([
             predicted(
                 counts[above][side], len(sides[side]), counts[above][1 - side],

@@ -34,11 +34,11 @@ __all__ = [
 
 Vectors = npt.NDArray[np.float64]
 
-_MAX_COMPARED: Final = 8
+_MAX_COMPARED_TEXTS: Final = 8
 """Texts of train that are encoded in batches of others."""
-_TIMED: Final = (8, 64)
+_TIMED_CALL_SIZES: Final = (8, 64)
 """Texts of the calls that are timed: they separate the time of a text from that of a call."""
-_NOISE: Final = 31
+_ENCODER_STREAM_KEY: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
 
 
@@ -97,12 +97,12 @@ def vectors_of(
     for part, texts in enumerate(parts):
         more: dict[str, Any] = {}
         if noisy:
-            sequence = np.random.SeedSequence(seed, spawn_key=(_NOISE, part))
+            sequence = np.random.SeedSequence(seed, spawn_key=(_ENCODER_STREAM_KEY, part))
             more["rng"] = np.random.Generator(np.random.PCG64(sequence))
         rows = range(len(texts)) if places is None else places[part]
-        vectors = _checked(encode(list(texts), **more), rows)
+        vectors = _check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
-            raise _wrong(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
+            raise _vectors_error(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
         made.append(vectors)
     return made
 
@@ -120,11 +120,11 @@ def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]])
     Returns:
         Seconds; 0 where nobody knows.
     """
-    more = {"rng": np.random.default_rng(_NOISE)} if takes_rng(encode) else {}
+    more = {"rng": np.random.default_rng(_ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
     sizes, taken = list[int](), list[float]()
     total = sum(map(len, parts))
     with Generators.everywhere():
-        for most in _TIMED:
+        for most in _TIMED_CALL_SIZES:
             # In even steps: the order may go by length.
             texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
             begun = time.perf_counter()
@@ -168,9 +168,9 @@ def check_encoder(
     def vectors(some: list[str]) -> Vectors:
         found = bare(some)
         dtype[0] = str(getattr(found, "dtype", "float64"))
-        return _checked(found, range(len(some)))
+        return _check_vectors(found, range(len(some)))
 
-    chosen = choose_by_length(texts, _MAX_COMPARED)
+    chosen = choose_by_length(texts, _MAX_COMPARED_TEXTS)
     place = dict(zip(texts, places, strict=True))
     shown = [f"text {place[text]} of the corpus" for text in chosen]
     if bare is encode and takes_rng(encode):
@@ -198,7 +198,7 @@ def rows_given(
     """
     if encode is not None:
         raise mistyped("encode", "None where vectors are given", encode)
-    array = _checked(rows, range(len(texts)), "vectors")
+    array = _check_vectors(rows, range(len(texts)), "vectors")
     return [array[place] for place in places]
 
 
@@ -211,7 +211,7 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
         return False
 
 
-def _checked(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
+def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Return finite float64 vectors, one for each text; complaints name places and no text."""
     if hasattr(found, "toarray"):
         raise about(
@@ -228,7 +228,7 @@ def _checked(found: Any, places: Sequence[int], name: str = "encode(texts)") -> 
         kind = type(error)(message(name, requirement, f"a {type(found).__name__}"))
         raise about(kind, name.partition("(")[0]) from None
     if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
-        raise _wrong(requirement, array.shape, name)
+        raise _vectors_error(requirement, array.shape, name)
     vectors = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
@@ -240,5 +240,5 @@ def _checked(found: Any, places: Sequence[int], name: str = "encode(texts)") -> 
     return vectors
 
 
-def _wrong(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
+def _vectors_error(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
     return about(invalid(name, requirement, value), name.partition("(")[0])

@@ -45,8 +45,8 @@ def floor_answers(
         array([1, 0, 0])
     """
     known, place = np.unique(cells, return_inverse=True)
-    each = _chosen(truth, place, len(known), target, measure)
-    whole = _chosen(truth, np.zeros_like(place), 1, target, measure)
+    each = _answer_by_cell(truth, place, len(known), target, measure)
+    whole = _answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
     found = np.searchsorted(known, asked).clip(max=len(known) - 1)
     answers: Codes = np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
     return answers
@@ -122,7 +122,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
     return np.minimum(ranks, int(is_known.sum()) + 1)
 
 
-def _chosen(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:
+def _answer_by_cell(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:
     """Choose the answer of each cell, shape (cells, attributes)."""
     values = max(map(len, target.values))
     counts = np.zeros((cells, truth.shape[1], values), np.int64)

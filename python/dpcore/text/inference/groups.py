@@ -107,7 +107,7 @@ def main_task(
     best = int(np.argmax([right.mean() for right in valid]))
     majority = known[counts.argmax()] == labels[2]
     gain = compare_shares(test[best], majority, (1.0 - confidence) / 2.0)
-    share = _share(test[best], confidence)
+    share = _measure_share(test[best], confidence)
     return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
 
 
@@ -134,22 +134,22 @@ def groups_of(
             both = None if main is None or here.all() else (main[here], main[~here])
             found.append(
                 Group(
-                    name, value, int(here.sum()), _share(right[here], confidence),
-                    None if main is None else _share(main[here], confidence),
-                    None if both is None else _gap(*both, confidence),
+                    name, value, int(here.sum()), _measure_share(right[here], confidence),
+                    None if main is None else _measure_share(main[here], confidence),
+                    None if both is None else _measure_gap(*both, confidence),
                 )
             )  # fmt: skip
     return tuple(found)
 
 
-def _share(right: Flags, confidence: float) -> Measured:
+def _measure_share(right: Flags, confidence: float) -> Measured:
     k, n = int(right.sum()), len(right)
     return Measured(k / n, *limits(k, n, (1.0 - confidence) / 2.0), "Clopper-Pearson")
 
 
-def _gap(first: Flags, second: Flags, confidence: float) -> Measured:
+def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
     """Subtract two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
-    one, other = _share(first, confidence), _share(second, confidence)
+    one, other = _measure_share(first, confidence), _measure_share(second, confidence)
     gap = one.value - other.value
     low = gap - math.hypot(one.value - one.low, other.high - other.value)
     high = gap + math.hypot(one.high - one.value, other.value - other.low)

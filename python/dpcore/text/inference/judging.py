@@ -33,16 +33,16 @@ __all__ = [
 
 Ints = npt.NDArray[np.int64]
 
-_REPLICATES: Final = 2000
-_RESAMPLING: Final = 32
-_PERMUTING: Final = 33
+_BOOTSTRAP_REPLICATES: Final = 2000
+_BOOTSTRAP_STREAM_KEY: Final = 32
+_PERMUTATION_STREAM_KEY: Final = 33
 """Name the streams of the bootstrap and of permutations among those of a seed."""
-_MOST_PERMUTATIONS: Final = 1999
-_ENOUGH_EXCEEDED: Final = 200
+_MAX_PERMUTATIONS: Final = 1999
+_SUFFICIENT_EXCEEDANCES: Final = 200
 """So many permutations at least as large: the p-value is above a tenth, whatever follows."""
-_LARGEST_CORRELATION: Final = 1.0 - 1e-12
+_MAX_CORRELATION: Final = 1.0 - 1e-12
 """Fisher's transform of 1 is infinite."""
-_CHUNK_ENTRIES: Final = 2**21
+_MAX_CHUNK_ENTRIES: Final = 2**21
 
 RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
 """Measures of scores of one attribute of two values, of which validation chooses one."""
@@ -256,16 +256,20 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     weights, cells, chosen = weights[order], cells[order], truth != 0.0
     enough = observed - 1e-9 * max(1.0, abs(observed))
     rng = np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_PERMUTING,)))
+        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_PERMUTATION_STREAM_KEY,)))
     )
-    exceeded, done, rows = 0, 0, max(1, min(_ENOUGH_EXCEEDED, _CHUNK_ENTRIES // truth.size))
-    while done < _MOST_PERMUTATIONS:
-        rows = min(rows, _MOST_PERMUTATIONS - done)
+    exceeded, done, rows = (
+        0,
+        0,
+        max(1, min(_SUFFICIENT_EXCEEDANCES, _MAX_CHUNK_ENTRIES // truth.size)),
+    )
+    while done < _MAX_PERMUTATIONS:
+        rows = min(rows, _MAX_PERMUTATIONS - done)
         places = np.argsort(cells + rng.random((rows, truth.size)), axis=1)[:, chosen]
         reached = np.cumsum(weights[places] @ truth[chosen] >= enough)
-        if exceeded + reached[-1] >= _ENOUGH_EXCEEDED:
-            last = int(np.searchsorted(reached, _ENOUGH_EXCEEDED - exceeded)) + 1
-            return _ENOUGH_EXCEEDED / (done + last)
+        if exceeded + reached[-1] >= _SUFFICIENT_EXCEEDANCES:
+            last = int(np.searchsorted(reached, _SUFFICIENT_EXCEEDANCES - exceeded)) + 1
+            return _SUFFICIENT_EXCEEDANCES / (done + last)
         exceeded, done = exceeded + int(reached[-1]), done + rows
     return (exceeded + 1) / (done + 1)
 
@@ -392,7 +396,7 @@ class Judge:
         # Three texts or fewer have no interval but the whole range.
         spread = math.sqrt((1.0 + found**2 / 2.0) / max(1e-9, len(scores) - 3.0))
         reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
-        middle = math.atanh(max(-_LARGEST_CORRELATION, min(_LARGEST_CORRELATION, found)))
+        middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, found)))
         low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
         return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
 
@@ -464,21 +468,25 @@ class Judge:
         kinds, times = np.unique(rows, axis=0, return_counts=True)
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
         # Texts drawn with replacement: so many of each kind of row.
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(_RESAMPLING,))
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(_BOOTSTRAP_STREAM_KEY,))
         rng = np.random.Generator(np.random.PCG64(sequence))
         value, found = float(statistic(times @ kinds / size)), list[Any]()
-        step = max(1, _CHUNK_ENTRIES // max(kinds.shape))
-        for start in range(0, _REPLICATES, step):
-            count = min(step, _REPLICATES - start)
+        step = max(1, _MAX_CHUNK_ENTRIES // max(kinds.shape))
+        for start in range(0, _BOOTSTRAP_REPLICATES, step):
+            count = min(step, _BOOTSTRAP_REPLICATES - start)
             drawn = rng.multinomial(len(rows), times / len(rows), size=count)
             found.append(statistic(drawn @ kinds / size))
         values = np.concatenate(found)
         low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
         if expand is None:
-            return Measured(value, float(low), float(high), f"bootstrap of {_REPLICATES:,}")
+            return Measured(
+                value, float(low), float(high), f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
+            )
         shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
         low, high = max(least, low + shift), min(1.0, high + shift)
-        return Measured(value, float(low), float(high), f"centred bootstrap of {_REPLICATES:,}")
+        return Measured(
+            value, float(low), float(high), f"centred bootstrap of {_BOOTSTRAP_REPLICATES:,}"
+        )
 
 
 def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> float:

@@ -53,7 +53,7 @@ from .targets import Codes, Kind, Parts, Target, parts_of
 __all__ = ["Measure", "infer"]
 
 Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
-_MEASURES: Final[tuple[Measure, ...]] = get_args(Measure)
+_MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 
 @hinted
@@ -151,7 +151,7 @@ def infer(
     measures = _measures_for(target, measure)
     smallest = int(np.unique(parts.truth[2], return_counts=True)[1].min())
     reason = why_not(target, neighbours, smallest)
-    claim, delta = _claim(encode, claim, delta, reason)
+    claim, delta = _read_inference_claim(encode, claim, delta, reason)
     known = attackers_of(attackers, len(parts.texts[0]), target.count)
     batches = None
     if function is None:
@@ -167,8 +167,8 @@ def infer(
 
     tried = _try_all(known, rows, judges, progress)
     cells = _number_cells(parts, "median" if target.is_number else "majority")
-    best = _choose(tried, judges, measures, cells)
-    alone = best if not best.model.attacker.reads_call else _choose(
+    best = _choose_attacker(tried, judges, measures, cells)
+    alone = best if not best.model.attacker.reads_call else _choose_attacker(
         [one for one in tried if not one[0].attacker.reads_call], judges, measures, cells
     )  # fmt: skip
     judge = replace(judges[2], measure=best.measure)
@@ -188,12 +188,12 @@ def infer(
         measure=best.measure,
         accuracy=NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=NOT_MEASURED if target.is_number else judge.f1(answers),
-        floors=_floors(parts, judge, best, scores, answers, cells, groups),
-        each=_each(parts, judge, answers),
+        floors=_measure_floors(parts, judge, best, scores, answers, cells, groups),
+        each=_measure_attributes(parts, judge, answers),
         groups=groups_of(target, parts.truth[2], answers, flags, confidence),
-        figures=_figures(judge, best, scores, judges[1]) if target.single else None,
-        ranking=None if ranks is None else _ranking(parts, judge, ranks),
-        number=_number(judge, scores[:, 0]) if target.is_number else None,
+        figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
+        ranking=None if ranks is None else _measure_ranks(parts, judge, ranks),
+        number=_measure_numbers(judge, scores[:, 0]) if target.is_number else None,
         main=main,
         certified=reason or certify(
             (alone.scores, parts.truth[1]),
@@ -216,7 +216,7 @@ def infer(
 Tried = tuple[FittedAttacker, Vectors]
 
 
-class _Best(NamedTuple):
+class _SelectedAttacker(NamedTuple):
     """The attacker and the measure that validation chose, and what all attackers did there."""
 
     model: FittedAttacker
@@ -229,13 +229,13 @@ class _Best(NamedTuple):
 def _measures_for(target: Target, measure: Any) -> tuple[str, ...]:
     """Return the measures of which validation chooses one."""
     if measure is not None:
-        choice("measure", measure, _MEASURES)
+        choice("measure", measure, _MEASURE_NAMES)
     if target.is_number or measure == CORRELATION:
         if not target.is_number or measure not in (None, CORRELATION):
             raise invalid("measure", f"{CORRELATION!r} for a number, and for nothing else", measure)
         return (CORRELATION,)
     if measure is None:
-        return RANKINGS if target.single else _MEASURES[target.several : target.several + 1]
+        return RANKINGS if target.single else _MEASURE_NAMES[target.several : target.several + 1]
     if measure in RANKINGS and not target.single:
         need = "accuracy or f1 for several attributes or more values than two"
         raise invalid("measure", need, measure)
@@ -285,7 +285,7 @@ def _try_all(
     return tried
 
 
-def _choose(
+def _choose_attacker(
     tried: Sequence[Tried],
     judges: Sequence[Judge],
     measures: Sequence[str],
@@ -316,10 +316,12 @@ def _choose(
     row, column = divmod(int(merits.argmax()), len(measures))
     names = [str(model.attacker) for model, _ in tried]
     values = tuple(zip(names, merits[:, column].tolist(), strict=True))
-    return _Best(*tried[row], measures[column], cuts[row, column], values)
+    return _SelectedAttacker(*tried[row], measures[column], cuts[row, column], values)
 
 
-def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[float | None, float]:
+def _read_inference_claim(
+    encode: Any, claim: Any, delta: Any, reason: str | None
+) -> tuple[float | None, float]:
     """Return the claim to test, by default the encoder's own; epsilon is None if none is tested."""
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
@@ -333,10 +335,10 @@ def _claim(encode: Any, claim: Any, delta: Any, reason: str | None) -> tuple[flo
     return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
 
 
-def _floors(
+def _measure_floors(
     parts: Parts,
     judge: Judge,
-    best: _Best,
+    best: _SelectedAttacker,
     scores: Vectors,
     answers: Codes,
     cells: Sequence[dict[str, Any]],
@@ -388,20 +390,20 @@ def _number_groups(column: Any, parts: Parts) -> Any:
     return groups if len(both) == int(groups.max()) + 1 else None
 
 
-def _ranking(parts: Parts, judge: Judge, ranks: Codes) -> RankFigures:
+def _measure_ranks(parts: Parts, judge: Judge, ranks: Codes) -> RankFigures:
     """Measure the ranks of the true values of the test texts."""
     known = np.unique(parts.truth[0])
     unknown = int((~np.isin(parts.truth[2], known)).sum())
     return RankFigures(judge.top(ranks), judge.mean(ranks), len(known), unknown)
 
 
-def _number(judge: Judge, answers: Vectors) -> NumberFigures:
+def _measure_numbers(judge: Judge, answers: Vectors) -> NumberFigures:
     """Measure the numbers that are answered."""
     error = judge.mean(abs(answers - judge.truth[:, 0]))
     return NumberFigures(judge.correlation(answers), error)
 
 
-def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores:
+def _measure_scores(judge: Judge, best: _SelectedAttacker, scores: Vectors, valid: Judge) -> Scores:
     """Measure the scores of the test texts, with thresholds of validation."""
     cuts = {
         measure: threshold_of(best.scores, valid.truth, measure)
@@ -416,7 +418,7 @@ def _figures(judge: Judge, best: _Best, scores: Vectors, valid: Judge) -> Scores
     )
 
 
-def _each(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
+def _measure_attributes(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
     """Return the figures of each attribute if there are several, else an empty tuple."""
     found, target = [], judge.target
     if not target.several:

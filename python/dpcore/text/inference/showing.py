@@ -38,9 +38,9 @@ def rows(found: Inference) -> list[tuple[str, str]]:
         *(("scores", line) for line in _scores(found)),
         *_figures(found),
         *(("floor", _floor(found, floor)) for floor in found.floors),
-        *([] if found.main is None else [("main label", _main(found.main))]),
+        *([] if found.main is None else [("main label", _format_main_task(found.main))]),
         *([] if found.number else [("privacy", _privacy(found))]),
-        ("certified", _certified(found)),
+        ("certified", _format_certified_bound(found)),
     ]
     for one in found.each:
         f1 = f"F1 of {one.name} = {one.positive} {one.f1}"
@@ -57,15 +57,17 @@ def rows(found: Inference) -> list[tuple[str, str]]:
 def text(found: Inference) -> str:
     """Format the report as lines of text, the last one with the time."""
     lines = [*rows(found), ("time", f"{found.seconds:.3g} s")]
-    return "\n".join([_name(found), *(f"  {label:<12} {line}" for label, line in lines)])
+    return "\n".join(
+        [_format_inference_title(found), *(f"  {label:<12} {line}" for label, line in lines)]
+    )
 
 
 def html(found: Inference) -> str:
     """Format the report as HTML for a notebook."""
-    return make_card(_name(found), rows(found))
+    return make_card(_format_inference_title(found), rows(found))
 
 
-def _name(found: Inference) -> str:
+def _format_inference_title(found: Inference) -> str:
     return f"Inference of {', '.join(found.attributes)} from encoded texts"
 
 
@@ -110,7 +112,7 @@ def _figures(found: Inference) -> list[tuple[str, str]]:
     return rows
 
 
-def _main(main: MainTask) -> str:
+def _format_main_task(main: MainTask) -> str:
     figures = f"accuracy {main.accuracy}, majority {main.majority:.4f}, gain {main.gain}"
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
@@ -166,7 +168,7 @@ def _privacy(found: Inference) -> str:
     return f"empirical privacy {figures}: no guarantee, another attacker may infer more"
 
 
-def _certified(found: Inference) -> str:
+def _format_certified_bound(found: Inference) -> str:
     audit = found.certified
     if isinstance(audit, str):
         return audit
@@ -238,7 +240,7 @@ def _notes(found: Inference) -> list[str]:
 
 def plain(found: Inference) -> dict[str, Any]:
     """Convert an inference to plain data, and add the figures that follow from it."""
-    record = {"format": FORMAT, **_plain(found)}
+    record = {"format": FORMAT, **_value_to_plain_data(found)}
     record["seed"] = str(found.seed)
     derived = (
         "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
@@ -253,16 +255,16 @@ def json_text(found: Inference, indent: int | None) -> str:
     return json.dumps(plain(found), allow_nan=False, indent=indent)
 
 
-def _plain(value: Any) -> Any:
+def _value_to_plain_data(value: Any) -> Any:
     """Convert records to mappings, by their own `to_dict` if they have one; sequences to lists."""
     if isinstance(value, Record):
         if hasattr(value, "to_dict") and not isinstance(value, Inference):
             return value.to_dict()
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
+        return {f.name: _value_to_plain_data(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _value_to_plain_data(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [_plain(item) for item in value]
+        return [_value_to_plain_data(item) for item in value]
     return encode_value(value)
 
 
@@ -295,7 +297,9 @@ def figure(found: Inference, ax: Any = None) -> Figure:
     least = min(0.0, *(measured.low for _, measured, _ in lines))
     axes.set(xlim=(least - 0.02 if least else 0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
-    title = f"{_name(found)}\n{found.attacker}, {found.transform}".replace("$", r"\$")
+    title = f"{_format_inference_title(found)}\n{found.attacker}, {found.transform}".replace(
+        "$", r"\$"
+    )
     axes.set_title(title, loc="left", fontsize="medium")
     thin_axes(axes)
     # Below the axes: on them it would lie on a line.

@@ -17,7 +17,7 @@ __all__ = ["MANY_VALUES", "Codes", "Kind", "Parts", "Target", "parts_of"]
 
 Codes = npt.NDArray[np.int64]
 
-_OWN: Final = "attribute"
+_UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was handed over without one."""
 
 MANY_VALUES: Final = 50
@@ -114,15 +114,15 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
     if not isinstance(corpus, Corpus):
         # No text of a list of texts: it may be private.
         raise mistyped("corpus", "a dpcore.text.Corpus", f"a {type(corpus).__name__}")
-    columns = _columns(corpus, attribute)
+    columns = _read_columns(corpus, attribute)
     rows = [np.flatnonzero(np.asarray(corpus.split) == name) for name in SPLITS]
     for name, row in zip(SPLITS, rows, strict=True):
         if not row.size:
             # The corpus says what it lacks.
             getattr(corpus, name)
-    kept, left_out = _kept([[corpus.texts[i] for i in row.tolist()] for row in rows])
+    kept, left_out = _select_texts([[corpus.texts[i] for i in row.tolist()] for row in rows])
     rows = [row[keep] for row, keep in zip(rows, kept, strict=True)]
-    values = [_values(name, column, kind) for name, column in columns.items()]
+    values = [_list_target_values(name, column, kind) for name, column in columns.items()]
     target = Target(tuple(columns), tuple(tuple(found.tolist()) for found in values))
     if target.several and not target.binary:
         other = next(name for name, found in zip(columns, values, strict=True) if len(found) != 2)
@@ -139,7 +139,7 @@ def parts_of(corpus: Any, attribute: Any, kind: Kind | None) -> tuple[Target, Pa
     return target, Parts(texts, tuple(rows), truth, labels, left_out)
 
 
-def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
+def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
     """Return the columns to infer, by name."""
     if isinstance(attribute, str):
         return {attribute: corpus.attribute(attribute)}
@@ -159,11 +159,11 @@ def _columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]:
         raise invalid(
             "attribute", requirement, f"{len(entries):,} values for {len(corpus):,} texts"
         )
-    made = Corpus(["-"] * len(corpus), attributes={_OWN: entries})
-    return {_OWN: made.attribute(_OWN)}
+    made = Corpus(["-"] * len(corpus), attributes={_UNNAMED_COLUMN: entries})
+    return {_UNNAMED_COLUMN: made.attribute(_UNNAMED_COLUMN)}
 
 
-def _values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
+def _list_target_values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArray[Any]:
     """Return the values of a column, sorted; of a number none."""
     is_number = column.dtype.kind == "f"
     if kind is not None:
@@ -176,7 +176,9 @@ def _values(name: str, column: npt.NDArray[Any], kind: Kind | None) -> npt.NDArr
     return found[:0] if is_number else found
 
 
-def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
+def _select_texts(
+    texts: Sequence[Sequence[str]],
+) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Find the texts of each part that are used, and count the others by reason."""
     keys = [[likeness(text) for text in part] for part in texts]
     train, valid, test = keys
@@ -187,7 +189,7 @@ def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], 
     )]  # fmt: skip
     kept = [
         ~known[0],
-        *(~seen & _first(part) for seen, part in zip(known[1:], keys[1:], strict=True)),
+        *(~seen & _is_first_of_equal(part) for seen, part in zip(known[1:], keys[1:], strict=True)),
     ]
     left_out = {
         "valid, also in train": int(known[1].sum()),
@@ -198,7 +200,7 @@ def _kept(texts: Sequence[Sequence[str]]) -> tuple[list[npt.NDArray[np.bool_]], 
     return kept, left_out
 
 
-def _first(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
+def _is_first_of_equal(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
     """Return True for the first of equal texts."""
     first = dict[str, int]()
     for row, key in enumerate(keys):

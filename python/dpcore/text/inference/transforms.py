@@ -20,7 +20,7 @@ __all__ = [
     "summarise_rows",
 ]
 
-_LAST_BITS: Final = (8, 16, 29, 40)
+_TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
 """Zero bits at the end of a number: of grids, of half types, of float32 (29), of short decimals."""
 
 
@@ -79,7 +79,7 @@ def summarise_rows(vectors: Vectors) -> Vectors:
         sizes.sum(axis=1), np.linalg.norm(vectors, axis=1), sizes.max(axis=1),
         vectors.mean(axis=1), vectors.std(axis=1), vectors.min(axis=1), vectors.max(axis=1),
         (vectors == 0.0).mean(axis=1), (vectors < 0.0).mean(axis=1), 1.0 - distinct / width,
-        *((bits & np.uint64(2**count - 1) == 0).mean(axis=1) for count in _LAST_BITS),
+        *((bits & np.uint64(2**count - 1) == 0).mean(axis=1) for count in _TRAILING_BIT_COUNTS),
     ]  # fmt: skip
     return np.stack(columns, axis=1)
 

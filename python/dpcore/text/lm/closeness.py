@@ -29,8 +29,8 @@ _MIN_SPREAD: Final = 1e-12
 """Largest deviation from the mean of a column below which rows are equal up to rounding, as a share
 of the largest entry."""
 
-_HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
-_NOTE: Final = (
+_DISTANCE_HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
+_BASELINE_NOTE: Final = (
     "note: PWCCA has the weights of a. A small distance can come from a common start: compare it "
     "with that of two models of disjoint halves of one set"
 )
@@ -66,7 +66,7 @@ class Distances(Record):
 
     def __str__(self) -> str:
         """Format the three distances as a table."""
-        return align_rows([_HEADER, _list_cells("arrays", self)], left=())
+        return align_rows([_DISTANCE_HEADER, _list_cells("arrays", self)], left=())
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -90,13 +90,13 @@ class Closeness(Record):
 
     def __str__(self) -> str:
         """Format the distances, the divergences, and what is needed to read them."""
-        rows = [_HEADER, _list_cells("decoder", self.decoder)]
+        rows = [_DISTANCE_HEADER, _list_cells("decoder", self.decoder)]
         rows += [] if self.states is None else [_list_cells("states", self.states)]
         lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]
         if self.kl is not None:
             forth, back = self.kl
             lines.append(f"mean KL of the next word: {forth:.4g} a to b, {back:.4g} b to a")
-        return "\n".join([*lines, _NOTE])
+        return "\n".join([*lines, _BASELINE_NOTE])
 
 
 @hinted

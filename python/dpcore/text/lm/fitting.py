@@ -24,16 +24,16 @@ from .settings import Floats, Plan, TextRows, ignore_order_warnings, make_accoun
 
 __all__ = ["canaries", "fit"]
 
-_MIN_COUNT: Final = 2
+_MIN_VOCABULARY_COUNT: Final = 2
 """Occurrences that a word needs to be in a vocabulary made of the training texts."""
-_RECIPES: Final[dict[str, dict[str, Any]]] = {
+_DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
     "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
     "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
     "private": {"epochs": 15, "batch": 256, "lr": 2.0},
 }
 """Gusain and Leith's recipe, Adam beside it, and the private twin."""
-_SIZES: Final = {"hidden": 64, "layers": 1}
-_MAX_DELTA: Final = 8e-5
+_DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
+_MAX_DEFAULT_DELTA: Final = 8e-5
 
 
 @hinted
@@ -138,7 +138,7 @@ def fit(
     if epsilon is not None:
         plan = _add_noise(plan, epsilon, delta, clip, len(found))
     has_own = vocabulary is None and start is None
-    return _train(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
+    return _train_model(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
@@ -170,7 +170,7 @@ def _choose_vocabulary(
     unmasked = [text for text in kept if text]
     if not unmasked:
         raise invalid("vocabulary", "given where all words of the texts are masked", None)
-    return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_COUNT)
+    return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_VOCABULARY_COUNT)
 
 
 def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> Plan:
@@ -194,8 +194,10 @@ def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> Plan:
         raise invalid("optimiser", "'sgd' for a private training", optimiser)
     if is_private and given["dropout"]:
         raise invalid("dropout", "0 for a private training", given["dropout"])
-    sizes = _SIZES if start is None else {name: getattr(start, name) for name in _SIZES}
-    usual = {**_RECIPES["private" if is_private else optimiser], **sizes}
+    sizes = (
+        _DEFAULT_SIZES if start is None else {name: getattr(start, name) for name in _DEFAULT_SIZES}
+    )
+    usual = {**_DEFAULT_RECIPES["private" if is_private else optimiser], **sizes}
     filled = usual | {name: value for name, value in given.items() if value is not None}
     for name, size in sizes.items():
         filled[name] = integer(name, filled[name], 1)
@@ -227,7 +229,7 @@ def _add_noise(plan: Plan, epsilon: Any, delta: float | None, clip: Any, texts: 
         UserWarning: if delta is 1/texts or more.
     """
     clip = real("clip", clip, low=0.0, open_low=True)
-    usual = min(_MAX_DELTA, 0.5 / texts)
+    usual = min(_MAX_DEFAULT_DELTA, 0.5 / texts)
     delta = confidence_level(usual if delta is None else delta, "delta")
     if delta >= 1.0 / texts:
         warnings.warn(
@@ -255,7 +257,7 @@ def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int
     return float(sigma)
 
 
-def _train(
+def _train_model(
     texts: Sequence[str],
     valid: Sequence[str],
     rows: TextRows,

@@ -22,26 +22,26 @@ __all__ = [
     "record_losses",
 ]  # fmt: skip
 
-_WEIGHT_LIMIT: Final = 0.1
+_MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
-_MAX_TEXTS: Final = 256
+_EVALUATION_BATCH_SIZE: Final = 256
 """Texts that are read at once where no gradient is needed."""
-_NO_TARGET: Final = -100
-_NORM: Final = 0.25
+_IGNORED_TARGET: Final = -100
+_MAX_GRADIENT_NORM: Final = 0.25
 """Largest norm of a plain step's gradient."""
-_ANNEALING: Final = 4.0
+_RATE_DIVISOR: Final = 4.0
 """Divisor of the rate when the validation loss does not fall."""
-_FAR: Final = 1e4
+_DIVERGED_WORD_LOSS: Final = 1e4
 """A loss of a word above it has diverged: the uniform law has the logarithm of the vocabulary."""
-_PATIENCE: Final = 4
+_PATIENCE_EPOCHS: Final = 4
 """Epochs in a row that do not lower the validation loss, after which the rate is 1/256."""
-_POOL: Final = 25
+_BATCHES_PER_POOL: Final = 25
 """Batches that are sorted by length together, so that little is padding."""
-_CHUNK: Final = 64
+_RECORDS_PER_CHUNK: Final = 64
 """Records whose gradients are held at once."""
-_MAX_NUMBERS: Final = 2e8
+_MAX_QUIET_GRADIENTS: Final = 2e8
 """Gradients of a private step, records times weights, from which on a warning is given."""
-_SECONDS: Final = 1.2e-8
+_SECONDS_PER_GRADIENT: Final = 1.2e-8
 """Seconds of one core for one of them, measured on ATIS."""
 
 
@@ -99,8 +99,8 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             context is all words of a text up to one that is not its last.
         """
         self.eval()
-        for start in range(0, len(rows), _MAX_TEXTS):
-            part = rows[start : start + _MAX_TEXTS]
+        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE):
+            part = rows[start : start + _EVALUATION_BATCH_SIZE]
             ids, sizes, _ = _pad_rows(part, self.words)
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
@@ -156,7 +156,9 @@ def draw_weights(network: Network, rng: Generator) -> None:
     """
     with seeded_torch(rng), torch.no_grad():
         for name, weight in network.named_parameters():
-            weight.zero_() if "bias" in name else weight.uniform_(-_WEIGHT_LIMIT, _WEIGHT_LIMIT)
+            weight.zero_() if "bias" in name else weight.uniform_(
+                -_MAX_INITIAL_WEIGHT, _MAX_INITIAL_WEIGHT
+            )
         network.embedding.weight[network.words + 1] = 0.0
 
 
@@ -174,7 +176,7 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
     losses = torch.nn.functional.cross_entropy(
-        model(ids, sizes).flatten(0, 1), targets.flatten(), ignore_index=_NO_TARGET,
+        model(ids, sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
         reduction="none",
     ).view(targets.shape)  # fmt: skip
     means = losses.sum(dim=1) / (targets >= 0).sum(dim=1).clamp(min=1)
@@ -188,7 +190,7 @@ def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
         table[number, : len(row)] = row
     sizes = torch.tensor([max(1, len(row) - 1) for row in rows], dtype=torch.int64)
     ids = torch.from_numpy(table)
-    targets = torch.where(ids[:, 1:] < words, ids[:, 1:], _NO_TARGET)
+    targets = torch.where(ids[:, 1:] < words, ids[:, 1:], _IGNORED_TARGET)
     return ids[:, :-1], sizes, targets
 
 
@@ -221,22 +223,22 @@ def learn_plain(
         network.train()
         for batch in _draw_batches(rows, plan.batch, rng):
             loss = record_losses(network, batch, network.words).mean()
-            require_convergence(loss.item() < _FAR, plan.lr, epoch)
+            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
             optimizer.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(network.parameters(), _NORM)
+            torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT_NORM)
             optimizer.step()
         found = _mean_loss(network, valid)
-        require_convergence(found < _FAR, plan.lr, epoch)
+        require_convergence(found < _DIVERGED_WORD_LOSS, plan.lr, epoch)
         if found < least:
             least, best = found, deepcopy(network.state_dict())
         else:
             for group in optimizer.param_groups:
-                group["lr"] /= _ANNEALING
+                group["lr"] /= _RATE_DIVISOR
         return found
 
     losses, partial = run_epochs(
-        run_epoch, plan.epochs, [*network.parameters()], rng, progress, patience=_PATIENCE
+        run_epoch, plan.epochs, [*network.parameters()], rng, progress, patience=_PATIENCE_EPOCHS
     )
     network.load_state_dict(best)
     epochs = {"epochs": len(losses), "best_epoch": 1 + losses.index(min(losses))}
@@ -295,7 +297,9 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     order = rng.permutation(len(rows))
     sizes = np.array([len(row) for row in rows])
     found = []
-    for pool in np.split(order, range(_POOL * batch, len(order), _POOL * batch)):
+    for pool in np.split(
+        order, range(_BATCHES_PER_POOL * batch, len(order), _BATCHES_PER_POOL * batch)
+    ):
         alike = pool[np.argsort(sizes[pool], kind="stable")]
         found += np.array_split(alike, -(-len(alike) // batch))
     return [[rows[row] for row in found[number]] for number in rng.permutation(len(found))]
@@ -304,12 +308,15 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
     batch = sorted(batch, key=len, reverse=True)
-    chunks = [batch[start : start + _CHUNK] for start in range(0, len(batch), _CHUNK)] or [[]]
+    chunks = [
+        batch[start : start + _RECORDS_PER_CHUNK]
+        for start in range(0, len(batch), _RECORDS_PER_CHUNK)
+    ] or [[]]
     for number, chunk in enumerate(chunks, 1):
         optimizer.zero_grad()
         if chunk:
             loss = record_losses(model, chunk, model._module.words).mean()
-            require_convergence(loss.item() < _FAR, plan.lr, epoch)
+            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
             loss.backward()
         else:
             # No record has a gradient; the optimizer adds its noise to a sum of zeros.
@@ -322,7 +329,10 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) 
 
 def _mean_loss(network: Network, rows: Rows) -> float:
     network.eval()
-    parts = [rows[start : start + _MAX_TEXTS] for start in range(0, len(rows), _MAX_TEXTS)]
+    parts = [
+        rows[start : start + _EVALUATION_BATCH_SIZE]
+        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE)
+    ]
     with torch.no_grad():
         total = sum(float(record_losses(network, part, network.words).sum()) for part in parts)
     return total / len(rows)
@@ -332,11 +342,11 @@ def _warn_if_large(network: Network, plan: Plan) -> None:
     """Warn before a private training whose steps take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
-    held = min(plan.batch, _CHUNK) * weights * 4 / 2**30
-    if numbers >= _MAX_NUMBERS:
+    held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30
+    if numbers >= _MAX_QUIET_GRADIENTS:
         warnings.warn(
             f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
-            f"them of the {network.words:,} words: about {numbers * _SECONDS:.1g} s and "
+            f"them of the {network.words:,} words: about {numbers * _SECONDS_PER_GRADIENT:.1g} s and "
             f"{held:.1g} GiB a step; a vocabulary with max_size= makes it smaller",
             stacklevel=4,
         )

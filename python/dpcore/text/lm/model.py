@@ -27,9 +27,9 @@ if TYPE_CHECKING:
 
 __all__ = ["NextWordModel", "Perplexity"]
 
-_EXACT: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
+_EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
-_REPLICATES: Final = 1000
+_PERPLEXITY_REPLICATES: Final = 1000
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -220,7 +220,7 @@ class NextWordModel(Plan):
         if not sizes.sum():
             raise invalid("texts", "texts with a second word that is not masked", "none")
         drawn = np.random.default_rng(seed).multinomial(
-            len(rows), np.full(len(rows), 1.0 / len(rows)), size=_REPLICATES
+            len(rows), np.full(len(rows), 1.0 / len(rows)), size=_PERPLEXITY_REPLICATES
         )
         # A sample of texts without targets has no mean; such samples are left out.
         means = drawn @ sums / np.maximum(drawn @ sizes, 1)
@@ -343,7 +343,7 @@ class NextWordModel(Plan):
         Of a private model there is no seed, and no figure that was computed without noise.
         """
         plain = {name: encode_value(value) for name, value in list_shown_fields(self)}
-        return plain | dict.fromkeys(_EXACT if self.is_private else ())
+        return plain | dict.fromkeys(_EXACT_FIGURES if self.is_private else ())
 
     def __str__(self) -> str:
         """Return what is guaranteed, what is not covered, and the perplexities."""

@@ -113,13 +113,13 @@ def missing_file(path: Path, requirement: str) -> FileNotFoundError:
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
-_NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+_NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 """A number in letters; a leading zero makes a code of it."""
-_MAX_WHOLE: Final = 2.0**53
+_MAX_EXACT_INTEGER: Final = 2.0**53
 """Size up to which every whole number is a float."""
 
 
-def _column(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
+def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
     """Return numbers where all values are numbers, whole ones as integers; else all as found.
 
     Args:
@@ -130,7 +130,8 @@ def _column(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
     if any(value is None for value in found):
         return list(values)
     if all(
-        isinstance(value, int) or (abs(value) < _MAX_WHOLE and value % 1 == 0) for value in found
+        isinstance(value, int) or (abs(value) < _MAX_EXACT_INTEGER and value % 1 == 0)
+        for value in found
     ):
         return list(map(int, found))
     return found if fractions else list(values)
@@ -140,7 +141,7 @@ def _read_number(value: Any) -> Any:
     """Return the number that a value is, or None."""
     if not isinstance(value, str):
         return value
-    if _NUMBER.fullmatch(value) is None or len(value) >= 19:
+    if _NUMBER_PATTERN.fullmatch(value) is None or len(value) >= 19:
         return None
     found = float(value)
     return int(value) if value.removeprefix("-").isdigit() else found if isfinite(found) else None
@@ -181,14 +182,14 @@ def corpus_of(
         raise about(ValueError(text), "path")
     return Corpus(
         [row.text for row in rows],
-        None if labels.count(None) == len(labels) else _column(labels),
+        None if labels.count(None) == len(labels) else _convert_numbers(labels),
         {
-            name: _column([row.attributes[name] for row in rows], fractions=True)
+            name: _convert_numbers([row.attributes[name] for row in rows], fractions=True)
             for name in rows[0].attributes
         },
         None if None in split else split,
         origin,
-        None if rows[0].group is None else _column([row.group for row in rows]),
+        None if rows[0].group is None else _convert_numbers([row.group for row in rows]),
         many - len(rows),
     )
 

@@ -12,7 +12,7 @@ from .tables import SUFFIXES, Layout, table
 
 __all__ = ["folder", "plain"]
 
-_PARTS: Final = {
+_SPLIT_NAMES: Final = {
     "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
     "test": "test",
 }  # fmt: skip
@@ -38,25 +38,25 @@ def folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Ro
     """
     found: dict[str, Path] = {}
     for entry in sorted(path.iterdir()):
-        part = _PARTS.get(entry.stem if entry.is_file() else entry.name)
+        part = _SPLIT_NAMES.get(entry.stem if entry.is_file() else entry.name)
         if part is None or (entry.is_file() and entry.suffix not in (".txt", *SUFFIXES)):
             continue
         if part in found:
             other = found[part].name
-            raise _unfit(path, f"a folder with one {part} part", f"{other} and {entry.name}")
+            raise _folder_error(path, f"a folder with one {part} part", f"{other} and {entry.name}")
         found[part] = entry
     for part, entry in found.items():
         if entry.is_dir():
-            yield part, _classes(entry)
+            yield part, _read_class_folders(entry)
         elif entry.suffix in SUFFIXES:
             yield part, table(opened(entry), SUFFIXES[entry.suffix], layout)
         else:
             yield part, plain(opened(entry))
     if not found:
-        yield None, _classes(path)
+        yield None, _read_class_folders(path)
 
 
-def _classes(path: Path) -> Iterator[Row]:
+def _read_class_folders(path: Path) -> Iterator[Row]:
     classes = [entry for entry in sorted(path.iterdir()) if entry.is_dir()]
     files = [(entry.name, file) for entry in classes for file in sorted(entry.glob("*.txt"))]
     if not files:
@@ -64,17 +64,17 @@ def _classes(path: Path) -> Iterator[Row]:
             "a folder with train, valid or test files (csv, tsv, jsonl, txt) "
             "or with a folder of .txt files for each class"
         )
-        raise _unfit(path, requirement, sorted(entry.name for entry in path.iterdir()))
+        raise _folder_error(path, requirement, sorted(entry.name for entry in path.iterdir()))
     for entry in classes:
         others = [e.name for e in entry.iterdir() if e.suffix != ".txt" and e.name[0] != "."]
         if others:
-            raise _unfit(entry, "a folder of .txt files only", sorted(others))
+            raise _folder_error(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
         file = opened(name)
         text = "\n".join(line for _, line in file.lines())
         yield Row(file.text(1, text), label)
 
 
-def _unfit(path: Path, requirement: str, found: object) -> ValueError:
+def _folder_error(path: Path, requirement: str, found: object) -> ValueError:
     text = f"{message('path', requirement, str(path))}, which holds {found}"
     return about(ValueError(text), "path")

@@ -20,9 +20,9 @@ __all__ = ["KINDS", "Kind", "read"]
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 """`KINDS` as a type."""
 
-_TABLES: Final = ("csv", "tsv", "jsonl")
+_TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
 
-KINDS: Final = (*_TABLES, "lines", "folder")
+KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 """Kinds of files and folders that `read` reads."""
 
 
@@ -86,7 +86,7 @@ def read(
         kind = _guess_kind(place)
     elif _require_kind(kind) != "folder" and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
-    if kind not in (*_TABLES, "folder") and layout != Layout():
+    if kind not in (*_TABLE_KINDS, "folder") and layout != Layout():
         raise invalid(
             "text, label, attributes and group", f"left out for the kind {kind!r}", layout
         )

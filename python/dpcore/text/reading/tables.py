@@ -79,7 +79,7 @@ def table(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     """
     if kind == "jsonl" and layout.counted:
         raise invalid("text", "a name: objects have no positions", layout.text)
-    found = _objects(file) if kind == "jsonl" else _fields(file, kind, layout)
+    found = _read_json_lines(file) if kind == "jsonl" else _read_fields(file, kind, layout)
     yield from rows_of_cells(
         file.full_name, layout, [(file.place(n), values) for n, values in found]
     )
@@ -104,7 +104,7 @@ def rows_of_cells(name: str, layout: Layout, found: Sequence[tuple[str, Mapping[
     if found:
         _require_columns(name, layout, columns)
     for place, values in found:
-        yield _row(place, values, layout)
+        yield _make_row(place, values, layout)
 
 
 def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
@@ -118,8 +118,8 @@ def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
             raise invalid(argument, f"a column of {name}, which are {there}", column)
 
 
-def _fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[Any, Any]]]:
-    lines = _quoted(file) if kind == "csv" else _plain(file)
+def _read_fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[Any, Any]]]:
+    lines = _read_quoted_csv(file) if kind == "csv" else _split_tab_lines(file)
     first, fields = next(lines, (1, []))
     header: Sequence[Any] = range(len(fields)) if layout.counted else fields
     _require_columns(file.full_name, layout, header)
@@ -131,7 +131,7 @@ def _fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[A
         yield number, dict(zip(header, values, strict=True))
 
 
-def _quoted(file: File) -> Iterator[tuple[int, list[str]]]:
+def _read_quoted_csv(file: File) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader((f"{line}\n" for _, line in file.lines()), strict=True)
     start = 1
     while True:
@@ -147,11 +147,11 @@ def _quoted(file: File) -> Iterator[tuple[int, list[str]]]:
         start = reader.line_num + 1
 
 
-def _plain(file: File) -> Iterator[tuple[int, list[str]]]:
+def _split_tab_lines(file: File) -> Iterator[tuple[int, list[str]]]:
     return ((number, line.split("\t")) for number, line in file.filled())
 
 
-def _objects(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
+def _read_json_lines(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
     for number, line in file.filled():
         try:
             value = json.loads(line)
@@ -162,7 +162,7 @@ def _objects(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
         yield number, value
 
 
-def _row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
+def _make_row(place: str, values: Mapping[Any, Any], layout: Layout) -> Row:
     cells = {column: values.get(column) for _, column in layout.named if column is not None}
     for column, cell in cells.items():
         if _is_empty(cell):

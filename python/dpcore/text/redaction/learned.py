@@ -25,12 +25,12 @@ __all__ = ["Learned"]
 
 Floats = npt.NDArray[np.float64]
 
-_SHARPNESS: Final = 50.0
+_THRESHOLD_SHARPNESS: Final = 50.0
 """Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
 
-_BATCH: Final = 64
-_RATE: Final = 3e-3
-_LEAST_VARIANCE: Final = 1e-4
+_DOCUMENTS_PER_BATCH: Final = 64
+_LEARNING_RATE: Final = 3e-3
+_ADDED_VARIANCE: Final = 1e-4
 
 
 @hinted
@@ -123,11 +123,13 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
             for size, after in pairwise(self._sizes)
             for shape in ((size, after), (1, after))
         ]
-        optimiser = torch.optim.Adam(layers, lr=_RATE)
-        batch = min(_BATCH, *map(len, rows))
+        optimiser = torch.optim.Adam(layers, lr=_LEARNING_RATE)
+        batch = min(_DOCUMENTS_PER_BATCH, *map(len, rows))
         for _ in range(self.epochs * (min(map(len, rows)) // batch)):
             chosen = [[one[i] for i in generator.permutation(len(one))[:batch]] for one in rows]
-            loss = _divergence(*(self._soften(torch, layers, table, one) for one in chosen))
+            loss = _symmetric_gaussian_divergence(
+                *(self._soften(torch, layers, table, one) for one in chosen)
+            )
             optimiser.zero_grad()
             loss.backward()
             optimiser.step()
@@ -189,15 +191,15 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
         masks = np.maximum(1, (self.share * sizes + 0.5).astype(np.int64))
         ordered = ranks.sort(dim=1, descending=True).values
         threshold = ordered.gather(1, torch.from_numpy(masks[:, None] - 1))
-        kept = torch.sigmoid(_SHARPNESS * (threshold - ranks))
+        kept = torch.sigmoid(_THRESHOLD_SHARPNESS * (threshold - ranks))
         sums = (kept[:, None, :] @ table[torch.from_numpy(padded)])[:, 0, :]
         return sums / torch.from_numpy(sizes[:, None])
 
 
-def _divergence(first: Any, second: Any) -> Any:
+def _symmetric_gaussian_divergence(first: Any, second: Any) -> Any:
     """Return the divergences of Gaussians with independent entries, both directions added."""
     (mean, variance), (other, other_variance) = (
-        (rows.mean(dim=0), rows.var(dim=0, correction=0) + _LEAST_VARIANCE)
+        (rows.mean(dim=0), rows.var(dim=0, correction=0) + _ADDED_VARIANCE)
         for rows in (first, second)
     )
     gap = (mean - other) ** 2

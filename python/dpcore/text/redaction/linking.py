@@ -17,10 +17,14 @@ from .masking import MASK, split_words
 
 __all__ = ["link"]
 
-_Ids = npt.NDArray[np.int64]
+_WordIds = npt.NDArray[np.int64]
 
-_By = Literal["places", "kept_places", "bag"]
-_SHOWN: Final = {"places": "length and places", "kept_places": "places", "bag": "bag of words"}
+_LinkageMethod = Literal["places", "kept_places", "bag"]
+_METHOD_TITLES: Final = {
+    "places": "length and places",
+    "kept_places": "places",
+    "bag": "bag of words",
+}
 
 
 @hinted
@@ -29,7 +33,7 @@ def link(
     redacted: Any,
     *,
     truth: Any = None,
-    by: _By = "places",
+    by: _LinkageMethod = "places",
     confidence: float = 0.95,
 ) -> Linkage:
     """Link each redacted text to the originals that agree with it, and count who is right.
@@ -66,7 +70,7 @@ def link(
         >>> print(link(texts, redacted))
         2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
     """
-    choice("by", by, get_args(_By))
+    choice("by", by, get_args(_LinkageMethod))
     confidence_level(confidence)
     known = [split_words(text) for text in texts_of("originals", originals)]
     if len(known) < 2:
@@ -74,7 +78,9 @@ def link(
     outputs = _read_redacted(redacted)
     rows = _read_truth(truth, len(outputs), len(known))
     numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
-    index = (_Bags if by == "bag" else _Places)([[numbers[word] for word in one] for one in known])
+    index = (_BagIndex if by == "bag" else _PlaceIndex)(
+        [[numbers[word] for word in one] for one in known]
+    )
     keys = list(map(tuple, known))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
@@ -86,7 +92,7 @@ def link(
             right += sum(keys[one] == keys[row] for one in found) / max(1, len(found))
     most = Counter(keys).most_common(1)[0][1] / len(keys)
     mean = round(kept / len(outputs))
-    return Linkage(round(right), len(outputs), mean, most, _SHOWN[by], confidence)
+    return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
 
 
 def _read_redacted(redacted: Any) -> list[list[str]]:
@@ -101,7 +107,7 @@ def _read_redacted(redacted: Any) -> list[list[str]]:
     return [split_words(text) for text in redacted]
 
 
-def _read_truth(truth: Any, outputs: int, originals: int) -> _Ids:
+def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
     if truth is None:
         if outputs != originals:
             raise invalid("redacted", f"one for each of {originals:,} originals", outputs)
@@ -115,7 +121,7 @@ def _read_truth(truth: Any, outputs: int, originals: int) -> _Ids:
     return rows.astype(np.int64)
 
 
-class _Places:
+class _PlaceIndex:
     """Originals by the number of the word at each place."""
 
     def __init__(self, known: Sequence[Sequence[int]]) -> None:
@@ -123,7 +129,7 @@ class _Places:
         self.starts = np.cumsum(self.sizes) - self.sizes
         self.words = np.array([word for one in known for word in one])
 
-    def find(self, places: list[int], ids: list[int], size: int | None) -> _Ids:
+    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows with these words at these places, and of this size."""
         last = places[-1] if places else -1
         found = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
@@ -132,7 +138,7 @@ class _Places:
         return found
 
 
-class _Bags:
+class _BagIndex:
     """Originals by how often each word occurs in them."""
 
     def __init__(self, known: Sequence[Sequence[int]]) -> None:
@@ -147,7 +153,7 @@ class _Bags:
             word: (np.array(rows), np.array(counts)) for word, (rows, counts) in found.items()
         }
 
-    def find(self, places: list[int], ids: list[int], size: int | None) -> _Ids:
+    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows in which each of these words occurs as often as here, or more often."""
         matches = [
             rows[counts >= times]

@@ -34,19 +34,19 @@ Ints = npt.NDArray[np.int64]
 ORDERS: Final = (1.0, 2.0)
 """Orders of the divergences of every split and of permuted labels: KL and D_2."""
 
-_CURVE: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
+_CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
 """Orders of the first split's estimate, from which `Estimate.epsilon` converts."""
 
-_NEIGHBOURS: Final = 20
+_DIVERGENCE_NEIGHBOURS: Final = 20
 """Neighbours of the divergence of the scores; fewer for less than 80 rows a set."""
 
-_DIM: Final = 50
-_MIN_COUNT: Final = 2
+_VECTOR_DIM: Final = 50
+_MIN_TEXTS_PER_WORD: Final = 2
 """Texts in which a word must occur."""
 
-_INVERSE_PENALTY: Final = 10.0
-_ATTRIBUTE: Final = "sensitive"
-_EXPOSED_WORDS: Final = 5
+_ATTACKER_INVERSE_PENALTY: Final = 10.0
+_SET_ATTRIBUTE: Final = "sensitive"
+_MAX_EXPOSED_WORDS: Final = 5
 """Words that are named for each exposed document, at most."""
 
 
@@ -163,7 +163,7 @@ def compute_features(
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
     known = [*background, *(filled[row] for row in parts.fit)]
     extraction = needed("sklearn.feature_extraction.text", "redaction.sweep")
-    words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_COUNT)
+    words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_TEXTS_PER_WORD)
     nothing = np.zeros((len(filled), 1))
     weights, vectors = needed("scipy.sparse", "redaction.sweep").csr_matrix(nothing), nothing
     names: tuple[str, ...] = ("",)
@@ -172,7 +172,9 @@ def compute_features(
         warnings.simplefilter("ignore", UserWarning)
         weights = words.fit(known).transform(filled)
         names = tuple(words.get_feature_names_out())
-        vectors = TfidfSVD(_DIM, min_count=_MIN_COUNT).fit(background, allow_fewer=True)(filled)
+        vectors = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD).fit(
+            background, allow_fewer=True
+        )(filled)
     if study.encode is not None:
         vectors = vectors_of(study.encode, [list(redacted)], seed)[0]
     counts = np.array([[text.count(MASK), len(split_words(text))] for text in redacted], float)
@@ -181,14 +183,16 @@ def compute_features(
 
 
 @dataclass(frozen=True)
-class _ReadsWeights:
+class _SparseWeightClassifier:
     """A classifier of texts that are given by their rows, on the sparse weights of their words."""
 
     model: Any
     weights: Any
 
-    def __deepcopy__(self, memo: Any) -> _ReadsWeights:
-        return _ReadsWeights(needed("sklearn.base", "infer").clone(self.model), self.weights)
+    def __deepcopy__(self, memo: Any) -> _SparseWeightClassifier:
+        return _SparseWeightClassifier(
+            needed("sklearn.base", "infer").clone(self.model), self.weights
+        )
 
     def fit(self, rows: Floats, truth: Any) -> None:
         """Fit the classifier."""
@@ -201,7 +205,7 @@ class _ReadsWeights:
 
 def _make_regression() -> Any:
     linear = needed("sklearn.linear_model", "redaction.sweep")
-    return linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=300)
+    return linear.LogisticRegression(C=_ATTACKER_INVERSE_PENALTY, max_iter=300)
 
 
 def _make_scaled_regression() -> Any:
@@ -215,11 +219,12 @@ def _make_trees() -> Any:
     return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
 
 
-def _make_attackers(study: Study, features: Features, rows: int) -> list[Attacker]:
+def _make_set_attackers(study: Study, features: Features, rows: int) -> list[Attacker]:
     """Return the logistic regressions on words and on vectors, and the caller's attackers."""
     known: list[Attacker] = [
         Attacker(
-            _ReadsWeights(_make_regression(), features.weights), name="logistic regression on words"
+            _SparseWeightClassifier(_make_regression(), features.weights),
+            name="logistic regression on words",
         ),
         Attacker(_make_scaled_regression(), name="logistic regression on vectors"),
     ]
@@ -248,9 +253,9 @@ def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: i
     rows = parts.others
     texts = [study.texts[row] for row in rows.tolist()]
     names = np.repeat(["train", "valid", "test"], [len(part) for part in parts[1:]])
-    corpus = Corpus(texts, attributes={_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
+    corpus = Corpus(texts, attributes={_SET_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
     return infer(
-        None, corpus, _ATTRIBUTE, vectors=rows[:, np.newaxis].astype(np.float64),
+        None, corpus, _SET_ATTRIBUTE, vectors=rows[:, np.newaxis].astype(np.float64),
         attackers=attackers, confidence=study.confidence, rng=seed, progress=False,
     )  # fmt: skip
 
@@ -270,7 +275,7 @@ def measure_figures(
     Returns:
         The figures without the share that is masked, and the inference of the main attack.
     """
-    attackers = _make_attackers(study, features, len(parts.fit))
+    attackers = _make_set_attackers(study, features, len(parts.fit))
     attack = infer_set(study, parts, attackers, seed)
     trees = _on_columns(Attacker(_make_trees()), features.vectors)
     counting = [
@@ -282,7 +287,7 @@ def measure_figures(
     for one in null:
         permuted = study.truth.copy()
         permuted[parts.others] = rng.permutation(permuted[parts.others])
-        one[:] = _divergence(parts, features.vectors, permuted, seed, ORDERS).value
+        one[:] = _estimate_set_divergences(parts, features.vectors, permuted, seed, ORDERS).value
     return (
         Figures(
             np.nan,
@@ -292,20 +297,22 @@ def measure_figures(
             infer_set(study, parts, [trees], seed).accuracy.value,
             infer_set(study, parts, counting, seed).accuracy.value,
             *_measure_utility(study, parts, features.weights),
-            np.array(_divergence(parts, features.vectors, study.truth, seed, ORDERS).value),
+            np.array(
+                _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS).value
+            ),
             null,
         ),
         attack,
     )
 
 
-def _divergence(
+def _estimate_set_divergences(
     parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
 ) -> Estimate:
     """Estimate the divergences of both sets without the policy's part."""
     rows = np.sort(parts.others)
     sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
-    k = min(_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
+    k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
     with warnings.catch_warnings():
         # At high levels few rows differ, of which `Estimate.notes` speaks.
         warnings.simplefilter("ignore", UserWarning)
@@ -318,8 +325,8 @@ def _divergence(
 
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
     """Estimate the divergences with error bars, beliefs and certified lower bounds."""
-    return _divergence(
-        parts, vectors, study.truth, seed, _CURVE, error="jackknife", checks=True, certified=True,
+    return _estimate_set_divergences(
+        parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True, certified=True,
         rows="independent", confidence=study.confidence,
     )  # fmt: skip
 
@@ -364,7 +371,7 @@ def find_exposed(
         weights = features.weights[row]
         parts_of_score = weights.data * model.coef_[0][weights.indices]
         parts_of_score *= 1.0 if is_sensitive[i] else -1.0
-        strongest = np.argsort(-parts_of_score, kind="stable")[:_EXPOSED_WORDS]
+        strongest = np.argsort(-parts_of_score, kind="stable")[:_MAX_EXPOSED_WORDS]
         words = [weights.indices[j] for j in strongest if parts_of_score[j] > 0.0]
         found.append(
             ExposedDocument(

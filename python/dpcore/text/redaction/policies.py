@@ -32,13 +32,13 @@ __all__ = [
     "require_words",
 ]
 
-_ENDS: Final = re.compile(r"^[\W_]+|[\W_]+$")
-_POSSESSIVE: Final = re.compile(r"['\u2019]s$")
-_WORD: Final = re.compile(r"\S+")
+_OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
+_POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
+_WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
 """A word of `split_words`, with its place in the text."""
 
-_INVERSE_PENALTY: Final = 10.0
-_MIN_TEXTS: Final = 2
+_KEYWORD_INVERSE_PENALTY: Final = 10.0
+_MIN_TEXTS_PER_KEYWORD: Final = 2
 """Texts in which a word must occur to have a weight."""
 
 
@@ -175,19 +175,23 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         extraction = needed("sklearn.feature_extraction.text", "redaction.Ranked")
         linear = needed("sklearn.linear_model", "redaction.Ranked")
         features = extraction.TfidfVectorizer(
-            analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS
+            analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS_PER_KEYWORD
         )
         often = Counter(word for text in texts for word in {*words_of(text)})
-        if max(often.values(), default=0) < _MIN_TEXTS:
-            raise invalid("sensitive", f"texts with a word that {_MIN_TEXTS} texts have", sensitive)
+        if max(often.values(), default=0) < _MIN_TEXTS_PER_KEYWORD:
+            raise invalid(
+                "sensitive",
+                f"texts with a word that {_MIN_TEXTS_PER_KEYWORD} texts have",
+                sensitive,
+            )
         rows = features.fit_transform(texts)
-        model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=1000)
+        model = linear.LogisticRegression(C=_KEYWORD_INVERSE_PENALTY, max_iter=1000)
         model.fit(rows, np.repeat([1, 0], [len(one) for one in sets]))
         words = tuple(features.get_feature_names_out().tolist())
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
         # A word of a text is at least as high as each of its parts: no share is 0.
-        seen = np.sort([_highest(rank, word) for text in texts for word in split_words(text)])
+        seen = np.sort([_highest_rank(rank, word) for text in texts for word in split_words(text)])
         shares = 1.0 - np.searchsorted(seen, sizes) / len(seen)
         return replace(
             self, words=words, weights=model.coef_[0], shares=shares,
@@ -199,12 +203,14 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
-            sizes = ([_highest(rank, word) for word in split_words(text)] for text in documents)
+            sizes = (
+                [_highest_rank(rank, word) for word in split_words(text)] for text in documents
+            )
             return [rank_levels(np.array(one)) for one in sizes]
         # The share falls as the weight grows.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
         return [
-            np.array([-_highest(below, word, -1.0) for word in split_words(text)])
+            np.array([-_highest_rank(below, word, -1.0) for word in split_words(text)])
             for text in documents
         ]
 
@@ -229,7 +235,7 @@ def rank_levels(scores: Levels) -> Levels:
     return levels
 
 
-def _highest(rank: Mapping[str, float], word: str, unknown: float = 0.0) -> float:
+def _highest_rank(rank: Mapping[str, float], word: str, unknown: float = 0.0) -> float:
     return max((rank.get(part, unknown) for part in words_of(word)), default=unknown)
 
 
@@ -301,11 +307,11 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
         return [_match_phrases(split_words(text), phrases, names=True) for text in documents]
 
 
-_Phrases = dict[str, list[tuple[str, ...]]]
+_PhraseIndex = dict[str, list[tuple[str, ...]]]
 
 
-def _bare(word: str) -> str:
-    return _ENDS.sub("", word).casefold()
+def _strip_punctuation(word: str) -> str:
+    return _OUTER_PUNCTUATION.sub("", word).casefold()
 
 
 def _read_phrases(name: str, given: Any) -> tuple[str, ...]:
@@ -314,27 +320,27 @@ def _read_phrases(name: str, given: Any) -> tuple[str, ...]:
         raise mistyped(name, requirement, given)
     phrases = texts_of(name, sorted(given) if isinstance(given, (set, frozenset)) else given)
     for place, phrase in enumerate(phrases):
-        if not any(map(_bare, split_words(phrase))):
+        if not any(map(_strip_punctuation, split_words(phrase))):
             raise invalid(f"{name}[{place}]", "a phrase with a letter or a digit", phrase)
     return phrases
 
 
-def _index_phrases(phrases: Sequence[str]) -> _Phrases:
+def _index_phrases(phrases: Sequence[str]) -> _PhraseIndex:
     """Return phrases as bare words, by their first word."""
-    found: _Phrases = {}
+    found: _PhraseIndex = {}
     for phrase in phrases:
-        words = tuple(word for word in map(_bare, split_words(phrase)) if word)
+        words = tuple(word for word in map(_strip_punctuation, split_words(phrase)) if word)
         found.setdefault(words[0], []).append(words)
     return found
 
 
-def _match_phrases(words: Sequence[str], phrases: _Phrases, names: bool = False) -> Levels:
+def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = False) -> Levels:
     """Return level 0 for the words of phrases; a name must begin with a capital letter."""
     levels = np.full(len(words), np.inf)
     # Punctuation that stands alone between the words of a phrase is not a word of the phrase.
-    kept = [(place, _ENDS.sub("", word)) for place, word in enumerate(words)]
+    kept = [(place, _OUTER_PUNCTUATION.sub("", word)) for place, word in enumerate(words)]
     kept = [(place, word) for place, word in kept if word]
-    bare = [(_POSSESSIVE.sub("", word) if names else word).casefold() for _, word in kept]
+    bare = [(_POSSESSIVE_ENDING.sub("", word) if names else word).casefold() for _, word in kept]
     for start, word in enumerate(bare):
         if names and not kept[start][1][0].isupper():
             continue
@@ -386,7 +392,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     def _levels(self, name: str, text: str) -> Levels:
         spans = self._find_spans(name, text)
-        words = np.array([found.span() for found in _WORD.finditer(text)])
+        words = np.array([found.span() for found in _WORD_SPAN_PATTERN.finditer(text)])
         levels = np.full(len(words), np.inf)
         for start, end in spans:
             levels[(words[:, 0] < end) & (words[:, 1] > start)] = 0.0

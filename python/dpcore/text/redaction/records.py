@@ -18,7 +18,7 @@ from .masking import Policy, policy_levels, policy_name, split_words, spread_lev
 
 __all__ = ["PolicyMechanism", "mechanism", "record_delta"]
 
-_MOST_WORDS = 2**24
+_MAX_RECORD_WORDS = 2**24
 
 
 @hinted
@@ -56,7 +56,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
         0.1818
     """
     p = real("p", p, low=0.0, high=1.0)
-    words = integer("words", words, 1, _MOST_WORDS)
+    words = integer("words", words, 1, _MAX_RECORD_WORDS)
     differing = integer("differing", differing, 1, words)
     if not flag("exact", exact):
         return float(-np.expm1(differing * np.log(p))) if p > 0.0 else 1.0
@@ -186,7 +186,7 @@ def mechanism(
                 [ 0,  1, -1]]], dtype=int8)
     """
     level = real("level", level, low=0.0, high=1.0)
-    words = words if words is None else integer("words", words, 1, _MOST_WORDS)
+    words = words if words is None else integer("words", words, 1, _MAX_RECORD_WORDS)
     if safe is not None:
         safe = texts_of("safe", safe)
         if not hasattr(policy, "fit"):

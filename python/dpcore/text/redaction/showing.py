@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "dpcore.text.redaction.sweep/1"
 
-_HEADER: Final = (
+_SWEEP_HEADER: Final = (
     "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
     "D_2", "null", "certified", "linked", "by bag", "utility",
 )  # fmt: skip
-_COLUMNS: Final = (
+_COLUMN_NOTES: Final = (
     "attack: accuracy on the set, mean and sd over the splits, interval of the first; counts: from "
     "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
     "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
@@ -46,7 +46,7 @@ _COLUMNS: Final = (
 
 def list_points(found: Sweep) -> list[tuple[str, ...]]:
     """Return the rows of the table, the header first."""
-    return [_HEADER, *map(_list_figures, found.points)]
+    return [_SWEEP_HEADER, *map(_list_figures, found.points)]
 
 
 def _list_figures(point: SweepPoint) -> tuple[str, ...]:
@@ -98,7 +98,9 @@ def answer_questions(found: Sweep) -> list[tuple[str, str]]:
 
 def _answer_set(points: Sequence[SweepPoint]) -> str:
     ends = points if len(points) == 1 else (points[0], points[-1])
-    shares = ", and ".join(f"{_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends)
+    shares = ", and ".join(
+        f"{_format_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends
+    )
     above = [point for point in points if point.attack.above_floor]
     best = f"last shown {_describe_level(above[-1])}" if above else "shown at no level"
     return (
@@ -111,7 +113,7 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
     one = linked[-1].linkages[0]
     return (
-        f"{points[0].policy}: whoever has all originals finds that of {_percent(one.share)} of the "
+        f"{points[0].policy}: whoever has all originals finds that of {_format_percent(one.share)} of the "
         f"texts {_describe_level(linked[-1])}; words left in a text on average: {one.words:,}."
     )
 
@@ -119,17 +121,17 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
 def _answer_words(points: Sequence[SweepPoint]) -> str:
     masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
     return (
-        f"{points[0].policy}: {_percent(1.0 - masked[-1])} of the words are left unchanged with "
-        f"{_percent(masked[-1])} masked, and each of them is disclosed."
+        f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged with "
+        f"{_format_percent(masked[-1])} masked, and each of them is disclosed."
     )
 
 
 def _describe_level(point: SweepPoint) -> str:
-    masked = f"{_percent(point.mean('masked'))} of the words masked"
+    masked = f"{_format_percent(point.mean('masked'))} of the words masked"
     return f"with {masked}" if point.level is None else f"at level {point.level:g} ({masked})"
 
 
-def _percent(value: float) -> str:
+def _format_percent(value: float) -> str:
     return f"{100.0 * value:.3g} %"
 
 
@@ -137,13 +139,13 @@ def list_notes(found: Sweep) -> list[str]:
     """Return what a reader must know of the figures."""
     floor = found.points[0].attack.floors[0].accuracy
     notes = [
-        _COLUMNS,
-        f"guessing is right for {_percent(floor)} of {found.tested:,} test texts; divergences are "
+        _COLUMN_NOTES,
+        f"guessing is right for {_format_percent(floor)} of {found.tested:,} test texts; divergences are "
         f"of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their number",
         "a divergence or an epsilon of two sets guarantees nothing for one document: texts that "
         "differ in one word have delta 1 - p at every epsilon where a share p is masked at random, "
         "and 0 or 1 where the same words are masked every time (redaction.record_delta)",
-        f"intervals and certificates hold at {_percent(found.confidence)}, each by itself, for "
+        f"intervals and certificates hold at {_format_percent(found.confidence)}, each by itself, for "
         "texts drawn independently; no attacker here bounds what another one finds",
     ]
     if found.delta < (least := 10.0 / min(found.rows)):
@@ -158,7 +160,7 @@ def list_notes(found: Sweep) -> list[str]:
     return [*notes, f"INTERRUPTED after {splits} splits"] if found.partial else notes
 
 
-def _name(found: Sweep) -> str:
+def _format_sweep_title(found: Sweep) -> str:
     sets = f"{found.sizes[0]:,} sensitive and {found.sizes[1]:,} safe texts"
     splits = len(found.points[0].splits)
     return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
@@ -170,16 +172,18 @@ def write_text(found: Sweep) -> str:
     lines = [f"{question} {answer}" for question, answer in answer_questions(found)]
     lines += [f"note: {note}" for note in list_notes(found)]
     wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-    return "\n".join([_name(found), table, *wrapped])
+    return "\n".join([_format_sweep_title(found), table, *wrapped])
 
 
 def write_html(found: Sweep) -> str:
     """Return the answers, the figures of every point and the notes as HTML for a notebook."""
     rows = answer_questions(found)
     for policy, level, *figures in list_points(found)[1:]:
-        named = zip(_HEADER[2:], figures, strict=True)
+        named = zip(_SWEEP_HEADER[2:], figures, strict=True)
         rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-    return make_card(_name(found), [*rows, *(("note", note) for note in list_notes(found))])
+    return make_card(
+        _format_sweep_title(found), [*rows, *(("note", note) for note in list_notes(found))]
+    )
 
 
 def write_plain_data(found: Sweep) -> dict[str, Any]:
@@ -220,7 +224,7 @@ def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
         ("texts tested in each", f"{found.tested:,}"),
     ]
     return page_of_table(
-        found, _name(found), "three questions, three answers", "Redacted texts: what is hidden",
+        found, _format_sweep_title(found), "three questions, three answers", "Redacted texts: what is hidden",
         "No figure here is a guarantee: another attacker may find more.", figures,
         answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
     )  # fmt: skip

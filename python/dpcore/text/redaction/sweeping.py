@@ -54,10 +54,10 @@ __all__ = ["LEVELS", "Sweep", "SweepPoint", "sweep"]
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 """Shares of words that `sweep` masks where it is given no others."""
 
-_SHARES: Final = (0.4, 0.24, 0.06)
+_PART_SHARES: Final = (0.4, 0.24, 0.06)
 """Of each set: to fit the policy, and to fit and choose attackers; the other texts test them."""
 
-_MIN_TEXTS: Final = 40
+_MIN_SET_TEXTS: Final = 40
 """Texts of a set: fewer leave no texts to choose attackers on."""
 
 
@@ -325,14 +325,14 @@ def sweep(
     splits, nulls = integer("splits", splits, 1), integer("nulls", nulls, 1)
     for policy in named.values():
         warn_if_fitted_on(policy, study.texts)
-    found: dict[tuple[str, float | None], list[_Measured]] = {}
+    found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
     partial, complete = False, 0
     limits = needed("threadpoolctl", "redaction.sweep").threadpool_limits
     # One thread repeats the same bits, and so few rows are not worth sharing.
     with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
         try:
             for number in range(splits):
-                one = _Split(study, style, delta, number, seed, -(-nulls // splits))
+                one = _StudySplit(study, style, delta, number, seed, -(-nulls // splits))
                 for name, policy in named.items():
                     for level, cell, share in one.measure(policy, shares):
                         found.setdefault((name, level), []).append(cell)
@@ -351,20 +351,20 @@ def sweep(
     )  # fmt: skip
 
 
-def _make_point(name: str, level: float | None, cells: Sequence[_Measured]) -> SweepPoint:
+def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) -> SweepPoint:
     if (first := cells[0].first) is None:
         raise invalid("policies", "ones that have levels in every split, or in none", name)
     return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
 
 
-class _Measured(NamedTuple):
+class _SplitFigures(NamedTuple):
     """The figures of a split, and the fields of `SweepPoint` that only the first split gives."""
 
     figures: Figures
     first: dict[str, Any] | None
 
 
-class _Split:
+class _StudySplit:
     """One split of a study, in which every policy is measured."""
 
     def __init__(
@@ -375,11 +375,11 @@ class _Split:
         self.seed, *_ = np.random.SeedSequence([seed, number]).generate_state(1).tolist()
         self.parts = _draw_parts(study.truth, np.random.default_rng(self.seed))
         # Redactions that equal each other, as all do at level 0, are measured once.
-        self.known: dict[tuple[str, ...], _Measured] = {}
+        self.known: dict[tuple[str, ...], _SplitFigures] = {}
 
     def measure(
         self, policy: Any, shares: Sequence[float]
-    ) -> Iterator[tuple[float | None, _Measured, float]]:
+    ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy where it needs it, and measure it at every level: what share of the work."""
         study, parts = self.study, self.parts
         if getattr(policy, "needs_fit", False) and not policy.is_fitted:
@@ -403,7 +403,7 @@ class _Split:
             figures = replace(cell.figures, masked=float(masked.mean()))
             yield level, cell._replace(figures=figures), 1.0 / len(points)
 
-    def _measure_texts(self, documents: Sequence[str]) -> _Measured:
+    def _measure_texts(self, documents: Sequence[str]) -> _SplitFigures:
         study, parts = self.study, self.parts
         redacted, background = documents[: len(study.texts)], documents[len(study.texts) :]
         if study.public is None:
@@ -411,10 +411,10 @@ class _Split:
         features = compute_features(study, parts, redacted, background, self.seed)
         figures, attack = measure_figures(study, parts, features, self.nulls, self.seed)
         if self.number:
-            return _Measured(figures, None)
+            return _SplitFigures(figures, None)
         divergence = estimate_divergence(study, parts, features.vectors, self.seed)
         tested = [redacted[row] for row in parts.test]
-        return _Measured(
+        return _SplitFigures(
             figures,
             {
                 "divergence": divergence,
@@ -435,7 +435,7 @@ def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts
     pieces = []
     for side in (1, 0):
         rows = rng.permutation(np.flatnonzero(truth == side))
-        cuts = np.rint(np.cumsum(_SHARES) * len(rows)).astype(int)
+        cuts = np.rint(np.cumsum(_PART_SHARES) * len(rows)).astype(int)
         pieces.append(np.split(rows, cuts))
     return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
 
@@ -449,8 +449,8 @@ def _read_study(
     for name, texts in zip(("sensitive", "safe"), sets, strict=True):
         firsts = {likeness(text): row for row, text in reversed(list(enumerate(texts)))}
         kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
-        if len(firsts) < _MIN_TEXTS:
-            raise invalid(name, f"{_MIN_TEXTS} different texts or more", len(firsts))
+        if len(firsts) < _MIN_SET_TEXTS:
+            raise invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
     if common := len(kept[0].keys() & kept[1].keys()):
         raise invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
     texts = tuple(one[row] for one, rows in zip(sets, kept, strict=True) for row in rows.values())

@@ -15,7 +15,7 @@ from ..corpus import Corpus
 
 __all__ = ["Discriminator", "codes_of", "descend", "make_layers", "names_of", "values_of"]
 
-_HIDDEN: Final = 128
+_HIDDEN_UNITS: Final = 128
 """Units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
 
 
@@ -73,8 +73,8 @@ def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray
 
 
 def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
-    """Make layers of `_HIDDEN` rectified units between vectors and scores."""
-    widths = [width, *[_HIDDEN] * layers]
+    """Make layers of `_HIDDEN_UNITS` rectified units between vectors and scores."""
+    widths = [width, *[_HIDDEN_UNITS] * layers]
     hidden = [
         part
         for before, after in pairwise(widths)

@@ -18,7 +18,7 @@ from .masking import WordDropout
 
 __all__ = ["Bag", "Units", "units_of"]
 
-_HALF = 0.5
+_MAX_INITIAL_WEIGHT = 0.5
 """Weights start uniform in (-1/2, 1/2), as in the study."""
 
 
@@ -109,7 +109,7 @@ class Bag(torch.nn.Module):
                 raise invalid("vocabulary", requirement, vocabulary)
         self.dim = integer("dim", dim, 1)
         self.embedding = torch.nn.EmbeddingBag(len(vocabulary), dim, mode="mean", sparse=True)
-        torch.nn.init.uniform_(self.embedding.weight, -_HALF, _HALF)
+        torch.nn.init.uniform_(self.embedding.weight, -_MAX_INITIAL_WEIGHT, _MAX_INITIAL_WEIGHT)
 
     @property
     def random(self) -> bool:
@@ -176,7 +176,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     found = texts_of("texts", texts)
     # In an audit one text comes many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(found))}
-    units = _cut(vocabulary, list(places))
+    units = _texts_to_units(vocabulary, list(places))
     rows = torch.tensor([places[text] for text in found])
     unknown = int((units.sizes[rows] == 0).sum())
     if unknown:
@@ -185,7 +185,7 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     return units if len(places) == len(found) else units.take(rows)
 
 
-def _cut(vocabulary: Vocabulary, texts: list[str]) -> Units:
+def _texts_to_units(vocabulary: Vocabulary, texts: list[str]) -> Units:
     ids, spans, sizes, words = [], [], [], []
     for text in texts:
         numbers, places, count = vocabulary.spans(text)

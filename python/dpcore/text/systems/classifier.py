@@ -35,9 +35,9 @@ from .training import Adversary, Recipe, Trained, train
 
 __all__ = ["TextClassifier"]
 
-_EXTRACTOR: Final = "extractor"
+_EXTRACTOR_FOLDER: Final = "extractor"
 """The folder of an encoder inside that of the model."""
-_ZERO = "<zero>"
+_ZERO_WORD = "<zero>"
 """The name of number 0 where masked words become it."""
 
 
@@ -229,10 +229,10 @@ class TextClassifier(Labelling, Saved):
     def write_parts(self, place: Path) -> None:
         """Write the extractor that was given."""
         if isinstance(self.given, TfidfSVD):
-            self.given.save_pretrained(place / _EXTRACTOR)
+            self.given.save_pretrained(place / _EXTRACTOR_FOLDER)
         elif self.given is not None:
             # Encoders of torch's are written with what stands behind them.
-            self.private.save_pretrained(place / _EXTRACTOR)  # type: ignore[attr-defined]
+            self.private.save_pretrained(place / _EXTRACTOR_FOLDER)  # type: ignore[attr-defined]
 
     @classmethod
     def from_pretrained(
@@ -260,9 +260,9 @@ class TextClassifier(Labelling, Saved):
         extractor = given["extractor"]
         kind = choice("extractor in config.json", config["extractor"], ("bag", "tfidf", "encoder"))
         if kind == "tfidf" and extractor is None:
-            extractor = TfidfSVD.from_pretrained(place / _EXTRACTOR)
+            extractor = TfidfSVD.from_pretrained(place / _EXTRACTOR_FOLDER)
         elif kind == "encoder":
-            private = PrivateEncoder.from_pretrained(place / _EXTRACTOR, encoder=extractor)
+            private = PrivateEncoder.from_pretrained(place / _EXTRACTOR_FOLDER, encoder=extractor)
             extractor = private.encoder
         elif extractor is not None:
             raise invalid("extractor", f"left out, for the folder holds one ({kind})", extractor)
@@ -277,7 +277,7 @@ class TextClassifier(Labelling, Saved):
     def _reserved(self) -> tuple[str, ...]:
         zeroed = self.dropout is not None and self.dropout.mask == "zero_id"
         # With a token for unknown words number 0 is theirs, as in the study.
-        return (_ZERO,) if zeroed and self.unknown == "drop" else ()
+        return (_ZERO_WORD,) if zeroed and self.unknown == "drop" else ()
 
     def _vectors(self, texts: Sequence[str]) -> Any:
         """Compute the extractor's rows of checked texts, without gradients."""

@@ -16,10 +16,10 @@ from .training import Trained
 
 __all__ = ["Saved", "filled", "mapping", "read", "write"]
 
-_WEIGHTS: Final = "model.safetensors"
+_WEIGHTS_FILE: Final = "model.safetensors"
 
 
-def _format(cls: type) -> str:
+def _format_word(cls: type) -> str:
     return f"dpcore.text.{cls.__name__}/1"
 
 
@@ -43,13 +43,13 @@ def write(
         OSError: if it cannot be written.
     """
     files = needed("safetensors.torch", "save_pretrained")
-    place = write_config(folder, {"format": _format(cls), **config})
+    place = write_config(folder, {"format": _format_word(cls), **config})
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()
         for name, part in parts.items()
         for key, value in part.state_dict().items()
     }
-    files.save_file(tensors, place / _WEIGHTS)
+    files.save_file(tensors, place / _WEIGHTS_FILE)
     return place
 
 
@@ -61,7 +61,7 @@ def read(cls: type, folder: str | PathLike[str], keys: Set[str]) -> tuple[Path, 
         OSError: if there is no such folder, or no config.json in it.
         ValueError: if it holds another class's model, or other keys than these.
     """
-    return read_config(folder, _format(cls), {"format", *keys})
+    return read_config(folder, _format_word(cls), {"format", *keys})
 
 
 def filled(place: Path, parts: dict[str, Any]) -> None:
@@ -72,9 +72,9 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
         FileNotFoundError: if there are no weights.
         ValueError: if they are others than those of the modules.
     """
-    files, path = needed("safetensors.torch", "from_pretrained"), place / _WEIGHTS
+    files, path = needed("safetensors.torch", "from_pretrained"), place / _WEIGHTS_FILE
     if not path.is_file():
-        raise FileNotFoundError(f"folder must hold {_WEIGHTS}, got {place}")
+        raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
     tensors = files.load_file(path)
     wanted = {
         f"{name}.{key}": tuple(value.shape)
@@ -83,7 +83,7 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
     }
     found = {name: tuple(value.shape) for name, value in tensors.items()}
     if found != wanted:
-        raise invalid(_WEIGHTS, f"weights of shapes {wanted}", found)
+        raise invalid(_WEIGHTS_FILE, f"weights of shapes {wanted}", found)
     for name, part in parts.items():
         part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
 

@@ -26,11 +26,11 @@ __all__ = [
 
 STEPS: Final = 2226
 """Steps of the study: 5 epochs of 28,500 texts in batches of 64."""
-_EPOCHS: Final = (5, 35)
+_DEFAULT_EPOCH_RANGE: Final = (5, 35)
 """Fewest and most epochs where none are given."""
-_FAR: Final = 1e12
+_DIVERGED_LOSS: Final = 1e12
 """A loss or an entry beyond that has diverged: noise of scale 10^4 keeps both below 10^6."""
-_LIMITS: Final[dict[str, dict[str, Any]]] = {
+_RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
     "lr": {"low": 0.0, "high": 1e30, "open_low": True},
     "decay": {"low": 0.0, "high": 1.0, "open_low": True},
     "dropout": {"low": 0.0, "high": 1.0, "open_high": True},
@@ -73,7 +73,7 @@ class Recipe(Shown):
         """
         if self.epochs is not None:
             return self.epochs
-        fewest, most = _EPOCHS
+        fewest, most = _DEFAULT_EPOCH_RANGE
         return min(most, max(fewest, round(STEPS / -(-texts // self.batch))))
 
 
@@ -86,7 +86,7 @@ def make_recipe(epochs: Any, batch: Any, lr: Any, **others: Any) -> Recipe:
     """
     epochs = None if epochs is None else integer("epochs", epochs, 1)
     batch, others = integer("batch", batch, 1), {"lr": lr, **others}
-    checked = {name: real(name, value, **_LIMITS[name]) for name, value in others.items()}
+    checked = {name: real(name, value, **_RECIPE_LIMITS[name]) for name, value in others.items()}
     return Recipe(epochs, batch, **checked)
 
 
@@ -271,13 +271,13 @@ def train(
 
     def check(number: Any, epoch: int) -> float:
         found = float(number.item())
-        require_convergence(abs(found) < _FAR, recipe.lr, epoch, strength)
+        require_convergence(abs(found) < _DIVERGED_LOSS, recipe.lr, epoch, strength)
         return found
 
     def run_epoch(epoch: int) -> float:
         nonlocal add, rate
         order = torch.from_numpy(rng.permutation(len(codes)))
-        batches = _batches(units, order, size)
+        batches = _split_into_batches(units, order, size)
         places, total = order.split(size), 0.0
         for number, (batch, rows) in enumerate(zip(places, batches, strict=True)):
             if schedule is not None and (number == 0 or every == "batch"):
@@ -292,7 +292,7 @@ def train(
             total += check(loss, epoch) * len(batch)
             if adversary is not None:
                 loss = loss + adversary.penalty(clean, batch)
-            _step(loss, weights, rate)
+            _descend_gradient(loss, weights, rate)
         assert recipe.decay is not None
         rate *= recipe.decay
         return total / len(codes)
@@ -307,13 +307,13 @@ def train(
     return losses, partial
 
 
-def _batches(units: Any, order: Any, size: int) -> Any:
+def _split_into_batches(units: Any, order: Any, size: int) -> Any:
     if isinstance(units, Units):
         return units.take(order).batches(size)
     return units[order.to(units.device)].split(size)
 
 
-def _step(loss: Any, weights: Any, rate: float) -> None:
+def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
     """Take one step of gradient descent, as torch's SGD does, without its overhead of 0.1 ms."""
     gradients = torch.autograd.grad(loss, weights)
     with torch.no_grad():

@@ -21,15 +21,15 @@ from .texts import measure_words, split_rows
 
 __all__ = ["WordCalibration", "WordComparison", "WordFigures", "calibrate", "compare"]
 
-_FARTHEST: Final = 2.0**40
+_MAX_EPSILON_RATIO: Final = 2.0**40
 """Quotient of two values of epsilon beyond which a loss counts as out of reach."""
 
 _COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
 """Words, and draws of each, from which shares are counted where there is no table."""
 
-_TIMED_WORDS: Final = 2**16
+_N_TIMED_WORDS: Final = 2**16
 
-_PRECISION: Final = 1e-9
+_EPSILON_PRECISION: Final = 1e-9
 """Relative width of the interval in which epsilon is known in the end."""
 
 
@@ -94,11 +94,11 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     if issubclass(kind, NoisyMechanism):
         return WordCalibration(kind(vectors, least, **settings), loss, is_exact=False)
     low, high = least, np.inf
-    while high - low > _PRECISION * low:
+    while high - low > _EPSILON_PRECISION * low:
         middle = min(2.0 * low, 0.5 * (low + high))
         if kind(vectors, middle, **settings).worst_loss() >= loss:
             high = middle
-        elif middle < _FARTHEST * least:
+        elif middle < _MAX_EPSILON_RATIO * least:
             low = middle
         else:
             raise invalid("loss", f"one that {kind.__name__} has for some epsilon", loss)
@@ -170,10 +170,10 @@ class WordComparison(Record):
     def __str__(self) -> str:
         """Return a table with a line for each mechanism."""
         title = f"{self.vectors}: at most {self.loss:g} nats for any two words where that can be"
-        return "\n".join([title, _HEADS, *map(str, self.rows)])
+        return "\n".join([title, _COMPARISON_HEADER, *map(str, self.rows)])
 
 
-_HEADS: Final = (
+_COMPARISON_HEADER: Final = (
     "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
     "   words/s"
 )
@@ -208,13 +208,13 @@ def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
     draws = np.random.default_rng(seed_of(rng))
     kinds = (SanText, TEM, MetricLaplace, Vickrey)
     found = [(kind.__name__, calibrate(kind, vectors, loss)) for kind in kinds]
-    rows = [_measure(name, one.mechanism, one.loss, draws) for name, one in found]
+    rows = [_measure_mechanism(name, one.mechanism, one.loss, draws) for name, one in found]
     custom = CusText(vectors, loss, k=min(20, len(vectors)))
-    rows.append(_measure("CusText", custom, None, draws))
+    rows.append(_measure_mechanism("CusText", custom, None, draws))
     return WordComparison(loss, repr(custom).split("<")[1].split(">")[0], tuple(rows))
 
 
-def _measure(
+def _measure_mechanism(
     name: str, mechanism: WordMechanism, loss: float | None, rng: np.random.Generator
 ) -> WordFigures:
     """Compute or count the figures of one mechanism."""
@@ -226,7 +226,7 @@ def _measure(
         # Evenly spread over all.
         words = np.unique(np.linspace(0, size - 1, _COUNTED_WORDS).astype(np.int64))
     kept, _, support = measure_words(mechanism, words, _COUNTED_DRAWS, seed_of(rng))
-    inputs = rng.integers(0, size, _TIMED_WORDS)
+    inputs = rng.integers(0, size, _N_TIMED_WORDS)
     mechanism.replace(inputs, rng)
     begin = time.perf_counter()
     mechanism.replace(inputs, rng)
@@ -242,5 +242,5 @@ def _measure(
         kept=float(kept.mean()),
         support=float(np.median(support)),
         is_counted=table is None,
-        words_per_second=_TIMED_WORDS / seconds,
+        words_per_second=_N_TIMED_WORDS / seconds,
     )

@@ -23,10 +23,10 @@ __all__ = ["Embedding", "Floats"]
 
 Floats = npt.NDArray[np.float64]
 
-_MOST_COORDINATES: Final = 4
+_MAX_DIRECT_DIM: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
 
-_FEW_DIGITS: Final = 1e-6
+_CANCELLATION_SHARE: Final = 1e-6
 """Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
@@ -189,7 +189,7 @@ class Embedding(Record):
             array([[1.5, 0. ]])
         """
         vectors, chosen = self.vectors, self.vectors[numbers]
-        if self.dim <= _MOST_COORDINATES:
+        if self.dim <= _MAX_DIRECT_DIM:
             columns = zip(chosen.T, vectors.T, strict=True)
             parts = [(one[:, None] - other) ** 2 for one, other in columns]
             found: Floats = np.sqrt(np.sum(parts, axis=0))
@@ -198,7 +198,7 @@ class Embedding(Record):
         squares = (-2.0 * chosen) @ vectors.T
         squares += lengths[numbers][:, None]
         squares += lengths
-        for row, column in np.argwhere(squares < _FEW_DIGITS * lengths.max()):
+        for row, column in np.argwhere(squares < _CANCELLATION_SHARE * lengths.max()):
             squares[row, column] = np.sum((chosen[row] - vectors[column]) ** 2)
         found = np.sqrt(squares, out=squares)
         return found

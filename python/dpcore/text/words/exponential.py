@@ -25,7 +25,7 @@ from .texts import Floats, Numbers, split_rows
 __all__ = ["TEM", "CusText", "MetricExponential", "SanText", "SanTextPlus"]
 
 Mapping = Literal["conservative", "aggressive"]
-_MAPPINGS: Final[tuple[Mapping, ...]] = get_args(Mapping)
+_MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 
 
 class MetricExponential(MetricMechanism, TableMechanism):
@@ -325,7 +325,7 @@ class CusText(TableMechanism):
         """Check the fields."""
         super().__post_init__()
         object.__setattr__(self, "k", integer("k", self.k, 1, len(self.vectors)))
-        choice("mapping", self.mapping, _MAPPINGS)
+        choice("mapping", self.mapping, _MAPPING_NAMES)
 
     @property
     def same_list(self) -> npt.NDArray[np.bool_]:

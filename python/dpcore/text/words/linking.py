@@ -19,7 +19,7 @@ from .texts import CONFIDENCE, Floats, Numbers, split_rows
 
 __all__ = ["Linkage", "link"]
 
-_MOST_TEXTS: Final = 2**53
+_MAX_LINKED_TEXTS: Final = 2**53
 
 
 @hinted
@@ -53,7 +53,7 @@ class Linkage(Record, word="Linkage"):
 
     def __post_init__(self) -> None:
         """Check the counts."""
-        integer("right", self.right, 0, integer("texts", self.texts, 1, _MOST_TEXTS))
+        integer("right", self.right, 0, integer("texts", self.texts, 1, _MAX_LINKED_TEXTS))
         confidence_level(self.confidence)
 
     @property
@@ -119,7 +119,7 @@ def link(
     instance("mechanism", mechanism, WordMechanism)  # type: ignore[type-abstract]
     choice("unknown", unknown, ("error", "drop"))
     texts, answers = (
-        _read_texts(name, mechanism, given, unknown)
+        _read_word_numbers(name, mechanism, given, unknown)
         for name, given in (("originals", originals), ("outputs", outputs))
     )
     if len(texts) < 2:
@@ -128,14 +128,14 @@ def link(
         raise invalid("outputs", f"one for each of {len(texts)} originals", len(answers))
     words = min(map(len, (*texts, *answers)))
     table, rewritten = (np.array([one[:words] for one in side]) for side in (texts, answers))
-    chosen = _rank(mechanism, table, rewritten).argmax(axis=1)
+    chosen = _score_originals(mechanism, table, rewritten).argmax(axis=1)
     right = int((table[chosen] == table).all(axis=1).sum())
     most = Counter(map(tuple, table.tolist())).most_common(1)[0][1]
     by = "likelihood" if mechanism.has_table else "distance"
     return Linkage(right, len(texts), words, most / len(texts), by, confidence)
 
 
-def _read_texts(
+def _read_word_numbers(
     name: str, mechanism: WordMechanism, texts: Sequence[Any], unknown: str
 ) -> list[list[int]]:
     """Return the numbers of the words of each text."""
@@ -149,7 +149,7 @@ def _read_texts(
     return found
 
 
-def _rank(mechanism: Any, originals: Numbers, outputs: Numbers) -> Floats:
+def _score_originals(mechanism: Any, originals: Numbers, outputs: Numbers) -> Floats:
     """Return log likelihoods, or distances below 0, shape `(outputs, originals)`."""
     ranks = np.zeros((len(outputs), len(originals)))
     needed = np.unique(originals)

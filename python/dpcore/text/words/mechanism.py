@@ -34,15 +34,15 @@ from .texts import (
 
 __all__ = ["MetricMechanism", "TableMechanism", "TableWithUnknown", "WordMechanism"]
 
-_LENGTH_IS_PUBLIC: Final = "the number of words of a text is released"
+_LENGTH_NOTE: Final = "the number of words of a text is released"
 
-_MOST_ENTRIES: Final = 2**22
+_MAX_PREPARED_ENTRIES: Final = 2**22
 """Prepared entries of a mechanism, 12 bytes each: 50 MB."""
 
-_Prepared = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
+_PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
 """Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
 
-_MOST_OUTPUTS: Final = 2**16
+_MAX_ROW_OUTPUTS: Final = 2**16
 """Outputs of a prepared row: an entry has 16 bits for one."""
 
 
@@ -174,7 +174,7 @@ class WordMechanism(Record):
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return what a reader of a report on a pair should know."""
         has_text = self._is_text(pair.x) or self._is_text(pair.x_prime)
-        return (_LENGTH_IS_PUBLIC,) if has_text else ()
+        return (_LENGTH_NOTE,) if has_text else ()
 
     def rewrite(
         self,
@@ -358,7 +358,7 @@ class WordMechanism(Record):
         words, first = self._read_words("a", a, unknown)
         others, second = self._read_words("b", b, unknown)
         if len(words) != len(others):
-            reason = f"{_LENGTH_IS_PUBLIC}: the loss is infinite"
+            reason = f"{_LENGTH_NOTE}: the loss is infinite"
             requirement = f"a text of as many words as a, {len(words):,} ({reason})"
             raise invalid("b", requirement, len(others))
         if words == others:
@@ -478,7 +478,7 @@ class TableMechanism(WordMechanism):
         """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
 
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
-        wanted, most = np.arange(self.shape[0] + 1), max(1, _MOST_ENTRIES // self.shape[1])
+        wanted, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
         if len(wanted) > most:
             wanted = np.flatnonzero(np.bincount(inputs, minlength=len(wanted)))
         out = np.empty(size, np.int64)
@@ -489,14 +489,14 @@ class TableMechanism(WordMechanism):
         return out
 
     @cached_property
-    def _prepare_last(self) -> Callable[[bytes], _Prepared]:
+    def _prepare_last(self) -> Callable[[bytes], _PreparedRows]:
         """Prepares the rows of numbers, given as bytes; the rows of the last call are kept."""
         return lru_cache(maxsize=1)(self._prepare)
 
-    def _prepare(self, wanted: bytes) -> _Prepared:
+    def _prepare(self, wanted: bytes) -> _PreparedRows:
         numbers, outputs = np.frombuffer(wanted, np.int64), self.shape[1]
-        if outputs > _MOST_OUTPUTS:
-            raise invalid("vectors", f"those of at most {_MOST_OUTPUTS:,} words", outputs)
+        if outputs > _MAX_ROW_OUTPUTS:
+            raise invalid("vectors", f"those of at most {_MAX_ROW_OUTPUTS:,} words", outputs)
         slots = np.full(self.shape[0] + 1, -1, np.int64)
         slots[numbers] = np.arange(len(numbers))
         shape = (len(numbers), outputs)

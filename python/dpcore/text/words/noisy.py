@@ -18,13 +18,13 @@ from .texts import Floats, Numbers
 
 __all__ = ["MetricLaplace", "NoisyMechanism", "Vickrey"]
 
-_BLOCK_NUMBERS: Final = 2**20
+_MAX_BLOCK_NUMBERS: Final = 2**20
 """Noisy numbers that are in memory at once, about."""
 
-_LONGEST_NOISE: Final = 1e9
+_MAX_NOISE_RATIO: Final = 1e9
 """Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
 
-_LAST: Final = 38.0
+_MAX_NOISE_UNITS: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
 
 
@@ -40,14 +40,14 @@ class NoisyMechanism(MetricMechanism):
     def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
         """Make an instance of the subclass that is a table, for vectors of one dimension."""
         is_line = isinstance(vectors, Embedding) and vectors.dim == 1
-        kind: type[Self] = _ON_LINE.get(cls, cls) if is_line else cls
+        kind: type[Self] = _LINE_MECHANISMS.get(cls, cls) if is_line else cls
         return super().__new__(kind)
 
     def __post_init__(self) -> None:
         """Check the fields."""
         super().__post_init__()
         longest = float(np.abs(self.vectors.vectors).max())
-        least = self.vectors.dim / (_LONGEST_NOISE * longest)
+        least = self.vectors.dim / (_MAX_NOISE_RATIO * longest)
         if self.epsilon < least:
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
@@ -58,7 +58,7 @@ class NoisyMechanism(MetricMechanism):
         strange = inputs == words
         known = np.where(strange, 0, inputs)
         rows = max(1, 2**17 // self.vectors.dim)
-        step = rows * max(1, _BLOCK_NUMBERS // (rows * self.vectors.dim))
+        step = rows * max(1, _MAX_BLOCK_NUMBERS // (rows * self.vectors.dim))
         for start in range(0, size, step):
             found = out[start : start + step]
             noisy = np.empty((len(found), self.vectors.dim))
@@ -201,12 +201,12 @@ class VickreyOnLine(TableMechanism, Vickrey):
         low, high, nearest = self._intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
         rows = np.full((len(numbers), len(line)), -np.inf)
-        width = np.minimum(self.epsilon * (high - low), _LAST)[:, None]
-        density = 0.5 * _WEIGHTS * width * np.exp(-width * _NODES)
+        width = np.minimum(self.epsilon * (high - low), _MAX_NOISE_UNITS)[:, None]
+        density = 0.5 * _QUADRATURE_WEIGHTS * width * np.exp(-width * _QUADRATURE_NODES)
         for row, place in zip(rows, line[numbers], strict=True):
             is_above = low >= place
             begin = np.where(is_above, low - place, place - high)
-            steps = begin[:, None] + width * _NODES / self.epsilon
+            steps = begin[:, None] + width * _QUADRATURE_NODES / self.epsilon
             points = place + np.where(is_above, 1.0, -1.0)[:, None] * steps
             share = self._share_of_second(*np.abs(points - line[nearest.T][:, :, None]))
             for words, part in zip(nearest.T, (1.0 - share, share), strict=True):
@@ -228,8 +228,13 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
 
 # Nodes and weights of double exponential quadrature on [0, 1].
-_STEPS: Final = np.linspace(-3.6, 3.6, 241)
-_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_STEPS)))
-_WEIGHTS: Final = 0.03 * np.pi * np.cosh(_STEPS) * _NODES * (1.0 - _NODES)
+_QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
+_QUADRATURE_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_QUADRATURE_STEPS)))
+_QUADRATURE_WEIGHTS: Final = (
+    0.03 * np.pi * np.cosh(_QUADRATURE_STEPS) * _QUADRATURE_NODES * (1.0 - _QUADRATURE_NODES)
+)
 
-_ON_LINE: Final[dict[type, Any]] = {MetricLaplace: MetricLaplaceOnLine, Vickrey: VickreyOnLine}
+_LINE_MECHANISMS: Final[dict[type, Any]] = {
+    MetricLaplace: MetricLaplaceOnLine,
+    Vickrey: VickreyOnLine,
+}

@@ -37,16 +37,16 @@ CARRIED: Final = 0.95
 CONFIDENCE: Final = 0.95
 """Confidence of limits of what is counted."""
 
-_DRAWS: Final = 10_000
+_DRAWS_PER_WORD: Final = 10_000
 """Draws of each word where there is no table."""
 
-_INTEGRAL_ERROR: Final = 1e-12
+_DELTA_ERROR: Final = 1e-12
 """Error of the delta of noise, which is left out of a delta that is asked for."""
 
-_BLOCK_ENTRIES: Final = 2**21
+_MAX_ROW_ENTRIES: Final = 2**21
 """Entries of rows that are in memory at once, 8 bytes each."""
 
-_FATES: Final = {
+_UNKNOWN_WORD_NOTES: Final = {
     "drop": "left out, and their number is released with the length",
     "keep": "left unchanged: they show themselves, so that every loss is infinite",
     "uniform": "replaced by any word with equal probability",
@@ -83,7 +83,7 @@ class TextLoss(Record):
 
     def __str__(self) -> str:
         """Return one line for each figure."""
-        kind = _describe(self.is_exact)
+        kind = _describe_exactness(self.is_exact)
         return (
             f"texts of {self.words:,} words that differ in {self.changed:,}; their number is "
             f"released\none word changed: {self.one_word:.4g} nats ({kind}, the worst place)\n"
@@ -164,7 +164,7 @@ class TextReport(Record, word="TextReport"):
 
     def __str__(self) -> str:
         """Return the two losses and a table with a line for each word."""
-        kind = _describe(self.is_exact)
+        kind = _describe_exactness(self.is_exact)
         lines = [
             f"{self.mechanism}",
             f"a text of {self.length:,} words; their number is released",
@@ -172,7 +172,9 @@ class TextReport(Record, word="TextReport"):
             f"any text of this length: at most {self.any_text:.4g} nats ({kind})",
         ]
         if self.strange:
-            lines.append(f"words without a vector: {self.strange:,}, {_FATES[self.unknown]}")
+            lines.append(
+                f"words without a vector: {self.strange:,}, {_UNKNOWN_WORD_NOTES[self.unknown]}"
+            )
         if not self.is_exact:
             lines.append(
                 f"kept and support are counted on {self.draws:,} draws of each word, limits at "
@@ -189,7 +191,7 @@ class TextReport(Record, word="TextReport"):
         return "\n".join(lines)
 
 
-def _describe(is_exact: bool) -> str:
+def _describe_exactness(is_exact: bool) -> str:
     return "exact" if is_exact else "a bound, by the noise alone"
 
 
@@ -232,7 +234,7 @@ def make_text_report(
 ) -> TextReport:
     """Compute the report of a text; see `WordMechanism.text_report`."""
     times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
-    inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS
+    inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
     seed = None if is_exact else seed_of(rng)
     kept, ends, support = measure_words(mechanism, inputs, draws, seed)
     losses = _worst_losses(mechanism, inputs, unknown)
@@ -257,13 +259,13 @@ def _compare_words(
         p, q = mechanism.rows_with_unknown(words)
         losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
         at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
-        return losses, at_delta, np.array([_divergences(p, q), _divergences(q, p)])
+        return losses, at_delta, np.array([_renyi_divergences(p, q), _renyi_divergences(q, p)])
     if is_known:
         # The noise is the same around both words: either direction has the same losses.
         loss = float(mechanism.epsilon * mechanism._distances(*words[:, None])[0])
         dim = mechanism.vectors.dim
         noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
-        at_delta = min(loss, noise.epsilon(max(0.0, delta - _INTEGRAL_ERROR)))
+        at_delta = min(loss, noise.epsilon(max(0.0, delta - _DELTA_ERROR)))
         curve = l2_laplace_divergences(ORDERS, loss, dim)
         return np.full(2, loss), at_delta, np.stack([curve, curve])
     # Two unknown words have one law; against it nothing bounds the loss of a known one.
@@ -320,7 +322,7 @@ def _worst_losses(mechanism: Any, numbers: Numbers, unknown: str) -> Floats:
 
 def split_rows(rows: int, width: int) -> list[slice]:
     """Return parts of rows of some width, each of some megabytes."""
-    step = max(1, _BLOCK_ENTRIES // width)
+    step = max(1, _MAX_ROW_ENTRIES // width)
     return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
 
 
@@ -341,7 +343,7 @@ def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
     return max(0.0, float(np.nanmax(found)))
 
 
-def _divergences(log_p: Floats, log_q: Floats) -> Floats:
+def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
     """Return divergences of two laws at all orders, from log probabilities."""
     possible = log_p > -np.inf
     log_p, losses = log_p[possible], log_p[possible] - log_q[possible]

@@ -16,7 +16,7 @@ __all__ = ["text_vectors", "word_vectors"]
 
 Vectors = dict[str, npt.NDArray[np.float64]]
 
-_ORIGIN = "word2vec-JSON (MIT)"
+_VECTOR_FORMAT = "word2vec-JSON (MIT)"
 
 
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
@@ -42,7 +42,7 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         ...     word_vectors(file)
         {'in': array([0.5, 1. ]), 'on': array([ 0., -1.])}
     """
-    file = opened(Path(path), _ORIGIN)
+    file = opened(Path(path), _VECTOR_FORMAT)
     found: Vectors = {}
     width = None
     for number, line in file.filled():

@@ -14,8 +14,8 @@ from ..needed import torch
 
 __all__ = ["cloned", "leaves", "same", "tensors"]
 
-_PLAIN: Final = (bool, int, float, complex, str, bytes, type(None))
-_CODE: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
+_ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
+_CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
 
 
 def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
@@ -26,7 +26,7 @@ def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
         memo: copies that were made already.
     """
     memo = {} if memo is None else memo
-    if isinstance(value, (*_PLAIN, torch.nn.Module)):
+    if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
         return value
     if id(value) in memo:
         return memo[id(value)]
@@ -55,9 +55,9 @@ def leaves(value: Any) -> list[Any]:
     held: dict[int, Any] = {}
 
     def walk(one: Any) -> None:
-        if isinstance(one, (*_PLAIN, torch.Tensor, np.ndarray, np.generic)):
+        if isinstance(one, (*_ATOMIC_TYPES, torch.Tensor, np.ndarray, np.generic)):
             found.append(one)
-        elif id(one) not in held and not isinstance(one, _CODE):
+        elif id(one) not in held and not isinstance(one, _CODE_TYPES):
             # Held, so that no other object gets its number meanwhile.
             held[id(one)] = one
             found.append(type(one).__name__)

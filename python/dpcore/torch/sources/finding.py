@@ -21,10 +21,10 @@ from .rows import Rows, main_input
 
 __all__ = ["Source", "Sources", "noise_sources"]
 
-_MOST: Final = 32
+_MAX_TRIED_SEEDS: Final = 32
 """Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
 
-_DROPOUT: Final = tuple(
+_DROPOUT_CLASSES: Final = tuple(
     getattr(torch.nn, name)
     for name in (
         "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
@@ -223,19 +223,21 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
         raise invalid("inputs", "tensors with at least one number", [tuple(x.shape) for x in given])
     named, key = dict(module.named_modules()), keys(module)
     for name, one in named.items():
-        _not_compiled(name, one)
+        _require_uncompiled(name, one)
     paths = {id(one): name for name, one in named.items()}
     with Generators.everywhere(), kept_buffers(module) as put_back:
-        root = record(module, key, partial(_not_compiled, ""), inputs, kwargs)
+        root = record(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
-        found = [(call, both) for call in calls if (both := _random(call, key, put_back))]
-        kinds = {id(call): _kind(call, key, put_back) for call, _ in found}
+        found = [
+            (call, both) for call in calls if (both := _find_differing_runs(call, key, put_back))
+        ]
+        kinds = {id(call): _classify_source(call, key, put_back) for call, _ in found}
         each = Counter(call.key for call in calls)
         sources = []
         for call, both in found:
             alike = [one for one in calls if one.key == call.key]
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
-            varying = _varying(*both)
+            varying = _find_varying_tensors(*both)
             place = main_input(call, key, kinds, varying)
             x = None if place is None else tensors((call.args, call.kwargs))[place]
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
@@ -248,7 +250,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
     return Sources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
 
 
-def _not_compiled(name: str, module: Any) -> None:
+def _require_uncompiled(name: str, module: Any) -> None:
     """Refuse a module whose calls nobody sees."""
     compiled = (
         isinstance(module, torch.jit.ScriptModule)
@@ -264,7 +266,9 @@ def _not_compiled(name: str, module: Any) -> None:
         raise invalid("module", requirement, type(module).__name__)
 
 
-def _random(call: Call, key: Key, put_back: Callable[[], None]) -> tuple[Replay, Replay] | None:
+def _find_differing_runs(
+    call: Call, key: Key, put_back: Callable[[], None]
+) -> tuple[Replay, Replay] | None:
     """Find two runs of a call that differ, or return None."""
 
     def run(seed: int) -> Replay:
@@ -272,7 +276,7 @@ def _random(call: Call, key: Key, put_back: Callable[[], None]) -> tuple[Replay,
         return replayed(call, key, seed)
 
     first = run(1)
-    for seed in range(2, _MOST + 1):
+    for seed in range(2, _MAX_TRIED_SEEDS + 1):
         other = run(seed)
         if not first.same(other):
             return first, other
@@ -281,15 +285,15 @@ def _random(call: Call, key: Key, put_back: Callable[[], None]) -> tuple[Replay,
     return None
 
 
-def _kind(call: Call, key: Key, put_back: Callable[[], None]) -> str:
-    if isinstance(call.module, _DROPOUT):
+def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
+    if isinstance(call.module, _DROPOUT_CLASSES):
         return "dropout"
     with eval_mode(call.module):
-        quiet = _random(call, key, put_back) is None
+        quiet = _find_differing_runs(call, key, put_back) is None
     return "train mode" if quiet else "noise"
 
 
-def _varying(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
+def _find_varying_tensors(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
     """Find the first stage with tensors that differ, and their numbers in it."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
         pairs = enumerate(zip(*map(tensors, both), strict=False))

@@ -22,7 +22,7 @@ from .copying import cloned, leaves, same
 __all__ = ["Call", "Key", "Replay", "calls_go_to", "eval_mode", "kept_buffers", "keys", "record",
            "replayed"]  # fmt: skip
 
-_FIXED: Final = 2**32
+_LIVE_CHILD_SEED: Final = 2**32
 """Seeds a child that runs where its outputs were to be replayed; no replay has it."""
 
 Key = Callable[[Any], Any]
@@ -131,12 +131,12 @@ def replayed(call: Call, key: Key, seed: int) -> Replay:
         seed: of the global generators.
     """
     try:
-        return _replayed(call, key, seed, False)
+        return _replay_call(call, key, seed, False)
     except Exception:
-        return _replayed(call, key, seed, True)
+        return _replay_call(call, key, seed, True)
 
 
-def _replayed(call: Call, key: Key, seed: int, live: bool) -> Replay:
+def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
     handed: list[Any] = []
     waiting: dict[Any, list[Call]] = {}
     for child in [] if live else call.children:
@@ -154,10 +154,10 @@ def _replayed(call: Call, key: Key, seed: int, live: bool) -> Replay:
                 depth -= 1
         handed.append(cloned((key(one), args, kwargs)))
         if waiting.get(key(one)):
-            return _again(waiting[key(one)].pop(0), args, kwargs)
+            return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
         depth += 1
         try:
-            with seeded_globals(np.random.default_rng(_FIXED + len(handed))):
+            with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
                 return inner(one, *args, **kwargs)
         finally:
             depth -= 1
@@ -172,7 +172,7 @@ def _replayed(call: Call, key: Key, seed: int, live: bool) -> Replay:
     return Replay([outputs, (args, kwargs), *handed], drawn)
 
 
-def _again(child: Call, args: Any, kwargs: Any) -> Any:
+def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
     """Return what a child returned, and write what it wrote to its arguments."""
     given = leaves((args, kwargs))
     for place, now in child.written.items():

@@ -19,7 +19,7 @@ __all__ = ["Rows", "main_input"]
 
 NUMBERS: Final = 1024
 """Numbers of an output that an inspection looks at: 1,536 draws of more would fill the memory."""
-_AT_ONCE: Final = 2**22
+_MAX_BATCH_NUMBERS: Final = 2**22
 """Numbers of the input that go through the module at a time."""
 
 
@@ -120,7 +120,7 @@ class Rows(torch.nn.Module):
 
     def forward(self, batch: Any) -> Any:
         """Compute outputs on a batch of rows, shape `(size, numbers)`."""
-        at_once = max(2, _AT_ONCE // max(1, self.x.numel()))
+        at_once = max(2, _MAX_BATCH_NUMBERS // max(1, self.x.numel()))
         return torch.cat([self._some(part) for part in batch.split(at_once)])
 
     def _some(self, batch: Any) -> Any:

@@ -13,11 +13,11 @@ from .lstm import END, PAD, START, UNKNOWN, Decoder, Encoder
 
 __all__ = ["learn", "words_loss"]
 
-_NORM: Final = 1.0
+_MAX_GRADIENT_NORM: Final = 1.0
 """Largest norm of a step's gradient."""
-_FAR: Final = 1e4
+_DIVERGENCE_LIMIT: Final = 1e4
 """No loss of a word and no weight comes near: guesses lose the logarithm of the vocabulary."""
-_LAST: Final = 0.1
+_LAST_RATE_SHARE: Final = 0.1
 """The learning rate of the last step, over that of the first."""
 
 
@@ -56,16 +56,18 @@ def learn(
     steps = recipe.epochs * -(-len(ids) // recipe.batch)
     # In a straight line: 15 epochs over 800 generated texts reach BLEU .76 on others, and .66 with
     # equal factors.
-    slower = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, _LAST, steps)
+    slower = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, _LAST_RATE_SHARE, steps)
 
     def run_epoch(epoch: int) -> float:
         total, words = 0.0, 0
         for batch in torch.from_numpy(rng.permutation(len(ids))).split(recipe.batch):
-            loss, count = _loss(encoder, decoder, transform, ids[batch], sizes[batch], recipe)
-            require_convergence((value := loss.item()) < _FAR, recipe.lr, epoch)
+            loss, count = _mean_word_loss(
+                encoder, decoder, transform, ids[batch], sizes[batch], recipe
+            )
+            require_convergence((value := loss.item()) < _DIVERGENCE_LIMIT, recipe.lr, epoch)
             optimiser.zero_grad()
             loss.backward()
-            torch.nn.utils.clip_grad_norm_(weights, _NORM)
+            torch.nn.utils.clip_grad_norm_(weights, _MAX_GRADIENT_NORM)
             optimiser.step()
             slower.step()
             total, words = total + value * count, words + count
@@ -73,11 +75,11 @@ def learn(
 
     losses, partial = run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
     largest = max(float(weight.detach().abs().max()) for weight in weights)
-    require_convergence(largest < _FAR, recipe.lr, recipe.epochs)
+    require_convergence(largest < _DIVERGENCE_LIMIT, recipe.lr, recipe.epochs)
     return losses, partial
 
 
-def _loss(
+def _mean_word_loss(
     encoder: Encoder, decoder: Decoder, transform: Any, ids: Any, sizes: Any, recipe: Recipe
 ) -> tuple[Any, int]:
     """Compute the mean cross entropy of the words of a batch, ends included, and their number."""

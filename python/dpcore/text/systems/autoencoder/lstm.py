@@ -18,7 +18,7 @@ __all__ = ["END", "PAD", "RESERVED", "START", "Decoder", "Encoder", "Words"]
 RESERVED: Final = ("<pad>", "<start>", "<end>")
 """Numbers that no word has; "<unk>" follows."""
 PAD, START, END, UNKNOWN = range(4)
-_AT_ONCE: Final = 256
+_TEXTS_PER_BATCH: Final = 256
 """Texts that are encoded or decoded together."""
 
 
@@ -69,7 +69,7 @@ class Words:
         return self.vocabulary.decode([np.array(numbers[:stop], dtype=np.int64)])[0]
 
 
-def _lstm(width: int, hidden: int) -> Any:
+def _make_lstm(width: int, hidden: int) -> Any:
     """Make an LSTM that begins by keeping what it holds, so that long texts are learnt soon.
 
     Source:
@@ -95,7 +95,7 @@ class Encoder(torch.nn.Module):
         super().__init__()
         self.words, self.width = words, 2 * hidden
         self.embedding = torch.nn.Embedding(len(words.vocabulary), embedding, padding_idx=PAD)
-        self.lstm = _lstm(embedding, hidden)
+        self.lstm = _make_lstm(embedding, hidden)
 
     @property
     def longest(self) -> int:
@@ -109,7 +109,7 @@ class Encoder(torch.nn.Module):
     def forward(self, texts: Sequence[str]) -> Any:
         """Compute the vectors of texts, shape `(texts, 2 hidden)`."""
         ids, sizes = self.words(texts)
-        parts = zip(ids.split(_AT_ONCE), sizes.split(_AT_ONCE), strict=True)
+        parts = zip(ids.split(_TEXTS_PER_BATCH), sizes.split(_TEXTS_PER_BATCH), strict=True)
         return torch.cat([self.states(*part) for part in parts])
 
     def states(self, ids: Any, sizes: Any) -> Any:
@@ -137,7 +137,7 @@ class Decoder(torch.nn.Module):
         self.words = words
         size = len(words.vocabulary)
         self.embedding = torch.nn.Embedding(size, embedding, padding_idx=PAD)
-        self.lstm = _lstm(embedding + width, hidden)
+        self.lstm = _make_lstm(embedding + width, hidden)
         self.scores = torch.nn.Linear(hidden, size)
 
     def forward(self, vectors: Any, ids: Any) -> Any:
@@ -164,7 +164,7 @@ class Decoder(torch.nn.Module):
             n texts; one is empty where the first word is the end.
         """
         with torch.no_grad():
-            return [text for part in vectors.split(_AT_ONCE) for text in self._greedy(part)]
+            return [text for part in vectors.split(_TEXTS_PER_BATCH) for text in self._greedy(part)]
 
     def _greedy(self, vectors: Any) -> list[str]:
         last = torch.full((len(vectors), 1), START, device=vectors.device)

@@ -13,9 +13,9 @@ from ..bag import Bag, Units
 
 __all__ = ["CODERS", "BagCoder", "Coder", "LSTMCoder"]
 
-_EMBEDDING: Final = 64
+_EMBEDDING_DIM: Final = 64
 """Entries of a word's vector in the LSTMs."""
-_HIDDEN: Final = 0.3
+_WORD_DROPOUT_SHARE: Final = 0.3
 """Share of words that are hidden from the LSTM that decodes, as in ADePT's training."""
 
 
@@ -103,8 +103,8 @@ class LSTMCoder:
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
         self.vocabulary, numbers = vocabulary, Words(vocabulary, words)
-        self.encoder = Encoder(numbers, _EMBEDDING, dim // 2)
-        self.decoder = Decoder(numbers, _EMBEDDING, dim // 2, dim)
+        self.encoder = Encoder(numbers, _EMBEDDING_DIM, dim // 2)
+        self.decoder = Decoder(numbers, _EMBEDDING_DIM, dim // 2, dim)
 
     def rows(self, texts: Sequence[str]) -> Any:
         """Return the numbers of words, padded, and how many words each text has."""
@@ -123,7 +123,7 @@ class LSTMCoder:
     def loss(self, noisy: Any, batch: Any) -> Any:
         """Compute the mean cross entropy of the words, ends included, by teacher forcing."""
         ids, sizes = batch
-        return words_loss(self.decoder, noisy, ids, sizes, _HIDDEN)
+        return words_loss(self.decoder, noisy, ids, sizes, _WORD_DROPOUT_SHARE)
 
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}

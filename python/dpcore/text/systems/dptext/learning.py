@@ -16,9 +16,9 @@ from .coders import Coder
 
 __all__ = ["Parts", "learn", "level"]
 
-_SMALLEST: Final = 1e-3
+_MIN_LEARNT_EPSILON: Final = 1e-3
 """A learnt epsilon never falls below this, or below where it starts if that is smaller."""
-_FASTER: Final = 10.0
+_EPSILON_RATE_FACTOR: Final = 10.0
 """Learning rate of a learnt epsilon over that of the weights: it is of order 1 to 100."""
 
 
@@ -70,22 +70,22 @@ def learn(
         ValueError: if a loss, a vector or a weight is not finite any more.
     """
     rival = torch.optim.Adam(parts.discriminator.parameters(), lr=recipe.lr)
-    optimisers = list(_optimisers(parts, recipe))
+    optimisers = list(_make_optimisers(parts, recipe))
     modules = (
         parts.coder.encoder, parts.noise, parts.coder.decoder, parts.head, parts.discriminator,
     )  # fmt: skip
     weights = [weight for module in modules for weight in module.parameters()]
     learnt = parts.noise.epsilon
-    floor = _SMALLEST if learnt is None else min(_SMALLEST, learnt.item())
+    floor = _MIN_LEARNT_EPSILON if learnt is None else min(_MIN_LEARNT_EPSILON, learnt.item())
     levels: list[float | None] = []
 
     def run_epoch(epoch: int) -> float:
         order = torch.from_numpy(rng.permutation(len(labels)))
         batches = parts.coder.batches(rows, order, recipe.batch)
-        finite, total = partial(_finite, recipe, epoch), 0.0
+        finite, total = partial(_require_finite_losses, recipe, epoch), 0.0
         for places, batch in zip(order.split(recipe.batch), batches, strict=True):
             truth = labels[places], attribute[places]
-            value = _step(parts, batch, truth, recipe, rival, optimisers, finite)
+            value = _take_adversarial_step(parts, batch, truth, recipe, rival, optimisers, finite)
             if learnt is not None:
                 finite(learnt)
                 with torch.no_grad():
@@ -109,13 +109,13 @@ def level(noise: Any) -> float | None:
     return found if noise.cap is None else min(found, noise.cap)
 
 
-def _finite(recipe: Recipe, epoch: int, *values: Any) -> None:
+def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
     """Raise an error with the epoch and the rate where a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
     require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
 
 
-def _optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
+def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
     coder = parts.coder
     # Of the vectors of a bag's words only those of a batch have gradients.
     encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
@@ -123,10 +123,10 @@ def _optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
     dense = [*coder.decoder.parameters(), *parts.head.parameters()]
     yield torch.optim.Adam(dense, lr=recipe.lr)
     if parts.noise.epsilon is not None:
-        yield torch.optim.Adam(parts.noise.parameters(), lr=_FASTER * recipe.lr)
+        yield torch.optim.Adam(parts.noise.parameters(), lr=_EPSILON_RATE_FACTOR * recipe.lr)
 
 
-def _step(
+def _take_adversarial_step(
     parts: Parts,
     batch: Any,
     truth: Any,

@@ -30,7 +30,7 @@ from .learning import Parts, learn, level
 
 __all__ = ["NOISES", "DPText", "Noise"]
 
-_WORDS: Final = {"bag": 2000, "lstm": 20}
+_DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
@@ -218,7 +218,9 @@ class DPText(TextSystem, Labelling):
         else:
             layer = kind(calibration.laplace(epsilon, self._apart))
         self.parts = Parts(
-            CODERS[self.extractor](vocabulary, self.dim, self.words or _WORDS[self.extractor]),
+            CODERS[self.extractor](
+                vocabulary, self.dim, self.words or _DEFAULT_WORD_LIMITS[self.extractor]
+            ),
             self.transform,
             layer,
             torch.nn.Linear(self.dim, len(self.labels)),
