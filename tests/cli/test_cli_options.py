@@ -14,7 +14,14 @@ import dpcore
 from dpcore import errors
 from dpcore.cli.asking import add_options
 from dpcore.cli.audits import SYSTEMS
-from dpcore.cli.options import OPTIONS, Asked, AskedOutputs, AskedPlan, Described, for_call
+from dpcore.cli.options import (
+    OPTIONS,
+    AuditArguments,
+    MechanismArguments,
+    OutputsArguments,
+    PlanArguments,
+    select_arguments,
+)
 from dpcore.cli.status import Usage, report_bad_usage
 
 OWN = {"mechanism", "pair", "executor", "rng"}
@@ -23,7 +30,7 @@ OWN = {"mechanism", "pair", "executor", "rng"}
 
 def test_every_argument_of_audit_is_an_option():
     taken = set(inspect.signature(dpcore.audit).parameters)
-    named = {field.name for field in fields(Asked)}
+    named = {field.name for field in fields(AuditArguments)}
     missing = sorted(taken - named - OWN)
     assert not missing, f"declare an option for {missing} in Asked of dpcore/cli/options.py"
     assert "seed" in named
@@ -31,7 +38,7 @@ def test_every_argument_of_audit_is_an_option():
 
 def test_every_argument_of_audit_outputs_is_an_option():
     taken = set(inspect.signature(dpcore.audit_outputs).parameters)
-    named = {field.name for field in fields(AskedOutputs)}
+    named = {field.name for field in fields(OutputsArguments)}
     missing = sorted(taken - named - {"outputs", "outputs_prime", "pair", "rng"})
     # Of files, --groups names the column of both.
     missing = [name for name in missing if name != "groups_prime"]
@@ -40,13 +47,13 @@ def test_every_argument_of_audit_outputs_is_an_option():
 
 def test_every_argument_of_plan_is_an_option_and_the_other_way_round():
     taken = set(inspect.signature(dpcore.plan).parameters) - {"mechanism", "pair", "rng"}
-    described = {field.name for field in fields(Described)}
-    named = {field.name for field in fields(AskedPlan)} - described
+    described = {field.name for field in fields(MechanismArguments)}
+    named = {field.name for field in fields(PlanArguments)} - described
     assert named - {"seed", "plot", "as_json"} == taken
 
 
 def test_every_argument_of_a_system_is_an_option():
-    named = {field.name for field in fields(Asked)}
+    named = {field.name for field in fields(AuditArguments)}
     for system in SYSTEMS.values():
         missing = sorted({field.name for field in fields(system)} - named)
         assert not missing, f"declare an option for {missing} of {system.__name__} in Asked"
@@ -55,7 +62,7 @@ def test_every_argument_of_a_system_is_an_option():
 def test_the_defaults_of_options_are_those_of_the_arguments():
     spelled = {"start": "0", "attack": "auto"}
     commands = (
-        (Asked, dpcore.audit), (AskedOutputs, dpcore.audit_outputs), (AskedPlan, dpcore.plan)
+        (AuditArguments, dpcore.audit), (OutputsArguments, dpcore.audit_outputs), (PlanArguments, dpcore.plan)
     )  # fmt: skip
     for kind, function in commands:
         taken = inspect.signature(function).parameters
@@ -65,7 +72,7 @@ def test_the_defaults_of_options_are_those_of_the_arguments():
             default = taken[field.name].default
             if default is inspect.Parameter.empty:
                 continue
-            if kind is Asked and field.name in spelled:
+            if kind is AuditArguments and field.name in spelled:
                 assert field.default == spelled[field.name]
             else:
                 assert field.default == default, field.name
@@ -122,7 +129,7 @@ def test_a_part_of_an_argument_and_what_a_message_mentions():
 
 
 @dataclass(frozen=True)
-class More(Asked):
+class More(AuditArguments):
     """A toy: one more option."""
 
     luck: Annotated[int, typer.Option(help="A toy.")] = 0
@@ -143,4 +150,4 @@ def test_a_new_option_is_one_field():
 
     typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
     assert seen == [More(target="laplace", luck=3)]
-    assert for_call(seen[0], audit) == {"claim": None, "luck": 3}
+    assert select_arguments(seen[0], audit) == {"claim": None, "luck": 3}

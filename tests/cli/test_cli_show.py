@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import _core, attacks
 from dpcore.cli.audits import SYSTEMS
-from dpcore.cli.options import Asked
+from dpcore.cli.options import AuditArguments
 
 
 def plain(text):
@@ -123,7 +123,7 @@ def test_help_has_an_example_and_fits(run, monkeypatch, command):
 
 def test_audit_help_names_every_option(run):
     out = plain(run("audit --help")[1])
-    names = {field.name for field in fields(Asked)} - {"target", "as_json"}
+    names = {field.name for field in fields(AuditArguments)} - {"target", "as_json"}
     for name in names | {"json", "list", "traceback", "no_progress"}:
         assert re.search(rf"--{name.replace('_', '-')}\b", out), name
 

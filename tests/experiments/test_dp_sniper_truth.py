@@ -46,7 +46,7 @@ def test_a_maximum_with_exponential_noise_gives_away_the_smaller_side():
 def test_every_released_value_contributes_its_worst():
     # The first value tells most when it is low, the second when it is high.
     x, x_prime, edges = np.array([1.0, 5.0]), np.array([2.0, 4.0]), np.arange(-80.0, 80.0)
-    mass = np.repeat(truth._laplace_density(edges, 20.0), truth._ORDER)
+    mass = np.repeat(truth._laplace_density(edges, 20.0), truth._SEGMENT_POINTS)
     loss = truth._run_loss((1, 1), mass, mass, (x, x_prime), edges, 40.0)
     assert loss == pytest.approx(2 / 40)
 

@@ -53,7 +53,7 @@ def test_the_record_has_no_text_and_the_table_says_where_texts_come_from():
 
 
 def test_both_attributes_have_their_share_of_every_part():
-    corpus, others = experiment._read_texts(Config(quick=True))
+    corpus, others = experiment._read_corpus_texts(Config(quick=True))
     assert others == []
     for name, share in experiment.SHARES.items():
         for part in ("train", "valid", "test"):

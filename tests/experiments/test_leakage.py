@@ -124,7 +124,7 @@ def test_what_all_vectors_share_is_dropped():
 
 def test_blocks_change_nothing(monkeypatch):
     whole = attack_embedding(MINE, NEAR, anchors=WORDS[:30])
-    monkeypatch.setattr(leakage, "_BLOCK", 900)
+    monkeypatch.setattr(leakage, "_COSINES_PER_BLOCK", 900)
     assert attack_embedding(MINE, NEAR, anchors=WORDS[:30]) == whole
 
 

@@ -75,7 +75,7 @@ def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
 
     monkeypatch.setattr(experiment._Study, "draw_split", draw_equal)
     monkeypatch.setattr(experiment.redaction, "redact", mask_equally)
-    monkeypatch.setattr(experiment, "_LEVELS", {True: (0.0,)})
+    monkeypatch.setattr(experiment, "_REDACTION_SHARES", {True: (0.0,)})
     result = model_closeness.run(Config(quick=True, seed=5), threads=1, progress=False)
     near = [
         result.mean(0.0, name, measure) for name in NAMES[:2] for measure in experiment.MEASURES

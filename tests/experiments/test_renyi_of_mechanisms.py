@@ -176,14 +176,14 @@ def test_text_record_and_picture(result):
 def test_rows_depend_on_the_seed_alone(result):
     from dpcore.experiments.renyi_of_mechanisms.text import mechanism_to_dict
 
-    again = experiment._row("gaussian", result.config, 1)
+    again = experiment._estimate_mechanism("gaussian", result.config, 1)
     assert mechanism_to_dict(again) == mechanism_to_dict(result.rows[1])
-    other = experiment._row("gaussian", replace(result.config, seed=12), 1)
+    other = experiment._estimate_mechanism("gaussian", replace(result.config, seed=12), 1)
     assert mechanism_to_dict(other)["value"] != mechanism_to_dict(again)["value"]
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch, result):
-    real, calls = experiment._row, []
+    real, calls = experiment._estimate_mechanism, []
 
     def interrupted(name, config, threads):
         calls.append(name)
@@ -191,7 +191,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch, result):
             raise KeyboardInterrupt
         return result.rows[0]
 
-    monkeypatch.setattr(experiment, "_row", interrupted)
+    monkeypatch.setattr(experiment, "_estimate_mechanism", interrupted)
     found = experiment.run(result.config)
     assert found.partial
     assert len(found.rows) == 1
@@ -200,7 +200,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch, result):
     calls[:] = ["laplace"]
     with pytest.raises(KeyboardInterrupt):
         experiment.run(result.config)
-    assert real is not experiment._row
+    assert real is not experiment._estimate_mechanism
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from shared_outputs import canaries, laplace
 from dpcore import Counts
 from dpcore.bounds import one_run
 from dpcore.cli import outputs as _cli_outputs
-from dpcore.cli.options import AskedOutputs
+from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import run_guarded
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import OutputsAudit, audit_outputs
@@ -212,7 +212,7 @@ ASKED = {
 
 
 def command(*names, **change):
-    asked = AskedOutputs(files=tuple(map(str, names)), **{**ASKED, **change})
+    asked = OutputsArguments(files=tuple(map(str, names)), **{**ASKED, **change})
     return run_guarded(lambda: _cli_outputs.run_outputs_audit(asked))
 
 

@@ -22,7 +22,7 @@ from pyarrow import parquet
 import dpcore
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import outputs as command
-from dpcore.cli.options import AskedOutputs
+from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import USAGE, run_guarded
 from dpcore.progress import Progress
 from dpcore.recorded import opening, texts
@@ -331,7 +331,7 @@ def test_standard_input_of_arrays(monkeypatch):
 def test_the_command(write, monkeypatch, capsys):
     pipe(monkeypatch, "\n".join(SIDES[0]).encode())
     other = write("ü\n" + "\n".join(SIDES[1]), encoding="latin-1", name="b")
-    asked = AskedOutputs(
+    asked = OutputsArguments(
         ["-", str(other)], "independent", 1.0, seed=1, format="lines", encoding="latin-1",
         header="no", as_json=True,
     )  # fmt: skip
@@ -352,7 +352,7 @@ def test_the_command_names_its_options(write, capsys):
         ({"encoding": "utf-9"}, "--encoding must be an encoding that Python knows"),
         ({"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines', 'json'"),
     ):
-        asked = AskedOutputs(**settings | change)
+        asked = OutputsArguments(**settings | change)
         assert run_guarded(lambda asked=asked: command.run_outputs_audit(asked), False) == USAGE
         assert text in capsys.readouterr().err
 

@@ -20,14 +20,14 @@ from .asking import add_options
 from .audits import run_audit
 from .outputs import run_outputs_audit as run_outputs
 from .planning import run_plan as run_plan
-from .show import experiments_list, print_environment, run_experiment, systems_list
+from .show import print_environment, print_experiments, print_systems, run_experiment
 from .status import NOT_REFUTED, USAGE, Usage, report_bad_usage, run_guarded, write_line
 from .tables import run_table_audit as run_table
 
 app = typer.Typer(
     name="dpcore",
-    help=texts.TOP,
-    epilog=texts.TOP_END,
+    help=texts.TOP_HELP,
+    epilog=texts.TOP_EPILOG,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -52,13 +52,13 @@ def _accept_top_options(
     """Accept the options of dpcore itself."""
 
 
-@app.command("audit", help=texts.AUDIT, epilog=texts.AUDIT_END)
-@add_options(options.Asked)
+@app.command("audit", help=texts.AUDIT_HELP, epilog=texts.AUDIT_EPILOG)
+@add_options(options.AuditArguments)
 def _run_audit(
     context: typer.Context,
     systems: options.Systems = False,
     *,
-    asked: options.Asked,
+    asked: options.AuditArguments,
     traceback: options.Traceback = False,
 ) -> None:
     """Audit a system or a user's own mechanism, or list the systems."""
@@ -66,50 +66,50 @@ def _run_audit(
     def work() -> int:
         if systems:
             _refuse_ignored_options("--list", context, "systems", "as_json", "traceback")
-            return systems_list(asked.as_json)
+            return print_systems(asked.as_json)
         return run_audit(asked, context.obj)
 
     raise typer.Exit(run_guarded(work, traceback))
 
 
-@app.command("audit-outputs", help=texts.OUTPUTS, epilog=texts.OUTPUTS_END)
-@add_options(options.AskedOutputs)
+@app.command("audit-outputs", help=texts.OUTPUTS_HELP, epilog=texts.OUTPUTS_EPILOG)
+@add_options(options.OutputsArguments)
 def _audit_outputs(
     context: typer.Context,
     *,
-    asked: options.AskedOutputs,
+    asked: options.OutputsArguments,
     traceback: options.Traceback = False,
 ) -> None:
     """Audit outputs that were drawn elsewhere."""
     raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
 
 
-@app.command("audit-table", help=texts.TABLE, epilog=texts.TABLE_END)
-@add_options(options.AskedTable)
+@app.command("audit-table", help=texts.TABLE_HELP, epilog=texts.TABLE_EPILOG)
+@add_options(options.TableArguments)
 def _audit_table(
     context: typer.Context,
     *,
-    asked: options.AskedTable,
+    asked: options.TableArguments,
     traceback: options.Traceback = False,
 ) -> None:
     """Audit a mechanism with finitely many outputs exactly, from its table."""
     raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))
 
 
-@app.command("plan", help=texts.PLAN, epilog=texts.PLAN_END)
-@add_options(options.AskedPlan)
-def _run_plan(asked: options.AskedPlan, traceback: options.Traceback = False) -> None:
+@app.command("plan", help=texts.PLAN_HELP, epilog=texts.PLAN_EPILOG)
+@add_options(options.PlanArguments)
+def _run_plan(asked: options.PlanArguments, traceback: options.Traceback = False) -> None:
     """Plan the number of trials, or canaries, that finds a violation."""
     raise typer.Exit(run_guarded(lambda: run_plan(asked), traceback))
 
 
-@app.command("reproduce", help=texts.REPRODUCE, epilog=texts.REPRODUCE_END)
-@add_options(options.AskedExperiment)
-def _run_experiment(
+@app.command("reproduce", help=texts.REPRODUCE_HELP, epilog=texts.REPRODUCE_EPILOG)
+@add_options(options.ExperimentArguments)
+def _run_reproduce_command(
     context: typer.Context,
     names: options.Names = False,
     *,
-    asked: options.AskedExperiment,
+    asked: options.ExperimentArguments,
     traceback: options.Traceback = False,
 ) -> None:
     """Run an experiment, or list the experiments."""
@@ -118,14 +118,14 @@ def _run_experiment(
         if asked.name is None or names:
             what = "--list" if names else "without a name, dpcore reproduce"
             _refuse_ignored_options(what, context, "names", "as_json", "traceback")
-            return experiments_list(asked.as_json)
+            return print_experiments(asked.as_json)
         return run_experiment(asked)
 
     raise typer.Exit(run_guarded(work, traceback))
 
 
-@app.command("info", help=texts.INFO, epilog=texts.INFO_END)
-def _print_environment(as_json: options.Json = False) -> None:
+@app.command("info", help=texts.INFO_HELP, epilog=texts.INFO_EPILOG)
+def _run_info_command(as_json: options.Json = False) -> None:
     """Show versions, CPU path and threads."""
 
     def work() -> int:

@@ -10,10 +10,10 @@ from typing import Any, TypeVar, get_type_hints
 
 __all__ = ["add_options"]
 
-_Asked = TypeVar("_Asked")
+_Options = TypeVar("_Options")
 
 
-def add_options(kind: type[_Asked]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Give a command the fields of a class as its options, in the place of its argument `asked`.
 
     Args:

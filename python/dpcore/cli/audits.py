@@ -24,10 +24,18 @@ from ..pairs import distance
 from ..records import Pair
 from . import user
 from .delivering import check_folder, check_plot, deliver_report
-from .options import Asked, for_call
+from .options import AuditArguments, select_arguments
 from .pairs import parse_relation
 from .pairs import read_pairs as given_pair
-from .status import CALLED, INTERRUPTED, NO_VERDICT, NOT_REFUTED, REFUTED, Usage, report_bad_usage
+from .status import (
+    INTERRUPTED,
+    MECHANISM_CONTRACT,
+    NO_VERDICT,
+    NOT_REFUTED,
+    REFUTED,
+    Usage,
+    report_bad_usage,
+)
 
 __all__ = [
     "SYSTEMS",
@@ -48,21 +56,21 @@ SYSTEMS: dict[str, type[System]] = {
 }
 """The published systems by the names that the command line gives them."""
 
-_Pairs = Pair | tuple[Pair, ...]
+_OneOrMorePairs = Pair | tuple[Pair, ...]
 
-_RUN_AS = (
+_COMMAND_CONTRACT = (
     "it is run without a shell, {x} and {size} replaced, and writes one answer a line, {size} lines"
 )
 
-_OF_SYSTEMS = tuple(
+_SYSTEM_OPTIONS = tuple(
     one.name
-    for one in fields(Asked)
+    for one in fields(AuditArguments)
     if any(one.name == own.name for system in SYSTEMS.values() for own in fields(system))
 )
 """Options that describe a published system."""
 
 
-def run_audit(asked: Asked, command: str = "") -> int:
+def run_audit(asked: AuditArguments, command: str = "") -> int:
     """Audit as the options request, print the result, and return the exit status."""
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
@@ -89,30 +97,35 @@ def run_audit(asked: Asked, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _find_mechanism(asked: Asked) -> contextlib.AbstractContextManager[tuple[Any, _Pairs]]:
+def _find_mechanism(
+    asked: AuditArguments,
+) -> contextlib.AbstractContextManager[tuple[Any, _OneOrMorePairs]]:
     if asked.command is not None:
-        return contextlib.nullcontext(_make_tool(asked, asked.command))
+        return contextlib.nullcontext(_make_command_mechanism(asked, asked.command))
     return load_mechanism(asked, asked.target or "")
 
 
 @contextlib.contextmanager
-def load_mechanism(asked: Asked, target: str) -> Iterator[tuple[Any, _Pairs]]:
+def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _OneOrMorePairs]]:
     """Yield the mechanism that a target names and its pair, within the context of its own code."""
-    if user.is_own(target):
+    if user.is_file_target(target):
         path, name = user.split_target(target)
-        with user.at_work(path):
+        with user.user_code_context(path):
             yield _load_own_mechanism(asked, target, path, name)
     else:
         yield _find_system(asked, target)
 
 
-def _audit_pairs(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
+def _audit_pairs(asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs) -> Audit:
     neighbour = parse_relation(asked.neighbour)
-    with report_bad_usage(CALLED if asked.command is None else _RUN_AS), warnings.catch_warnings():
+    with (
+        report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
+        warnings.catch_warnings(),
+    ):
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        given = for_call(asked, audit)
-        given["neighbour"], given["start"] = neighbour, _first_trial(asked.start)
+        given = select_arguments(asked, audit)
+        given["neighbour"], given["start"] = neighbour, _parse_first_trial(asked.start)
         given["attack"] = attacks.named(asked.attack, "attack")
         if asked.no_claim:
             # Any number here keeps the mechanism's own claim out of an audit without one.
@@ -121,7 +134,7 @@ def _audit_pairs(asked: Asked, mechanism: Any, pair: _Pairs) -> Audit:
     return replace(report, claim=None) if asked.no_claim else report
 
 
-def _first_trial(text: str) -> int:
+def _parse_first_trial(text: str) -> int:
     with contextlib.suppress(InvalidOperation):
         if Decimal(text) == 0:
             return 0
@@ -131,7 +144,7 @@ def _first_trial(text: str) -> int:
         raise invalid("start", "a whole number at least 0 and below 2**63", text) from None
 
 
-def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
+def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
     """Return the published system with its options, and the pair to audit it on."""
     if name not in SYSTEMS:
         close = get_close_matches(name.lower(), SYSTEMS, n=1)
@@ -139,7 +152,7 @@ def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
         raise Usage(f"no such system: {name} ({meant}dpcore audit --list shows all)")
     cls = SYSTEMS[name]
     known = {field.name: field.default is MISSING for field in fields(cls)}
-    given = {key: getattr(asked, key) for key in _OF_SYSTEMS if getattr(asked, key) is not None}
+    given = {key: getattr(asked, key) for key in _SYSTEM_OPTIONS if getattr(asked, key) is not None}
     if asked.claim is not None and not isinstance(asked.claim, Claim):
         given.setdefault("epsilon", asked.claim)
     for key in given:
@@ -165,7 +178,7 @@ def _find_system(asked: Asked, name: str) -> tuple[System, _Pairs]:
     return system, pair
 
 
-def _make_tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
+def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _OneOrMorePairs]:
     """Make a mechanism of the command, and its pair: the typed inputs, as texts."""
     _refuse_options_of_systems(asked, "a command")
     if asked.repeat:
@@ -192,14 +205,16 @@ def _make_tool(asked: Asked, text: str) -> tuple[Any, _Pairs]:
             raise invalid("command", f"{requirement} ({error})", text) from None
 
 
-def _refuse_options_of_systems(asked: Asked, what: str) -> None:
-    for key in _OF_SYSTEMS:
+def _refuse_options_of_systems(asked: AuditArguments, what: str) -> None:
+    for key in _SYSTEM_OPTIONS:
         if getattr(asked, key) is not None:
             meant = ": --claim is the epsilon to test" if key == "epsilon" else ""
             raise Usage(f"--{key} does not apply to {what}{meant}")
 
 
-def _load_own_mechanism(asked: Asked, target: str, path: Path, name: str) -> tuple[Any, _Pairs]:
+def _load_own_mechanism(
+    asked: AuditArguments, target: str, path: Path, name: str
+) -> tuple[Any, _OneOrMorePairs]:
     """Load a user's mechanism and the pair to audit it on."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = given_pair(asked)

@@ -12,7 +12,7 @@ from ..published import is_native
 from ..recorded.run import OutputsAudit
 from ..report.style import use_own_style
 from ..tables.run import TableAudit
-from .options import Asked, AskedOutputs, AskedTable
+from .options import AuditArguments, OutputsArguments, TableArguments
 from .status import Usage, write_line
 
 __all__ = ["check_folder", "check_plot", "deliver_outputs", "deliver_report"]
@@ -34,7 +34,7 @@ def check_folder(option: str, path: Path) -> None:
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
-def deliver_report(asked: Asked, report: Audit) -> None:
+def deliver_report(asked: AuditArguments, report: Audit) -> None:
     """Print a report, and save the requested files."""
     if asked.as_json:
         # A callable is kept by name, so that what is printed is just what from_json reads.
@@ -45,7 +45,9 @@ def deliver_report(asked: Asked, report: Audit) -> None:
     _save_files(asked, report)
 
 
-def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | TableAudit) -> None:
+def deliver_outputs(
+    asked: OutputsArguments | TableArguments, report: OutputsAudit | TableAudit
+) -> None:
     """Deliver the report on recorded outputs, or on a table."""
     if asked.as_json:
         sys.stdout.write(report.to_json() + "\n")
@@ -55,7 +57,8 @@ def deliver_outputs(asked: AskedOutputs | AskedTable, report: OutputsAudit | Tab
 
 
 def _save_files(
-    asked: Asked | AskedOutputs | AskedTable, report: Audit | OutputsAudit | TableAudit
+    asked: AuditArguments | OutputsArguments | TableArguments,
+    report: Audit | OutputsAudit | TableAudit,
 ) -> None:
     if asked.plot is not None:
         sys.stdout.flush()

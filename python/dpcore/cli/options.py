@@ -21,17 +21,17 @@ from ..claims.renyi import ZCDP
 
 __all__ = [
     "OPTIONS",
-    "Asked",
-    "AskedExperiment",
-    "AskedOutputs",
-    "AskedPlan",
-    "AskedTable",
-    "Described",
+    "AuditArguments",
+    "ExperimentArguments",
     "Json",
+    "MechanismArguments",
     "Names",
+    "OutputsArguments",
+    "PlanArguments",
     "Systems",
+    "TableArguments",
     "Traceback",
-    "for_call",
+    "select_arguments",
 ]
 
 
@@ -45,13 +45,13 @@ def _list_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
-_SYSTEM, _INPUTS, _CLAIM = "A published system", "The two inputs", "The claim"
-_ATTACK, _RUN, _OUTPUT = "The attack", "The run", "Output"
-_FILES = "The files"
+_SYSTEM_PANEL, _INPUTS_PANEL, _CLAIM_PANEL = "A published system", "The two inputs", "The claim"
+_ATTACK_PANEL, _RUN_PANEL, _OUTPUT_PANEL = "The attack", "The run", "Output"
+_FILES_PANEL = "The files"
 
 # Of several commands.
 
-_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
+_CLAIM_CURVES: Final = {"gdp": GDP, "zcdp": ZCDP}
 
 
 def _read_claim(text: str) -> float | Curve:
@@ -61,12 +61,12 @@ def _read_claim(text: str) -> float | Curve:
         value = float(number if equals else kind)
     except ValueError:
         value = None
-    if value is None or (equals and kind.lower() not in _CURVES):
+    if value is None or (equals and kind.lower() not in _CLAIM_CURVES):
         raise typer.BadParameter(f"it must be an epsilon, gdp=MU or zcdp=RHO, got {text!r}")
     if not equals:
         return value
     try:
-        return _CURVES[kind.lower()](value)
+        return _CLAIM_CURVES[kind.lower()](value)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from None
 
@@ -74,7 +74,7 @@ def _read_claim(text: str) -> float | Curve:
 Claim = Annotated[
     Any,
     _option_in_panel(
-        _CLAIM,
+        _CLAIM_PANEL,
         "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
         parser=_read_claim,
         metavar="EPSILON",
@@ -82,38 +82,44 @@ Claim = Annotated[
 ]
 EpsilonClaim = Annotated[
     float | None,
-    _option_in_panel(_CLAIM, "The epsilon to test. Default: the mechanism's own claim."),
+    _option_in_panel(_CLAIM_PANEL, "The epsilon to test. Default: the mechanism's own claim."),
 ]
-NoClaim = Annotated[bool, _option_in_panel(_CLAIM, "Test no claim, only estimate.", "--no-claim")]
-Delta = Annotated[float, _option_in_panel(_CLAIM, "The delta of the claim.")]
-Confidence = Annotated[float, _option_in_panel(_CLAIM, "Probability that the bound holds.")]
+NoClaim = Annotated[
+    bool, _option_in_panel(_CLAIM_PANEL, "Test no claim, only estimate.", "--no-claim")
+]
+Delta = Annotated[float, _option_in_panel(_CLAIM_PANEL, "The delta of the claim.")]
+Confidence = Annotated[float, _option_in_panel(_CLAIM_PANEL, "Probability that the bound holds.")]
 Seed = Annotated[
     int | None,
     _option_in_panel(
-        _RUN, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
+        _RUN_PANEL, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
     ),
 ]
 LikeAudit = Annotated[
-    str | None, _option_in_panel(_ATTACK, "As in dpcore audit. Default: auto.", metavar="NAME")
+    str | None,
+    _option_in_panel(_ATTACK_PANEL, "As in dpcore audit. Default: auto.", metavar="NAME"),
 ]
 Threads = Annotated[
     int | None,
-    _option_in_panel(_RUN, "Number of threads. Default: all cores, 1 for your own mechanism."),
+    _option_in_panel(
+        _RUN_PANEL, "Number of threads. Default: all cores, 1 for your own mechanism."
+    ),
 ]
 Plot = Annotated[
     str | None,
-    _option_in_panel(_OUTPUT, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
+    _option_in_panel(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
 ]
 Json = Annotated[
-    bool, _option_in_panel(_OUTPUT, "Print one JSON document, nothing else.", "--json")
+    bool, _option_in_panel(_OUTPUT_PANEL, "Print one JSON document, nothing else.", "--json")
 ]
 Html = Annotated[
-    str | None, _option_in_panel(_OUTPUT, "Save the whole report as one page.", metavar="FILE")
+    str | None,
+    _option_in_panel(_OUTPUT_PANEL, "Save the whole report as one page.", metavar="FILE"),
 ]
 Source = Annotated[
     bool,
     _option_in_panel(
-        _OUTPUT,
+        _OUTPUT_PANEL,
         "Keep the mechanism's source text in page and JSON.",
         "--source/--no-source",
     ),
@@ -121,21 +127,21 @@ Source = Annotated[
 Progress = Annotated[
     bool | None,
     _option_in_panel(
-        _OUTPUT,
+        _OUTPUT_PANEL,
         "Show a bar on stderr. Default: for long work on a terminal.",
         "--progress/--no-progress",
         show_default=False,
     ),
 ]
 Traceback = Annotated[
-    bool, _option_in_panel(_OUTPUT, "Show the whole traceback of an error.", "--traceback")
+    bool, _option_in_panel(_OUTPUT_PANEL, "Show the whole traceback of an error.", "--traceback")
 ]
 Systems = Annotated[bool, _option_in_panel(None, "List the published systems.", "--list")]
 Names = Annotated[bool, _option_in_panel(None, "List the experiments.", "--list")]
 
 
 @dataclass(frozen=True)
-class Described:
+class MechanismArguments:
     """Mechanism and its two inputs; None if an option was not given."""
 
     target: Annotated[
@@ -148,24 +154,24 @@ class Described:
     ] = None
     epsilon: Annotated[
         float | None,
-        _option_in_panel(_SYSTEM, "The epsilon it is run with, its claim. Default: --claim."),
+        _option_in_panel(_SYSTEM_PANEL, "The epsilon it is run with, its claim. Default: --claim."),
     ] = None
     sensitivity: Annotated[
         float | None,
         _option_in_panel(
-            _SYSTEM,
+            _SYSTEM_PANEL,
             "L1 sensitivity that the noise is made for. Default: the distance of --x and "
             "--x-prime, 1 without them.",
         ),
     ] = None
     clip: Annotated[
         float | None,
-        _option_in_panel(_SYSTEM, "Radius of the clip of the ADePT family. Default: 1."),
+        _option_in_panel(_SYSTEM_PANEL, "Radius of the clip of the ADePT family. Default: 1."),
     ] = None
     nan: Annotated[
         str | None,
         _option_in_panel(
-            _SYSTEM,
+            _SYSTEM_PANEL,
             "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
             metavar="MODE",
         ),
@@ -173,29 +179,33 @@ class Described:
     dim: Annotated[
         int | None,
         _option_in_panel(
-            _INPUTS, "Entries of the mechanism's own default pair. Default: 2 for a system."
+            _INPUTS_PANEL, "Entries of the mechanism's own default pair. Default: 2 for a system."
         ),
     ] = None
     x: Annotated[
         str | None,
         _option_in_panel(
-            _INPUTS, "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"
+            _INPUTS_PANEL,
+            "First input: numbers with commas between, or @FILE.npy.",
+            metavar="NUMBERS",
         ),
     ] = None
     x_prime: Annotated[
-        str | None, _option_in_panel(_INPUTS, "Second input, likewise.", metavar="NUMBERS")
+        str | None, _option_in_panel(_INPUTS_PANEL, "Second input, likewise.", metavar="NUMBERS")
     ] = None
     text: Annotated[
         str | None,
-        _option_in_panel(_INPUTS, "First input of a mechanism that takes a text.", metavar="TEXT"),
+        _option_in_panel(
+            _INPUTS_PANEL, "First input of a mechanism that takes a text.", metavar="TEXT"
+        ),
     ] = None
-    text_prime: Annotated[str | None, _option_in_panel(_INPUTS, "Second text.", metavar="TEXT")] = (
-        None
-    )
+    text_prime: Annotated[
+        str | None, _option_in_panel(_INPUTS_PANEL, "Second text.", metavar="TEXT")
+    ] = None
     patterns: Annotated[
         str | None,
         _option_in_panel(
-            _INPUTS,
+            _INPUTS_PANEL,
             "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
             metavar="WHICH",
         ),
@@ -203,13 +213,13 @@ class Described:
 
 
 @dataclass(frozen=True)
-class Asked(Described):
+class AuditArguments(MechanismArguments):
     """Options of `dpcore audit`; None if an option was not given."""
 
     command: Annotated[
         str | None,
         _option_in_panel(
-            _RUN,
+            _RUN_PANEL,
             "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
             "{size} lines, one answer each. --x and --x-prime are put in as they are.",
             metavar="COMMAND",
@@ -218,7 +228,7 @@ class Asked(Described):
     timeout: Annotated[
         float | None,
         _option_in_panel(
-            _RUN,
+            _RUN_PANEL,
             "Seconds in which a command may write nothing. Default: 60, and .1 for each answer.",
         ),
     ] = None
@@ -229,18 +239,18 @@ class Asked(Described):
     attack: Annotated[
         str,
         _option_in_panel(
-            _ATTACK,
+            _ATTACK_PANEL,
             f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
             metavar="NAME",
         ),
     ] = "auto"
-    bound: Annotated[str, _option_in_panel(_ATTACK, _list_names(list(BOUNDS)), metavar="NAME")] = (
-        "clopper_pearson"
-    )
+    bound: Annotated[
+        str, _option_in_panel(_ATTACK_PANEL, _list_names(list(BOUNDS)), metavar="NAME")
+    ] = "clopper_pearson"
     stop: Annotated[
         str,
         _option_in_panel(
-            _ATTACK,
+            _ATTACK_PANEL,
             "fixed counts all trials, refuted stops as soon as the claim is refuted.",
             metavar="RULE",
         ),
@@ -248,19 +258,19 @@ class Asked(Described):
     floats: Annotated[
         bool,
         _option_in_panel(
-            _ATTACK, "Let what rounding gives away count towards the verdict.", "--floats"
+            _ATTACK_PANEL, "Let what rounding gives away count towards the verdict.", "--floats"
         ),
     ] = False
     pilot: Annotated[
         int | None,
         _option_in_panel(
-            _ATTACK, "Draws a side that choose the event. Default: an eighth of the trials."
+            _ATTACK_PANEL, "Draws a side that choose the event. Default: an eighth of the trials."
         ),
     ] = None
     neighbour: Annotated[
         str | None,
         _option_in_panel(
-            _INPUTS,
+            _INPUTS_PANEL,
             "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
             "add-remove. A farther pair is refused. Default: the two inputs given.",
             metavar="RELATION",
@@ -269,7 +279,7 @@ class Asked(Described):
     repeat: Annotated[
         bool,
         _option_in_panel(
-            _RUN,
+            _RUN_PANEL,
             "Your function returns one answer, (x) or (x, rng): call it once for every output.",
             "--repeat",
         ),
@@ -277,13 +287,15 @@ class Asked(Described):
     null: Annotated[
         bool,
         _option_in_panel(
-            _INPUTS, "Allow two equal inputs, where all that is found is a false alarm.", "--null"
+            _INPUTS_PANEL,
+            "Allow two equal inputs, where all that is found is a false alarm.",
+            "--null",
         ),
     ] = False
     trials: Annotated[
         str | None,
         _option_in_panel(
-            _RUN,
+            _RUN_PANEL,
             "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
             metavar="N",
         ),
@@ -291,20 +303,22 @@ class Asked(Described):
     start: Annotated[
         str,
         _option_in_panel(
-            _RUN, "First trial; runs of disjoint trials with one seed can be added.", metavar="N"
+            _RUN_PANEL,
+            "First trial; runs of disjoint trials with one seed can be added.",
+            metavar="N",
         ),
     ] = "0"
     seed: Seed = None
     route: Annotated[
         str,
         _option_in_panel(
-            _RUN,
+            _RUN_PANEL,
             "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
             metavar="ROUTE",
         ),
     ] = "auto"
     block: Annotated[
-        int | None, _option_in_panel(_RUN, "Trials in a block, part of what repeats a run.")
+        int | None, _option_in_panel(_RUN_PANEL, "Trials in a block, part of what repeats a run.")
     ] = None
     threads: Threads = None
     plot: Plot = None
@@ -315,7 +329,7 @@ class Asked(Described):
 
 
 @dataclass(frozen=True)
-class AskedOutputs:
+class OutputsArguments:
     """Options of `dpcore audit-outputs`; None or empty if an option was not given."""
 
     files: Annotated[
@@ -330,7 +344,7 @@ class AskedOutputs:
     rows: Annotated[
         str | None,
         _option_in_panel(
-            _CLAIM,
+            _CLAIM_PANEL,
             "independent (every row drawn anew) or one_run (canaries of one training run): you "
             "must say which.",
             metavar="KIND",
@@ -344,34 +358,44 @@ class AskedOutputs:
     attack: LikeAudit = None
     bound: Annotated[
         str | None,
-        _option_in_panel(_ATTACK, "Default: the one that fits the kind of rows.", metavar="NAME"),
+        _option_in_panel(
+            _ATTACK_PANEL, "Default: the one that fits the kind of rows.", metavar="NAME"
+        ),
     ] = None
     count_share: Annotated[
         float | None,
-        _option_in_panel(_ATTACK, "Share of independent rows that is counted. Default: one half."),
+        _option_in_panel(
+            _ATTACK_PANEL, "Share of independent rows that is counted. Default: one half."
+        ),
     ] = None
     guesses: Annotated[
         str | None,
         _option_in_panel(
-            _ATTACK, "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"
+            _ATTACK_PANEL,
+            "Canaries guessed: a number, a share, or IN,OUT. Default: all.",
+            metavar="N",
         ),
     ] = None
     column: Annotated[
         list[str],
-        _option_in_panel(_INPUTS, "Column to read, by name or number, or '*'; may be repeated."),
+        _option_in_panel(
+            _INPUTS_PANEL, "Column to read, by name or number, or '*'; may be repeated."
+        ),
     ] = field(default_factory=list)
     label: Annotated[
         str | None,
-        _option_in_panel(_INPUTS, "Column of one file that tells the side: 0 or 1, x or x_prime."),
+        _option_in_panel(
+            _INPUTS_PANEL, "Column of one file that tells the side: 0 or 1, x or x_prime."
+        ),
     ] = None
     label_x: Annotated[
         str | None,
-        _option_in_panel(_INPUTS, "Which of two other labels stands for x.", metavar="VALUE"),
+        _option_in_panel(_INPUTS_PANEL, "Which of two other labels stands for x.", metavar="VALUE"),
     ] = None
     groups: Annotated[
         str | None,
         _option_in_panel(
-            _INPUTS,
+            _INPUTS_PANEL,
             "Column with the run, document or person of each row: one row of each is counted.",
             metavar="COLUMN",
         ),
@@ -379,35 +403,37 @@ class AskedOutputs:
     paired: Annotated[
         bool,
         _option_in_panel(
-            _CLAIM, "Rows i of both sides come from one seed: they stay together.", "--paired"
+            _CLAIM_PANEL, "Rows i of both sides come from one seed: they stay together.", "--paired"
         ),
     ] = False
     arranged: Annotated[
         bool,
         _option_in_panel(
-            _CLAIM, "Rows were put in this order when the runs were over.", "--arranged"
+            _CLAIM_PANEL, "Rows were put in this order when the runs were over.", "--arranged"
         ),
     ] = False
     header: Annotated[
         str,
         _option_in_panel(
-            _FILES, "First row holds names: yes, no, or auto (found out).", metavar="WHICH"
+            _FILES_PANEL, "First row holds names: yes, no, or auto (found out).", metavar="WHICH"
         ),
     ] = "auto"
     sep: Annotated[
         str | None,
         _option_in_panel(
-            _FILES, "Between the cells of a CSV file, or tab. Default: found out.", metavar="CHAR"
+            _FILES_PANEL,
+            "Between the cells of a CSV file, or tab. Default: found out.",
+            metavar="CHAR",
         ),
     ] = None
     encoding: Annotated[
         str | None,
-        _option_in_panel(_FILES, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
+        _option_in_panel(_FILES_PANEL, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
     ] = None
     format: Annotated[
         str | None,
         _option_in_panel(
-            _FILES,
+            _FILES_PANEL,
             "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
             "parquet. Default: by their names.",
             metavar="KIND",
@@ -422,7 +448,7 @@ class AskedOutputs:
 
 
 @dataclass(frozen=True)
-class AskedTable:
+class TableArguments:
     """Arguments of `dpcore audit-table`; None if an option was not given."""
 
     table: Annotated[
@@ -434,17 +460,18 @@ class AskedTable:
         ),
     ]
     distances: Annotated[
-        str | None, _option_in_panel(_INPUTS, "Distances between the inputs, .npy.", metavar="FILE")
+        str | None,
+        _option_in_panel(_INPUTS_PANEL, "Distances between the inputs, .npy.", metavar="FILE"),
     ] = None
     log: Annotated[
-        bool, _option_in_panel(_INPUTS, "The table holds natural logarithms.", "--log")
+        bool, _option_in_panel(_INPUTS_PANEL, "The table holds natural logarithms.", "--log")
     ] = False
     claim: EpsilonClaim = None
     no_claim: NoClaim = False
     neighbour: Annotated[
         str | None,
         _option_in_panel(
-            _CLAIM,
+            _CLAIM_PANEL,
             "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
             "Default: all.",
             metavar="RELATION|FILE",
@@ -453,11 +480,11 @@ class AskedTable:
     tolerance: Annotated[
         float | None,
         _option_in_panel(
-            _CLAIM, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
+            _CLAIM_PANEL, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
         ),
     ] = None
     threads: Annotated[
-        int | None, _option_in_panel(_RUN, "Number of threads. Default: all cores.")
+        int | None, _option_in_panel(_RUN_PANEL, "Number of threads. Default: all cores.")
     ] = None
     plot: Plot = None
     html: Html = None
@@ -466,24 +493,28 @@ class AskedTable:
 
 
 @dataclass(frozen=True)
-class AskedPlan(Described):
+class PlanArguments(MechanismArguments):
     """Options of `dpcore plan`; None if an option was not given."""
 
     claim: Claim = None
     true_epsilon: Annotated[
-        float | None, _option_in_panel(_CLAIM, "The true loss that is to be found.")
+        float | None, _option_in_panel(_CLAIM_PANEL, "The true loss that is to be found.")
     ] = None
     factor: Annotated[
         float | None,
-        _option_in_panel(_CLAIM, "Or the scale of the noise over the right one, such as 0.9."),
+        _option_in_panel(
+            _CLAIM_PANEL, "Or the scale of the noise over the right one, such as 0.9."
+        ),
     ] = None
     delta: Delta = 0.0
     confidence: Confidence = 0.95
-    power: Annotated[float, _option_in_panel(_CLAIM, "Probability of refuting the claim.")] = 0.95
+    power: Annotated[
+        float, _option_in_panel(_CLAIM_PANEL, "Probability of refuting the claim.")
+    ] = 0.95
     mass: Annotated[
         float | None,
         _option_in_panel(
-            _ATTACK,
+            _ATTACK_PANEL,
             "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
             "with a delta, of Gaussian noise.",
         ),
@@ -491,15 +522,17 @@ class AskedPlan(Described):
     attack: LikeAudit = None
     pilot: Annotated[
         int | None,
-        _option_in_panel(_ATTACK, "Most draws a side that tell the event's rates. Default: 2^20."),
+        _option_in_panel(
+            _ATTACK_PANEL, "Most draws a side that tell the event's rates. Default: 2^20."
+        ),
     ] = None
     canaries: Annotated[
-        int | None, _option_in_panel(_RUN, "For one training run: its canaries.")
+        int | None, _option_in_panel(_RUN_PANEL, "For one training run: its canaries.")
     ] = None
     guesses: Annotated[
         str | None,
         _option_in_panel(
-            _RUN, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
+            _RUN_PANEL, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
         ),
     ] = None
     seed: Seed = None
@@ -510,7 +543,7 @@ class AskedPlan(Described):
 
 
 @dataclass(frozen=True)
-class AskedExperiment:
+class ExperimentArguments:
     """Options of `dpcore reproduce`; None if an option was not given."""
 
     name: Annotated[
@@ -547,7 +580,7 @@ class AskedExperiment:
     progress: Progress = None
 
 
-def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
+def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
     """Return the options that a function has arguments for, by name.
 
     Args:
@@ -564,7 +597,13 @@ def for_call(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
 def _spell_options() -> dict[str, str]:
     """Map every argument to its spelling as an option."""
     found = {}
-    for kind in (Asked, AskedOutputs, AskedTable, AskedPlan, AskedExperiment):
+    for kind in (
+        AuditArguments,
+        OutputsArguments,
+        TableArguments,
+        PlanArguments,
+        ExperimentArguments,
+    ):
         for name, hint in get_type_hints(kind, include_extras=True).items():
             option = hint.__metadata__[0]
             if isinstance(option, typer.models.OptionInfo):

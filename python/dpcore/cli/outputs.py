@@ -13,7 +13,7 @@ from ..auditing.provenance import record_command
 from ..errors import AssumptionWarning, invalid
 from ..recorded.run import OutputsAudit, audit_outputs
 from .delivering import check_folder, check_plot, deliver_outputs
-from .options import AskedOutputs, for_call
+from .options import OutputsArguments, select_arguments
 from .status import NO_VERDICT, NOT_REFUTED, REFUTED, Usage, report_bad_usage, write_line
 
 __all__ = [
@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 
-def run_outputs_audit(asked: AskedOutputs, command: str = "") -> int:
+def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     """Audit the outputs in the files, print the result, and return the exit status."""
     wanted = 2 if asked.label is None else 1
     if len(asked.files) != wanted:
@@ -35,7 +35,7 @@ def run_outputs_audit(asked: AskedOutputs, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    report = record_command(_audit_files(asked), command)
+    report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
         write_line(f"warning: {doubt}")
     deliver_outputs(asked, report)
@@ -45,11 +45,11 @@ def run_outputs_audit(asked: AskedOutputs, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit_files(asked: AskedOutputs) -> OutputsAudit:
-    with _report_bad_usage(), warnings.catch_warnings():
+def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
+    with _report_unreadable_files(), warnings.catch_warnings():
         # The report holds them, and `run_outputs_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        given = for_call(asked, audit_outputs)
+        given = select_arguments(asked, audit_outputs)
         given["attack"], given["guesses"] = (
             _find_attack(asked.attack),
             _parse_guesses(asked.guesses),
@@ -62,7 +62,7 @@ def _audit_files(asked: AskedOutputs) -> OutputsAudit:
 
 
 @contextlib.contextmanager
-def _report_bad_usage() -> Iterator[None]:
+def _report_unreadable_files() -> Iterator[None]:
     """Report bad arguments, and files that cannot be read, as bad usage."""
     try:
         with report_bad_usage():

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import choice, invalid
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, patterns
 from ..records import Pair
-from .options import Asked
+from .options import AuditArguments
 from .status import Usage, report_bad_usage
 
 __all__ = [
@@ -17,8 +17,8 @@ __all__ = [
     "read_pairs",
 ]
 
-_BALLS = {"l1": L1, "l2": L2, "linf": Linf}
-_DATASETS = {"replace": Replace, "add-remove": AddRemove}
+_BALL_RELATIONS = {"l1": L1, "l2": L2, "linf": Linf}
+_DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
 
 def parse_relation(text: str | None) -> Neighbour | None:
@@ -36,16 +36,16 @@ def parse_relation(text: str | None) -> Neighbour | None:
     if text is None:
         return None
     name, given, radius = text.lower().partition("=")
-    if name in _DATASETS and not given:
-        return _DATASETS[name]()
+    if name in _DATASET_RELATIONS and not given:
+        return _DATASET_RELATIONS[name]()
     try:
-        return _BALLS[name](float(radius))
+        return _BALL_RELATIONS[name](float(radius))
     except (KeyError, ValueError):
         requirement = "l1=RADIUS, l2=RADIUS, linf=RADIUS, replace or add-remove"
         raise Usage(str(invalid("--neighbour", requirement, text))) from None
 
 
-def read_pairs(asked: Asked) -> Pair | tuple[Pair, ...] | None:
+def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
     """Read the pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
 
     Raises:

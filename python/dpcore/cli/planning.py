@@ -12,7 +12,7 @@ from ..auditing.power import Plan, plan
 from ..errors import choice
 from .audits import load_mechanism
 from .delivering import check_plot
-from .options import OPTIONS, Asked, AskedPlan, Described, for_call
+from .options import OPTIONS, AuditArguments, MechanismArguments, PlanArguments, select_arguments
 from .status import NOT_REFUTED, Usage, report_bad_usage, write_line
 
 __all__ = [
@@ -20,24 +20,24 @@ __all__ = [
 ]
 
 
-def run_plan(asked: AskedPlan) -> int:
+def run_plan(asked: PlanArguments) -> int:
     """Plan as the options request, print the plan, and return the exit status."""
     if asked.plot is not None:
         check_plot(Path(asked.plot))
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
     if asked.plot is not None:
-        _save_picture(made, asked.plot)
+        _save_plan_picture(made, asked.plot)
     return NOT_REFUTED
 
 
-def _make_plan(asked: AskedPlan) -> Plan:
-    described = {one.name: getattr(asked, one.name) for one in fields(Described)}
+def _make_plan(asked: PlanArguments) -> Plan:
+    described = {one.name: getattr(asked, one.name) for one in fields(MechanismArguments)}
     with report_bad_usage():
         given = {
-            **for_call(asked, plan),
+            **select_arguments(asked, plan),
             "rng": asked.seed,
-            "guesses": _parse_number(asked.guesses),
+            "guesses": _parse_plan_guesses(asked.guesses),
         }
         if asked.attack is not None:
             given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
@@ -51,13 +51,16 @@ def _make_plan(asked: AskedPlan) -> Plan:
             return plan(**given)
     # Of a claim that is missing the plan itself complains.
     with (
-        load_mechanism(Asked(**described, no_claim=True), asked.target) as (mechanism, pair),
+        load_mechanism(AuditArguments(**described, no_claim=True), asked.target) as (
+            mechanism,
+            pair,
+        ),
         report_bad_usage(),
     ):
         return plan(mechanism=mechanism, pair=pair, **given)
 
 
-def _parse_number(text: str | None) -> Any:
+def _parse_plan_guesses(text: str | None) -> Any:
     """Parse guesses: a whole number, a share, or text that the plan will refuse."""
     for kind in (int, float):
         with contextlib.suppress(ValueError):
@@ -65,7 +68,7 @@ def _parse_number(text: str | None) -> Any:
     return text
 
 
-def _save_picture(made: Plan, path: str) -> None:
+def _save_plan_picture(made: Plan, path: str) -> None:
     """Save the picture on its own figure, since pyplot would keep one open."""
     from matplotlib.figure import Figure
 

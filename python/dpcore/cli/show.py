@@ -17,18 +17,18 @@ import numpy as np
 from .. import __version__, _core, experiments
 from ..streams import threads_of
 from .audits import SYSTEMS
-from .options import AskedExperiment
+from .options import ExperimentArguments
 from .status import INTERRUPTED, NOT_REFUTED, Usage, report_bad_usage
 
 __all__ = [
-    "experiments_list",
     "print_environment",
+    "print_experiments",
+    "print_systems",
     "run_experiment",
-    "systems_list",
 ]
 
 
-def systems_list(as_json: bool) -> int:
+def print_systems(as_json: bool) -> int:
     """Print the published systems."""
     if as_json:
         print(json.dumps([_list_facts(name) for name in SYSTEMS]))
@@ -72,7 +72,7 @@ def _format_norm(norm: str | None) -> str:
     return "any" if norm is None else norm.replace("l", "L", 1)
 
 
-def experiments_list(as_json: bool) -> int:
+def print_experiments(as_json: bool) -> int:
     """Print the experiments."""
     about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
     about = {name: " ".join(text.partition("\n\n")[0].split()) for name, text in about.items()}
@@ -85,7 +85,7 @@ def experiments_list(as_json: bool) -> int:
     return NOT_REFUTED
 
 
-def run_experiment(asked: AskedExperiment) -> int:
+def run_experiment(asked: ExperimentArguments) -> int:
     """Run an experiment, print its table and the files that it wrote."""
     name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
     if name not in experiments.NAMES:

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterator
 from .options import OPTIONS
 
 __all__ = [
-    "CALLED",
     "INTERRUPTED",
+    "MECHANISM_CONTRACT",
     "NOT_REFUTED",
     "NO_VERDICT",
     "REFUTED",
@@ -32,7 +32,7 @@ __all__ = [
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
-CALLED = "it is called as mechanism(x, size, rng) and returns an array with size rows"
+MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
 
 class Usage(Exception):
@@ -53,7 +53,7 @@ class Failure(Exception):
 
 
 @contextlib.contextmanager
-def report_bad_usage(called: str = CALLED) -> Iterator[None]:
+def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
     """Turn the error of an argument check into bad usage, in the words of the command line.
 
     Args:
@@ -77,7 +77,7 @@ def report_bad_usage(called: str = CALLED) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def tag_failures(doing: str, file: str, hint: str = CALLED) -> Iterator[None]:
+def tag_failures(doing: str, file: str, hint: str = MECHANISM_CONTRACT) -> Iterator[None]:
     """Tag the exceptions that a user's code raises, so that they are not taken for dpcore's own.
 
     Args:

@@ -12,14 +12,14 @@ import numpy as np
 from ..errors import AssumptionWarning
 from ..tables.run import TableAudit, audit_table
 from .delivering import check_folder, check_plot, deliver_outputs
-from .options import AskedTable, for_call
+from .options import TableArguments, select_arguments
 from .pairs import parse_relation
 from .status import NOT_REFUTED, REFUTED, Usage, report_bad_usage, write_line
 
 __all__ = ["run_table_audit"]
 
 
-def run_table_audit(asked: AskedTable, command: str = "") -> int:
+def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
@@ -29,7 +29,7 @@ def run_table_audit(asked: AskedTable, command: str = "") -> int:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    found = _audit_file(asked)
+    found = _audit_table_file(asked)
     made = tuple(replace(one, command=command) for one in found.provenance)
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
     for remark in report.remarks:
@@ -38,8 +38,8 @@ def run_table_audit(asked: AskedTable, command: str = "") -> int:
     return REFUTED if report.refuted else NOT_REFUTED
 
 
-def _audit_file(asked: AskedTable) -> TableAudit:
-    given = for_call(asked, audit_table)
+def _audit_table_file(asked: TableArguments) -> TableAudit:
+    given = select_arguments(asked, audit_table)
     given["table"] = _read_matrix("FILE", asked.table)
     if asked.distances is not None:
         given["distances"] = _read_matrix("--distances", asked.distances)

@@ -25,20 +25,20 @@ from .status import Usage, report_bad_usage, tag_failures
 
 __all__ = [
     "Guarded",
-    "at_work",
-    "is_own",
+    "is_file_target",
     "load_from_file",
     "own_pair",
     "split_target",
+    "user_code_context",
 ]
 
-_IMPORTED = "its own folder is on sys.path, other folders go into PYTHONPATH"
-_ATTRIBUTE = "claim is a number, default_pair a function that returns a dpcore.Pair"
-_MISSING: Any = object()
-_numbers = itertools.count()
+_IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
+_ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
+_MISSING_ATTRIBUTE: Any = object()
+_module_numbers = itertools.count()
 
 
-def is_own(target: str) -> bool:
+def is_file_target(target: str) -> bool:
     """Return True if a target names a file and not a system."""
     return ":" in target or target.endswith(".py") or "/" in target or "\\" in target
 
@@ -63,7 +63,7 @@ def split_target(target: str) -> tuple[Path, str]:
 
 
 @contextlib.contextmanager
-def at_work(path: Path) -> Iterator[None]:
+def user_code_context(path: Path) -> Iterator[None]:
     """Run a user's code with its folder on sys.path and its printed text on stderr."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
@@ -94,9 +94,9 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
     """
     found: Any = _import_file(path)
     for part in name.split("."):
-        with tag_failures(label, str(path), _ATTRIBUTE):
-            inside, found = found, getattr(found, part, _MISSING)
-        if found is _MISSING:
+        with tag_failures(label, str(path), _ATTRIBUTE_HINT):
+            inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
+        if found is _MISSING_ATTRIBUTE:
             raise Usage(f"{path} has no {name!r}{_suggest_name(inside, part)}")
     if inspect.isclass(found):
         raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
@@ -119,14 +119,14 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
 
 def _import_file(path: Path) -> ModuleType:
     # A name that nothing else has: the file may be called random.py.
-    name = f"_dpcore_user_{next(_numbers)}_{path.stem}"
+    name = f"_dpcore_user_{next(_module_numbers)}_{path.stem}"
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise Usage(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
     try:
-        with tag_failures(f"importing {path}", str(path), _IMPORTED):
+        with tag_failures(f"importing {path}", str(path), _IMPORT_HINT):
             spec.loader.exec_module(module)
     except BaseException:
         sys.modules.pop(name, None)
@@ -172,11 +172,11 @@ class Guarded:
             return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
 
     def __getattr__(self, name: str) -> Any:
-        with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE):
-            value = getattr(self._mechanism, name, _MISSING)
-            if value is _MISSING and not name.startswith("_"):
-                value = getattr(self._function, name, _MISSING)
-        if value is _MISSING:
+        with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE_HINT):
+            value = getattr(self._mechanism, name, _MISSING_ATTRIBUTE)
+            if value is _MISSING_ATTRIBUTE and not name.startswith("_"):
+                value = getattr(self._function, name, _MISSING_ATTRIBUTE)
+        if value is _MISSING_ATTRIBUTE:
             raise AttributeError(name)
         return value
 
@@ -203,7 +203,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
     arguments = () if dim is None else (dim,)
     if dim is not None and not _takes_dim(make, dim):
         raise Usage(f"--dim does not apply: default_pair of {label} takes no dim")
-    with tag_failures(f"default_pair of {label}", str(path), _ATTRIBUTE):
+    with tag_failures(f"default_pair of {label}", str(path), _ATTRIBUTE_HINT):
         pair = make(*arguments)
         if not isinstance(pair, Pair):
             raise mistyped("default_pair()", "a Pair", pair)

@@ -112,12 +112,12 @@ def _read_names(file: File) -> Iterator[Row]:
     return _read_line_rows(file, file.name.rpartition("/")[2].removesuffix(".txt"))
 
 
-_intents = partial(table, kind="csv", layout=Layout(text=1, label=0))
-_news = partial(table, kind="tsv", layout=Layout(text=0, label=1))
-_medical = partial(
+_read_intents = partial(table, kind="csv", layout=Layout(text=1, label=0))
+_read_news = partial(table, kind="tsv", layout=Layout(text=0, label=1))
+_read_medical = partial(
     table, kind="csv", layout=Layout(text="medical_abstract", label="condition_label")
 )
-_PARTS: Final[dict[str, str | None]] = {
+_SPLIT_FILES: Final[dict[str, str | None]] = {
     "train.csv": "train",
     "valid.csv": "valid",
     "test.csv": "test",
@@ -132,12 +132,12 @@ KNOWN: Final[dict[str, Known]] = {
     "ag_news": Known(
         {"train.tsv": "train", "test.tsv": "test"},
         "AG News as in the ALPS repository (MIT)",
-        _news,
+        _read_news,
     ),
-    "atis": Known(_PARTS, "ATIS as in DP-Rewrite (Apache-2.0)", _intents),
-    "snips": Known(_PARTS, "SNIPS (CC0)", _intents),
+    "atis": Known(_SPLIT_FILES, "ATIS as in DP-Rewrite (Apache-2.0)", _read_intents),
+    "snips": Known(_SPLIT_FILES, "SNIPS (CC0)", _read_intents),
     "medical": Known(
-        {"abstracts.csv": None}, "Medical Abstracts TC corpus (CC BY-SA 3.0)", _medical
+        {"abstracts.csv": None}, "Medical Abstracts TC corpus (CC BY-SA 3.0)", _read_medical
     ),
     "leakage": Known(
         {"spa-eng.zip": None},
@@ -179,7 +179,7 @@ KNOWN: Final[dict[str, Known]] = {
 }
 """Every corpus that is known by name."""
 
-_FOLDERS = {"names": "words", "textfooler": "yelp"}
+_CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
 """Folders of the corpora that are kept in a folder of another name than their own."""
 
 
@@ -230,7 +230,7 @@ def _list_files(kind: str, path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
     known = KNOWN[kind]
-    folders = (path, path / kind, path / _FOLDERS.get(kind, kind))
+    folders = (path, path / kind, path / _CORPUS_FOLDERS.get(kind, kind))
     held = [folder for folder in folders if any((folder / f).is_file() for f in known.files)]
     folder = held[0] if held else path
     files = [folder / name for name in known.files]
@@ -243,7 +243,7 @@ def _list_possible_corpora(path: Path) -> list[str]:
         known = KNOWN.get(path.name)
         if known and any((path / name).is_file() for name in known.files):
             return [path.name]
-        within = {kind: path / _FOLDERS.get(kind, kind) for kind in KNOWN}
+        within = {kind: path / _CORPUS_FOLDERS.get(kind, kind) for kind in KNOWN}
         return [
             kind
             for kind, known in KNOWN.items()

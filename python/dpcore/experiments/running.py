@@ -27,7 +27,7 @@ __all__ = [
     "cell_seed",
     "check_config",
     "check_list",
-    "gathered_in_processes",
+    "gather_in_processes",
     "require_own_config",
     "require_whole",
     "run_audits",
@@ -37,11 +37,11 @@ __all__ = [
 SEED = 2022
 """The seed of the published files: the year of the paper."""
 
-_Job = TypeVar("_Job")
-_Found = TypeVar("_Found")
+_JobType = TypeVar("_JobType")
+_AnswerType = TypeVar("_AnswerType")
 
 
-_VOTE = MajorityVote()
+_PAPERS_ATTACK = MajorityVote()
 """The attack that most experiments remake: the reconstruction attack of the papers."""
 
 
@@ -63,7 +63,7 @@ class Job:
     pair: Pair
     claim: float
     key: str
-    attack: Any = _VOTE
+    attack: Any = _PAPERS_ATTACK
     trials: int | None = None
     effort: int = 1
 
@@ -206,14 +206,14 @@ def run_audits(
 
 def run_jobs(
     label: str,
-    jobs: Sequence[_Job],
-    work: Callable[[_Job], _Found],
+    jobs: Sequence[_JobType],
+    work: Callable[[_JobType], _AnswerType],
     progress: bool | None,
     *,
-    size: Callable[[_Job], int] = lambda job: 1,
-    ended: Callable[[_Found], bool] = lambda found: False,
-    worth: Callable[[_Found], bool] = lambda found: True,
-) -> tuple[tuple[_Found, ...], bool]:
+    size: Callable[[_JobType], int] = lambda job: 1,
+    ended: Callable[[_AnswerType], bool] = lambda found: False,
+    worth: Callable[[_AnswerType], bool] = lambda found: True,
+) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job in turn, until Ctrl-C.
 
     Args:
@@ -231,7 +231,7 @@ def run_jobs(
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything worth keeping was found.
     """
-    done: list[_Found] = []
+    done: list[_AnswerType] = []
     with Progress(label, sum(map(size, jobs)), progress) as bar:
         try:
             for job in jobs:
@@ -245,15 +245,15 @@ def run_jobs(
     return tuple(done), len(done) < len(jobs) or ended(done[-1])
 
 
-def gathered_in_processes(
+def gather_in_processes(
     label: str,
-    work: Callable[..., _Found],
+    work: Callable[..., _AnswerType],
     jobs: Sequence[Sequence[Any]],
     processes: int,
     progress: bool | None,
     *,
-    ended: Callable[[_Found], bool] = lambda found: False,
-) -> tuple[tuple[_Found, ...], bool]:
+    ended: Callable[[_AnswerType], bool] = lambda found: False,
+) -> tuple[tuple[_AnswerType, ...], bool]:
     """Do every job with one torch thread, in several processes where there are more than one.
 
     Args:
@@ -277,13 +277,13 @@ def gathered_in_processes(
 
         joblib = needed("joblib", label)
         calls = (joblib.delayed(_work_in_one_thread)(work, job) for job in jobs)
-        done: Iterator[_Found] = joblib.Parallel(many, return_as="generator")(calls)
+        done: Iterator[_AnswerType] = joblib.Parallel(many, return_as="generator")(calls)
     else:
         done = (_work_in_one_thread(work, job) for job in jobs)
     return run_jobs(label, jobs, lambda job: next(done), progress, ended=ended)
 
 
-def _work_in_one_thread(work: Callable[..., _Found], job: Sequence[Any]) -> _Found:
+def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) -> _AnswerType:
     import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
     from threadpoolctl import threadpool_limits
 

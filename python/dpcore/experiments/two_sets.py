@@ -17,13 +17,13 @@ from .running import SEED, cell_seed, check_config
 
 __all__ = ["TextOptions", "TwoSets", "read_texts", "read_two_sets"]
 
-_SENSITIVE: Final[dict[bool, int | str]] = {True: 1, False: "money"}
+_SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
 """The label of the sensitive set: neoplasms with `data`, the topic of money without."""
 
 _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
 """Texts that are generated without and with `quick`."""
 
-_MIN_TEXTS: Final = 100
+_MIN_SET_TEXTS: Final = 100
 """Texts of a set below which halves of it are too few to fit on."""
 
 
@@ -58,7 +58,7 @@ class TextOptions(Shown):
     def __post_init__(self) -> None:
         """Check the fields."""
         check_config(self)
-        integer("trials", self.trials, _MIN_TEXTS)
+        integer("trials", self.trials, _MIN_SET_TEXTS)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
                 raise mistyped("data", "a path of a folder", self.data)
@@ -127,7 +127,7 @@ def read_two_sets(config: TextOptions) -> TwoSets:
             twice as many.
     """
     corpus = read_texts(config, "medical", "topics", _GENERATED_ROWS[config.quick])
-    wanted = _SENSITIVE[config.data is not None]
+    wanted = _SENSITIVE_LABELS[config.data is not None]
     labels: dict[str, list[int | str]] = {}
     firsts: dict[str, str] = {}
     assert corpus.labels is not None
@@ -139,7 +139,7 @@ def read_two_sets(config: TextOptions) -> TwoSets:
     dropped = len(labels) - len(sensitive) - len(others)
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
     chosen = tuple(sensitive[row] for row in sorted(order[: config.trials].tolist()))
-    if len(chosen) < _MIN_TEXTS or len(others) < 2 * len(chosen):
-        requirement = f"a corpus with {_MIN_TEXTS} sensitive texts, and twice as many others"
+    if len(chosen) < _MIN_SET_TEXTS or len(others) < 2 * len(chosen):
+        requirement = f"a corpus with {_MIN_SET_TEXTS} sensitive texts, and twice as many others"
         raise invalid("data", requirement, f"{len(chosen):,} and {len(others):,}")
     return TwoSets(corpus.origin, chosen, tuple(others), tuple(others.values()), dropped)

@@ -18,8 +18,8 @@ FOLDS: Final = 5
 """Parts of the rewritten texts, each told by a classifier that has seen the others."""
 EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
 """Passes over the train file, fixed beforehand, and how often a word must occur there."""
-_ROWS: Final = 2000
-_QUICK: Final = (480, 120, 10)
+_GENERATED_TEXTS: Final = 2000
+_QUICK_SIZES: Final = (480, 120, 10)
 """Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
 
 
@@ -65,7 +65,7 @@ def read_corpora(config: Any) -> tuple[Texts, ...]:
     """
     data, quick = config.data, config.quick
     if data is None:
-        rows = sum(_QUICK[:2]) if quick else _ROWS
+        rows = sum(_QUICK_SIZES[:2]) if quick else _GENERATED_TEXTS
         return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), quick),)
     names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
     return tuple(_split_corpus(name, read_corpus(data, name), quick) for name in names)
@@ -82,7 +82,7 @@ def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
         dropped += len(rows) - len(new)
     train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
     if quick:
-        train, held, epochs = train[: _QUICK[0]], held[: _QUICK[1]], _QUICK[2]
+        train, held, epochs = train[: _QUICK_SIZES[0]], held[: _QUICK_SIZES[1]], _QUICK_SIZES[2]
     if len({rejoin_words(text) for text, _ in held}) < FOLDS:
         requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
         raise invalid("data", requirement, name)

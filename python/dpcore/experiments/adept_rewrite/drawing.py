@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLES: dict[str, dict[str, Any]] = {
+_VARIANT_STYLES: dict[str, dict[str, Any]] = {
     "published": {"color": RED, "marker": "s"},
     "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": WHITE},
     "l1": {"color": "#2e7d32", "marker": "^"},
@@ -24,7 +24,7 @@ _STYLES: dict[str, dict[str, Any]] = {
 }
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw accuracy above and BLEU below, a column for each corpus, at the middle width."""
     columns = len(result.texts)
     picture = make_canvas(4.6, ax)
@@ -57,7 +57,7 @@ def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) ->
         label = f"{name} (claim false)" if name == "published" else name
         axes.errorbar(
             [row.true for row in mine], middle, yerr=ends, label=label, markersize=4.0,
-            linewidth=1.1, elinewidth=0.7, **_STYLES[name],
+            linewidth=1.1, elinewidth=0.7, **_VARIANT_STYLES[name],
         )  # fmt: skip
         if name == "published":
             _annotate_claims(axes, mine)
@@ -88,7 +88,7 @@ def _draw_bleu(axes: Axes, rows: list[Row], texts: Texts, result: Result, width:
         mine = [row for row in rows if row.variant == name]
         axes.plot(
             [row.true for row in mine], [row.mean("bleu") for row in mine], markersize=4.0,
-            linewidth=1.1, **_STYLES[name],
+            linewidth=1.1, **_VARIANT_STYLES[name],
         )  # fmt: skip
     seen = set()
     for one in result.models:

@@ -24,7 +24,7 @@ from ..running import (
     Tabled,
     check_config,
     check_list,
-    gathered_in_processes,
+    gather_in_processes,
     require_own_config,
 )
 from .corpora import Texts, read_corpora, rejoin_words
@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
 CLAIMED = (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-_QUICK = (10.0, 300.0)
-_WIDTHS = (64, 128, 256)
-_FEW = 1000
+_QUICK_CLAIMS = (10.0, 300.0)
+_FULL_WIDTHS = (64, 128, 256)
+_MIN_AUDIT_REWRITES = 1000
 """Rewrites that an audit of texts takes at least."""
 
 
@@ -90,7 +90,7 @@ class Config(Shown):
         if self.data is not None and not isinstance(self.data, (str, PathLike)):
             raise mistyped("data", "a path of a folder", self.data)
         seeds = (3 if self.full else 1) if self.seeds is None else self.seeds
-        claimed = self.claimed or (_QUICK if self.quick else CLAIMED)
+        claimed = self.claimed or (_QUICK_CLAIMS if self.quick else CLAIMED)
         kept = {
             "data": None if self.data is None else str(Path(self.data)),
             "seeds": integer("seeds", seeds, 1),
@@ -107,12 +107,12 @@ class Config(Shown):
     @property
     def text_trials(self) -> int:
         """Rewrites on each side of an audit of texts: each costs as much as ten vectors."""
-        return max(_FEW, self.trials // 10)
+        return max(_MIN_AUDIT_REWRITES, self.trials // 10)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Entries of a state, for each auto-encoder."""
-        return _WIDTHS if self.full else (32,) if self.quick else (128,)
+        return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
@@ -157,7 +157,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for clip in dict.fromkeys(map(clip_of, config.variants))
     ]
     many = threads_of(threads) if config.device == "cpu" else 1
-    models, partial = gathered_in_processes(
+    models, partial = gather_in_processes(
         "training", train_encoder, [(one, texts[one.corpus], config) for one in setups], many,
         progress,
         ended=_cut_short,
@@ -172,7 +172,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for one in models
         if one.setup.clip == clip_of(variant)
     ]
-    cells, partial = gathered_in_processes(
+    cells, partial = gather_in_processes(
         "rewriting", rewrite_and_audit, jobs, many, progress, ended=_cut_short
     )
     found: dict[tuple[str, int, str, float], list[Any]] = {}
@@ -228,18 +228,18 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, the conclusions, and five texts with all rewrites."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility against the true epsilon."""
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -28,7 +28,7 @@ __all__ = [
 
 DELTA: Final = 1e-5
 """The delta of the Gaussian claim."""
-_MEMORISED: Final = 1000
+_MAX_TRAINING_REWRITES: Final = 1000
 """Training texts that are rewritten, at most."""
 
 
@@ -209,7 +209,7 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
 
 def _choose_public(texts: Texts) -> list[str]:
     """Choose training texts at equal distances in their file, which may be sorted."""
-    step = math.ceil(len(texts.train) / _MEMORISED)
+    step = math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)
     return list(texts.train[::step])
 
 

@@ -12,9 +12,16 @@ from .experiment import NAME, Result
 from .rewriting import DELTA, Fitted, Row
 from .utility import list_single_intents, majority_share
 
-__all__ = ["beats_majority", "corpus_title", "find_best_row", "needed_epsilon", "plain", "text"]
+__all__ = [
+    "beats_majority",
+    "corpus_title",
+    "find_best_row",
+    "needed_epsilon",
+    "write_plain_data",
+    "write_table",
+]
 
-_HEAD = (
+_REWRITING_HEAD = (
     "variant", "claimed", "true", "largest pair", "on z", "on text", "BLEU", "accuracy", "macro-F1",
     "same", "memorised: not private text",
 )  # fmt: skip
@@ -49,7 +56,7 @@ def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the figures, the conclusions, and some texts with all their rewrites."""
     config = result.config
     seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
@@ -75,7 +82,7 @@ def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     parts = [
         _describe_corpus(texts, width, models, result)
         + "\n\n"
-        + aligned([_HEAD, *map(_cells, rows)]),
+        + aligned([_REWRITING_HEAD, *map(_format_rewriting_row, rows)]),
         _format_conclusions(rows, floor, result.config.variants),
     ]
     if models[0].examples:
@@ -112,7 +119,7 @@ def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Res
     return "\n".join(lines)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _format_rewriting_row(row: Row) -> tuple[str, ...]:
     false = row.true > row.claimed * (1.0 + 1e-9)
     return (
         row.variant,
@@ -179,14 +186,14 @@ def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str
     return "\n\n".join(parts)
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     return {
         **make_record_head(NAME, result),
         "delta": DELTA,
         "corpora": [_corpus_to_dict(texts, result) for texts in result.texts],
         "models": [_fitted_to_dict(one) for one in result.models],
-        "rows": [_row(row) for row in result.rows],
+        "rows": [_rewriting_row_to_dict(row) for row in result.rows],
     }
 
 
@@ -218,7 +225,7 @@ def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _row(row: Row) -> dict[str, Any]:
+def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
     return {
         "corpus": row.corpus, "hidden": row.hidden, "variant": row.variant,
         "claimed": row.claimed, "true": encode_float(row.true),

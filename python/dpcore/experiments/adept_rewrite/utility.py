@@ -23,7 +23,7 @@ __all__ = [
     "measure_intent_utility",
 ]
 
-_WHO = "adept-rewrite"
+_EXPERIMENT_NAME = "adept-rewrite"
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -44,7 +44,7 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
 
     sacrebleu computes it, without a tokeniser.
     """
-    sacrebleu = needed("sacrebleu", _WHO)
+    sacrebleu = needed("sacrebleu", _EXPERIMENT_NAME)
     found = sacrebleu.corpus_bleu(list(texts), [list(originals)], tokenize="none")
     return float(found.score) / 100.0
 
@@ -86,7 +86,7 @@ def measure_intent_utility(
 
 
 def _predict_in_folds(rewritten: Sequence[str], labels: Any, originals: Sequence[str]) -> Any:
-    selection = needed("sklearn.model_selection", _WHO)
+    selection = needed("sklearn.model_selection", _EXPERIMENT_NAME)
     folds = selection.GroupKFold(FOLDS).split(labels, groups=originals)
     answers = np.empty_like(labels)
     for seen, asked in folds:
@@ -99,8 +99,8 @@ def _fit_and_predict(seen: list[str], labels: Any, asked: list[str]) -> Any:
     kinds, counts = np.unique(labels, return_counts=True)
     if len(kinds) == 1 or not any(text.split() for text in seen):
         return np.full(len(asked), kinds[counts.argmax()])
-    extraction = needed("sklearn.feature_extraction.text", _WHO)
-    linear = needed("sklearn.linear_model", _WHO)
+    extraction = needed("sklearn.feature_extraction.text", _EXPERIMENT_NAME)
+    linear = needed("sklearn.linear_model", _EXPERIMENT_NAME)
     from threadpoolctl import threadpool_limits
 
     # Words are parted by blanks; the usual pattern would drop those of one letter.

@@ -19,8 +19,8 @@ Rows = tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]
 ALPHAS: Final = (1.0, 2.0, 4.0)
 """The orders of the table; the first is the KL divergence."""
 
-_INFINITE: Final = (np.inf,) * len(ALPHAS)
-_FAR: Final = 40.0
+_INFINITE_DIVERGENCES: Final = (np.inf,) * len(ALPHAS)
+_CAUCHY_GRID_END: Final = 40.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,7 @@ def _make_exponential_case() -> Case:
     return Case("Exp(1.5) against Exp(1)", draw, truth)
 
 
-def _with_atom(title: str, dim: int, **more: Any) -> Case:
+def _add_atom(title: str, dim: int, **more: Any) -> Case:
     """Make a case of two normal laws with an atom at the origin.
 
     The atom has probability .3 against .1, and the normal law is shifted by 1/2.
@@ -139,7 +139,7 @@ def _make_cauchy_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.standard_cauchy(size=(n0, 1)), rng.normal(size=(n1, 1))
 
-    x = np.linspace(-_FAR, _FAR, 200_001)
+    x = np.linspace(-_CAUCHY_GRID_END, _CAUCHY_GRID_END, 200_001)
     normal = -0.5 * x**2 - 0.5 * np.log(2 * np.pi)
     ratio = normal + np.log(np.pi) + np.log1p(x**2)
     step = x[1] - x[0]
@@ -148,14 +148,18 @@ def _make_cauchy_case() -> Case:
     for alpha in ALPHAS[1:]:
         mean = np.sum(np.exp(normal + (alpha - 1.0) * ratio)) * step
         found.append(float(np.log(mean) / (alpha - 1.0)))
-    return Case("Cauchy against N(0, 1)", draw, (_INFINITE, tuple(found)), 2000, 4, fails=True)
+    return Case(
+        "Cauchy against N(0, 1)", draw, (_INFINITE_DIVERGENCES, tuple(found)), 2000, 4, fails=True
+    )
 
 
 def _make_disjoint_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.random((n0, 2)), 10.0 + rng.random((n1, 2))
 
-    return Case("disjoint squares", draw, (_INFINITE, _INFINITE), fails=True)
+    return Case(
+        "disjoint squares", draw, (_INFINITE_DIVERGENCES, _INFINITE_DIVERGENCES), fails=True
+    )
 
 
 def _make_unequal_scales_case() -> Case:
@@ -190,8 +194,8 @@ def _make_cases() -> dict[str, Case]:
         "n20-half": _make_normal_case("N20, mu = .5", 20, 0.5),
         "n20-wider": _make_normal_case("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
         "exponential": _make_exponential_case(),
-        "atom-n2": _with_atom("atom .3 against .1, N2, mu = .5", 2),
-        "atom-n20": _with_atom("atom .3 against .1, N20, mu = .5", 20),
+        "atom-n2": _add_atom("atom .3 against .1, N2, mu = .5", 2),
+        "atom-n20": _add_atom("atom .3 against .1, N20, mu = .5", 20),
         "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
         "atoms-200": _make_discrete_case("200 atoms (d = 16)", 200, 16, 3.0),
         "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),

@@ -16,22 +16,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_STYLES: Final[dict[str, tuple[str, str]]] = {
+_METHOD_STYLES: Final[dict[str, tuple[str, str]]] = {
     "ball": (BLUE, "o"),
     "score": (GREEN, "s"),
     "poczos": ("#CC79A7", "D"),
     "paper": (RED, "^"),
     "paper-literal": (GREY, "v"),
 }
-_LINEAR: Final = 0.1
-_EDGE: Final = 300.0
-_OUTER: Final = 110.0
+_LINEAR_BIAS_RANGE: Final = 0.1
+_BIAS_AXIS_END: Final = 300.0
+_MAX_DRAWN_BIAS: Final = 110.0
 """Place of the mark of a finite bias of this size or more; an infinite bias is marked beyond it."""
 
-_GAP: Final = 0.8
+_DIRECTION_GAP: Final = 0.8
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw bias and spread, a line for each case and direction, a panel for each order."""
     names = _order_cases(result)
     lines = [(name, direction) for name in names for direction in (0, 1)]
@@ -55,7 +55,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
     panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
     picture.legend(
-        handles=_legend(methods), loc="outside upper center", ncols=3, frameon=False,
+        handles=_make_method_legend(methods), loc="outside upper center", ncols=3, frameon=False,
         fontsize=SMALL,
     )  # fmt: skip
     return apply_style(picture)
@@ -69,7 +69,7 @@ def _order_cases(result: Result) -> list[str]:
 
 def _line_heights(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
     """Return the height of each line, from 0 down with a gap between cases."""
-    return {line: -(i + _GAP * (i // 2)) for i, line in enumerate(lines)}
+    return {line: -(i + _DIRECTION_GAP * (i // 2)) for i, line in enumerate(lines)}
 
 
 def _label_line(name: str, direction: int) -> str:
@@ -78,7 +78,7 @@ def _label_line(name: str, direction: int) -> str:
 
 def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
     """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
-    colour, marker = _STYLES[cell.method]
+    colour, marker = _METHOD_STYLES[cell.method]
     if cell.refused is not None:
         return
     bias, spread = cell.bias[direction, i], np.nan_to_num(cell.spread[direction, i])
@@ -89,8 +89,8 @@ def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) ->
             bias = 0.0 if most == cell.truth[direction, i] else most - cell.truth[direction, i]
         spread = 0.0
     style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 2.4}
-    if abs(bias) >= _OUTER:
-        edge = np.sign(bias) * (_EDGE * 0.8 if np.isinf(bias) else _OUTER)
+    if abs(bias) >= _MAX_DRAWN_BIAS:
+        edge = np.sign(bias) * (_BIAS_AXIS_END * 0.8 if np.isinf(bias) else _MAX_DRAWN_BIAS)
         face = WHITE if np.isinf(bias) else colour
         panel.plot([edge], [place], **style, markerfacecolor=face, clip_on=False, linestyle="none")
         return
@@ -101,23 +101,23 @@ def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) ->
 def _set_bias_axis(panel: Axes, bottom: float) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
-    panel.set_xscale("symlog", linthresh=_LINEAR, linscale=1.0)
-    panel.set(xlim=(-_EDGE, _EDGE), ylim=(bottom - 0.8, 0.8))
+    panel.set_xscale("symlog", linthresh=_LINEAR_BIAS_RANGE, linscale=1.0)
+    panel.set(xlim=(-_BIAS_AXIS_END, _BIAS_AXIS_END), ylim=(bottom - 0.8, 0.8))
     panel.xaxis.set_major_locator(FixedLocator([-10, -1, -0.1, 0, 0.1, 1, 10]))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.set_xticklabels(["-10", "-1", "-.1", "0", ".1", "1", "10"])
     panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
-    for edge in (-_OUTER * 1.25, _OUTER * 1.25):
+    for edge in (-_MAX_DRAWN_BIAS * 1.25, _MAX_DRAWN_BIAS * 1.25):
         panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
     tidy_axes(panel)
 
 
-def _legend(methods: tuple[str, ...]) -> list[Any]:
+def _make_method_legend(methods: tuple[str, ...]) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     def point(method: str, **more: Any) -> Line2D:
-        colour, marker = _STYLES[method]
+        colour, marker = _METHOD_STYLES[method]
         return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
 
     handles: list[Any] = [point(method, label=method) for method in methods]

@@ -36,12 +36,12 @@ NEIGHBOURS: Final[dict[str, int]] = {
 }
 """The methods, and k of each, as in the published figures."""
 
-_FEWEST: Final = 100
-_UNEQUAL: Final = 10
-_SLACK: Final = 3.0
+_MIN_SAMPLE_ROWS: Final = 100
+_MAX_SIZE_RATIO: Final = 10
+_MISLEADING_STANDARD_ERRORS: Final = 3.0
 """Standard errors below its certified bound at which a value misleads."""
 
-_NULL: Final = 0.05
+_MISLEADING_NULL_DIVERGENCE: Final = 0.05
 """Nats from 0 at which a value misleads where both laws are the same."""
 
 
@@ -82,7 +82,7 @@ class Config(Shown):
         values = {
             "trials": None if self.trials is None else count("trials", self.trials),
             "repetitions": integer("repetitions", self.repetitions, 2),
-            "rows": None if self.rows is None else integer("rows", self.rows, _FEWEST),
+            "rows": None if self.rows is None else integer("rows", self.rows, _MIN_SAMPLE_ROWS),
             "cases": check_list(
                 "cases", self.cases, partial(choice, "cases", options=tuple(CASES))
             ),
@@ -103,7 +103,7 @@ class Config(Shown):
             own = self.rows is None or case.ratio > 1
             return repetitions, case.rows if own else self.rows  # type: ignore[return-value]
         share = self.trials // len(self.cases)
-        rows = max(_FEWEST, min(share // 2, case.rows))
+        rows = max(_MIN_SAMPLE_ROWS, min(share // 2, case.rows))
         return max(2, min(repetitions, share // rows)), rows
 
     def other(self, name: str) -> int:
@@ -112,7 +112,7 @@ class Config(Shown):
         Unequal sizes differ less if `trials` is given.
         """
         ratio = CASES[name].ratio
-        return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _UNEQUAL))
+        return self.size(name)[1] * (ratio if self.trials is None else min(ratio, _MAX_SIZE_RATIO))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -186,9 +186,9 @@ class Trusted(Record):
         found = self.estimate
         assert found.certified is not None
         error = np.nan_to_num(found.std_error, nan=0.0)
-        wrong = found.value + _SLACK * error < found.certified
+        wrong = found.value + _MISLEADING_STANDARD_ERRORS * error < found.certified
         if CASES[self.case].null:
-            wrong |= np.abs(found.value) > _NULL
+            wrong |= np.abs(found.value) > _MISLEADING_NULL_DIVERGENCE
         return int((wrong & found.resolved).sum())
 
 
@@ -221,7 +221,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         "divergences",
         config.cases,
         lambda name: (
-            _cells(name, config, threads),
+            _estimate_case(name, config, threads),
             list(_estimate_certified(name, config, threads)),
         ),
         progress,
@@ -238,7 +238,7 @@ def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
     return CASES[name].draw(np.random.default_rng(seed), rows, other), seed
 
 
-def _cells(name: str, config: Config, threads: int | None) -> list[Cell]:
+def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]:
     """Run all methods on the same samples of a case."""
     repetitions, rows = config.size(name)
     sizes = (rows, config.other(name))
@@ -337,15 +337,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw bias and spread for every case, direction and method.
@@ -353,6 +353,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -14,18 +14,18 @@ from .cases import ALPHAS, CASES
 from .experiment import NAME, Cell, Result, Trusted
 from .published import Published
 
-_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
-_WORDS = """\
+_BIAS_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
+_BIAS_GLOSSARY = """\
 Bias: mean minus truth, and the standard deviation of one estimate in brackets.
 *: the truth is infinite, the mean itself is shown. n inf: n estimates are not finite, left out.
 published: biases of D(P0||P1), *: means. Laws on many atoms are our own draws, not the published.
 Nd: normal law of d dimensions around 0; mu: length of the shift of P0; sd 1 where none is said."""
-_CERTIFIED = """\
+_CERTIFIED_GLOSSARY = """\
 The failing cases with certificates: "estimate only" must not be said of a value more than three
 standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format a block for each case and direction, then the certificates of the failing cases."""
     config = result.config
     title = (
@@ -35,9 +35,9 @@ def text(result: Result) -> str:
     parts = [title]
     if result.partial:
         parts.append("INTERRUPTED: only the cases that were done are shown")
-    parts.append(_WORDS)
+    parts.append(_BIAS_GLOSSARY)
     lines, heads = _make_lines(result)
-    table = aligned([_HEAD, *lines], left=(0, 4)).splitlines()
+    table = aligned([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
     shown = [table[0]]
     for i, line in enumerate(table[1:]):
         shown += ["", heads[i]] if i in heads else []
@@ -45,7 +45,7 @@ def text(result: Result) -> str:
     parts.append("\n".join(shown))
     if result.trusted:
         rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _format_trusted(one))]
-        parts += [_CERTIFIED, aligned(rows, left=(0, 1, 2))]
+        parts += [_CERTIFIED_GLOSSARY, aligned(rows, left=(0, 1, 2))]
         parts.append(f"Misleading values: {result.misleading}.")
     refused = {cell.refused for cell in result.cells if cell.refused}
     if refused:
@@ -75,10 +75,10 @@ def _make_line(cell: Cell, direction: int) -> tuple[str, ...]:
     told, rows = (_format_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
     if cell.refused is not None:
         return (head, "refused", "", "", told, rows)
-    return (head, *(_figure(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
+    return (head, *(_format_bias(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
 
 
-def _figure(cell: Cell, direction: int, i: int) -> str:
+def _format_bias(cell: Cell, direction: int, i: int) -> str:
     mean, spread = cell.mean[direction, i], cell.spread[direction, i]
     infinite, bias = int(cell.infinite[direction, i]), cell.bias[direction, i]
     if np.isnan(mean):
@@ -129,7 +129,7 @@ def _format_trusted(one: Trusted) -> list[tuple[str, ...]]:
     ]
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return cells, published figures and certified estimates as plain data."""
     names = dict.fromkeys(cell.case for cell in result.cells)
     return {

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_LEFT, _RIGHT = 0.5, 16.0
-_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
+_RATIO_AXIS_START, _RATIO_AXIS_END = 0.5, 16.0
+_BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
 """Heads of the figures beside the panel, and where they stand in their own panel."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw the certified bound and true loss of each mechanism over DP-Sniper's better bound."""
     rows = result.rows
     picture = make_canvas(1.3 + 0.2 * len(rows), ax)
@@ -30,17 +30,21 @@ def figure(result: Result, ax: Any = None) -> Figure:
     for place, row in enumerate(reversed(rows)):
         _draw_marks(axes, place, row)
         _write_figures(beside, place, row)
-    for head, spot in _COLUMNS:
+    for head, spot in _BENCHMARK_COLUMNS:
         beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
     axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
-    axes.set(xlim=(_LEFT, _RIGHT), ylim=(-0.7, len(rows) - 0.3))
+    axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
     _set_ticks(axes)
     tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
     axes.set_xlabel(label, fontsize=TEXT)
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_benchmark_legend(),
+        loc="outside upper center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
@@ -49,17 +53,24 @@ def _draw_marks(axes: Axes, place: int, row: Row) -> None:
     known, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, known.supremum / unit
     colour = BLUE if row.reached else RED
-    axes.plot([1.0, min(max(ratio, _LEFT), _RIGHT)], [place, place], color=colour, linewidth=1.2)
-    axes.plot([_LEFT, _RIGHT], [place, place], color=GREY, linewidth=0.2, zorder=0.5)
+    axes.plot(
+        [1.0, min(max(ratio, _RATIO_AXIS_START), _RATIO_AXIS_END)],
+        [place, place],
+        color=colour,
+        linewidth=1.2,
+    )
+    axes.plot(
+        [_RATIO_AXIS_START, _RATIO_AXIS_END], [place, place], color=GREY, linewidth=0.2, zorder=0.5
+    )
     if math.isfinite(truth):
         style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
         axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
     else:
         tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", (_RIGHT, place), (0.8 * _RIGHT, place), arrowprops=tip)
-    if ratio < _LEFT:
+        axes.annotate("", (_RATIO_AXIS_END, place), (0.8 * _RATIO_AXIS_END, place), arrowprops=tip)
+    if ratio < _RATIO_AXIS_START:
         # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
-        axes.plot([1.04 * _LEFT], [place], "<", color=colour, markersize=5, zorder=3)
+        axes.plot([1.04 * _RATIO_AXIS_START], [place], "<", color=colour, markersize=5, zorder=3)
     else:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
 
@@ -68,7 +79,7 @@ def _write_figures(beside: Axes, place: int, row: Row) -> None:
     known = row.benchmark
     figures = (row.certified, known.dp_sniper_best, known.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)
-    for (_, spot), value, colour in zip(_COLUMNS, figures, colours, strict=True):
+    for (_, spot), value, colour in zip(_BENCHMARK_COLUMNS, figures, colours, strict=True):
         star = "*" if value > known.supremum else ""
         words = f"{value:.4f}{star}" if math.isfinite(value) else "infinite"
         beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
@@ -82,7 +93,7 @@ def _set_ticks(axes: Axes) -> None:
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-def _legend() -> list[Any]:
+def _make_benchmark_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none"}

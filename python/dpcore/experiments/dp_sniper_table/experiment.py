@@ -53,7 +53,7 @@ TRIALS = {
 }
 """Trials a side of every mechanism where the configuration gives none."""
 
-_PILOT = 0.4
+_PILOT_SHARE = 0.4
 """Pilot draws for each counted one: rare events (ReportNoisyMax4) and faint ones (LaplaceParallel)
 are not found on fewer."""
 
@@ -226,7 +226,7 @@ def _audit_benchmark(name: str, repeat: int, config: Config, threads: int | None
         list(benchmark.pairs),
         attack="auto",
         trials=config.trials_of(name),
-        pilot=max(2, int(_PILOT * config.trials_of(name))),
+        pilot=max(2, int(_PILOT_SHARE * config.trials_of(name))),
         claim=benchmark.claim,
         confidence=config.confidence,
         bound="clopper_pearson",
@@ -268,15 +268,15 @@ class Result(Tabled):
         Args:
             times: show seconds too, which no two runs share.
         """
-        from .text import text
+        from .text import write_table
 
-        return text(self, times)
+        return write_table(self, times)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.
@@ -284,6 +284,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -122,7 +122,7 @@ def prefix_sum(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     return sums.T
 
 
-def _with_exponential(x: Any, size: int, rng: Rng, scale: float) -> Floats:
+def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     point = vector("x", x)
     noisy = rng.standard_exponential((point.size, size))
     noisy *= scale
@@ -153,7 +153,7 @@ def report_noisy_max2(
     x: Any, size: int, rng: Rng, epsilon: float = EPSILON
 ) -> npt.NDArray[np.int8]:
     """Release the index of the largest x_i + Exp(mean 2/epsilon)."""
-    return _row_argmax(_with_exponential(x, size, rng, 2.0 / epsilon))
+    return _row_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
 
 def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
@@ -163,7 +163,7 @@ def report_noisy_max3(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Release the largest x_i + Exp(mean 2/epsilon): faulty, its support depends on x."""
-    return np.asarray(_with_exponential(x, size, rng, 2.0 / epsilon).max(axis=0))
+    return np.asarray(_add_exponential_noise(x, size, rng, 2.0 / epsilon).max(axis=0))
 
 
 @functools.cache

@@ -12,7 +12,7 @@ from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
 
-def text(result: Result, times: bool) -> str:
+def write_table(result: Result, times: bool) -> str:
     """Format the table, the verdict over all mechanisms, and the meaning of the words."""
     config = result.config
     given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
@@ -25,7 +25,10 @@ def text(result: Result, times: bool) -> str:
     head = ("mechanism", "claim is", "true loss", "oracle", "trials", "certified", "exact", "s",
             "DP-Sniper", "s", "StatDP", "s", "against DP-Sniper")  # fmt: skip
     kept = [i for i, word in enumerate(head) if times or word != "s"]
-    lines = [[line[i] for i in kept] for line in (head, *(_cells(row) for row in result.rows))]
+    lines = [
+        [line[i] for i in kept]
+        for line in (head, *(_format_benchmark_row(row) for row in result.rows))
+    ]
     parts.append(aligned(lines, left=(0, 1, len(kept) - 1)))
     shown = sum(len(row.bounds) + len(row.exact_bounds) for row in result.rows)
     parts.append(
@@ -38,23 +41,25 @@ def text(result: Result, times: bool) -> str:
         if row.benchmark.note
     ]
     heading = ["Notes:"] if notes else []
-    parts.append("\n".join([_WORDS, *([_TIMES] if times else []), *heading, *notes]))
+    parts.append(
+        "\n".join([_BENCHMARK_GLOSSARY, *([_TIMES_GLOSSARY] if times else []), *heading, *notes])
+    )
     return "\n\n".join(parts)
 
 
-_WORDS = """\
+_BENCHMARK_GLOSSARY = """\
 true loss: exact, over the pairs of inputs of the benchmark.
 oracle: what the best event of all certifies at 1e8 trials, by Clopper-Pearson at 90 %.
 certified: median of the audits, by Clopper-Pearson; each bound holds on its own.
 exact: the unconditional exact bound of the same counts, beside it; the larger is never taken.
 DP-Sniper: published bounds at 90 % and 2e8 trials, logistic regression/neural network.
 StatDP: published bounds at 90 % and 2e8 trials, two runs. *: above the true loss."""
-_TIMES = """\
+_TIMES_GLOSSARY = """\
 s: wall-clock seconds, ours the median with the choice of the event, theirs on their machine;
 StatDP's without its verification of about 3 hours."""
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _format_benchmark_row(row: Row) -> tuple[str, ...]:
     known = row.benchmark
     audit = row.audits[0]
     statdp, seconds = "none", "none"
@@ -86,9 +91,9 @@ def _format_two_bounds(figures: tuple[float, float], supremum: float) -> str:
     return "/".join(f"{value:.4f}{'*' if value > supremum else ''}" for value in figures)
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
-    rows = [_plain(row) for row in result.rows]
+    rows = [_benchmark_to_dict(row) for row in result.rows]
     return {
         **make_record_head(NAME, result),
         "rows": rows,
@@ -97,7 +102,7 @@ def plain(result: Result) -> dict[str, Any]:
     }
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _benchmark_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data."""
     known, beside = row.benchmark, row.certified_exact
     return {

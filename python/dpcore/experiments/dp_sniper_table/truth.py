@@ -22,21 +22,21 @@ Loss = Callable[[Floats, Floats], float]
 Pattern = tuple[int, ...]
 
 EPSILON = 0.1
-_ORDER, _STEP, _REACH = 12, 5.0, 40.0
+_SEGMENT_POINTS, _MAX_SEGMENT_LENGTH, _COVERED_SCALES = 12, 5.0, 40.0
 """Points in a segment, its longest length, and how many scales of noise the segments cover. The
 noise has a scale of 10 at least, so that a segment is half a scale at most."""
 
 
 def _segment_borders(scale: float, *kinks: Floats) -> Floats:
     """Return borders of segments, dense where inputs lie, with the kinks of the integrand."""
-    far = np.arange(4.0, _REACH * scale + _STEP, _STEP)
+    far = np.arange(4.0, _COVERED_SCALES * scale + _MAX_SEGMENT_LENGTH, _MAX_SEGMENT_LENGTH)
     borders = np.concatenate([-far[::-1], np.arange(-3.5, 3.75, 0.25), far, *kinks])
     return np.unique(borders)
 
 
 def _quadrature_nodes(edges: Floats) -> tuple[Floats, Floats]:
     """Return Gauss-Legendre points and weights, each of shape (segments, points in a segment)."""
-    points, weights = np.polynomial.legendre.leggauss(_ORDER)
+    points, weights = np.polynomial.legendre.leggauss(_SEGMENT_POINTS)
     half, middle = np.diff(edges)[:, np.newaxis] / 2, (edges[1:] + edges[:-1])[:, np.newaxis] / 2
     return middle + half * points, half * weights
 
@@ -225,7 +225,9 @@ def _run_loss(
     there = (np.abs(least - x_prime) - np.abs(least - x)) / nu
     beyond = np.maximum(there, (x - x_prime) / nu)
     released = beyond.sum(axis=0) + (there - beyond).max(axis=0)
-    up_to, up_to_prime = (np.cumsum(m.reshape(-1, _ORDER).sum(axis=1)) for m in (mass, mass_prime))
+    up_to, up_to_prime = (
+        np.cumsum(m.reshape(-1, _SEGMENT_POINTS).sum(axis=1)) for m in (mass, mass_prime)
+    )
     # The first segments hold too little of the tail to stand for all that is left of them.
     settled = slice(up_to.size // 8, None)
     return float((np.log(up_to / up_to_prime) + released)[settled].max())
@@ -250,27 +252,35 @@ def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
     return len(apart) * math.log(keep / (1 - keep))
 
 
-_E = EPSILON
+_BENCHMARK_EPSILON = EPSILON
 LOSSES: dict[str, Loss] = {
-    "Laplace": partial(additive_loss, scale=1 / _E),
+    "Laplace": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
     "TruncatedGeometric": geometric_loss,
-    "NoisyHist1": partial(additive_loss, scale=1 / _E),
-    "NoisyHist2": partial(additive_loss, scale=_E),
+    "NoisyHist1": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
+    "NoisyHist2": partial(additive_loss, scale=_BENCHMARK_EPSILON),
     "ReportNoisyMax1": partial(argmax_loss, exponential=False),
     "ReportNoisyMax2": partial(argmax_loss, exponential=True),
     "ReportNoisyMax3": partial(maximum_loss, exponential=False),
     "ReportNoisyMax4": partial(maximum_loss, exponential=True),
-    "SVT1": partial(flags_loss, threshold=0.5, rho=2 / _E, nu=4 / _E),
-    "SVT2": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=4 / _E),
-    "SVT3": partial(values_loss, rho=2 / _E, nu=2 / _E),
-    "SVT4": partial(flags_loss, threshold=1.0, rho=4 / _E, nu=4 / (3 * _E)),
-    "SVT5": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=0.0, cutoff=99),
-    "SVT6": partial(flags_loss, threshold=1.0, rho=2 / _E, nu=2 / _E, cutoff=99),
+    "SVT1": partial(
+        flags_loss, threshold=0.5, rho=2 / _BENCHMARK_EPSILON, nu=4 / _BENCHMARK_EPSILON
+    ),
+    "SVT2": partial(
+        flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=4 / _BENCHMARK_EPSILON
+    ),
+    "SVT3": partial(values_loss, rho=2 / _BENCHMARK_EPSILON, nu=2 / _BENCHMARK_EPSILON),
+    "SVT4": partial(
+        flags_loss, threshold=1.0, rho=4 / _BENCHMARK_EPSILON, nu=4 / (3 * _BENCHMARK_EPSILON)
+    ),
+    "SVT5": partial(flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=0.0, cutoff=99),
+    "SVT6": partial(
+        flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=2 / _BENCHMARK_EPSILON, cutoff=99
+    ),
     "RAPPOR": partial(rappor_loss, keep=0.375 * 0.45 + 0.625 * 0.55),
     "OneTimeRAPPOR": partial(rappor_loss, keep=0.525),
-    "LaplaceParallel": partial(additive_loss, scale=20 / _E, copies=20),
+    "LaplaceParallel": partial(additive_loss, scale=20 / _BENCHMARK_EPSILON, copies=20),
     "SVT34Parallel": values_and_flags,
-    "PrefixSum": partial(additive_loss, scale=1 / _E),
+    "PrefixSum": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
     "NumericalSVT": numerical_svt_loss,
 }
 

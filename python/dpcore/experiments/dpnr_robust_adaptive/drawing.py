@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_STYLES: Final[dict[str, dict[str, Any]]] = {
+_LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
     "not robust": {"color": INK, "marker": "s"},
     "robust": {"color": BLUE, "marker": "o"},
     "stretched 10 to 2": {"color": GREEN, "marker": "^"},
@@ -30,7 +30,7 @@ _STYLES: Final[dict[str, dict[str, Any]]] = {
 """Okabe and Ito's colours; marks and dashes tell lines apart without them."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw a panel for each corpus and dimension, then one for masked words of each corpus."""
     cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
     masked = [cell for cell in cells if _mask_curves(result, *cell)]
@@ -44,7 +44,7 @@ def figure(result: Result, ax: Any = None) -> Figure:
     for axes, cell in zip(first, cells, strict=False):
         _draw_noise_panel(axes, result, *cell)
     for axes, cell in zip(second, masked, strict=False):
-        _mask_panel(axes, result, *cell)
+        _draw_mask_panel(axes, result, *cell)
     for axes in [*first[len(cells) :], *second[len(masked) :]]:
         axes.remove()
     assert len(picture.axes) == places
@@ -63,7 +63,7 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     for name in result.config.lines:
         found = [(level, result.values(size.data, dim, name, level)) for level in levels]
         _draw_accuracy_curve(
-            axes, name, [(x, values) for x, values in found if values], _STYLES.get(name)
+            axes, name, [(x, values) for x, values in found if values], _LINE_STYLES.get(name)
         )
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
     axes.text(levels[0], size.chance - 0.02, "chance", fontsize=SMALL, color=GREY, va="top")
@@ -128,13 +128,13 @@ def _mask_curves(
             where = "training and test" if trained else "test"
             if points:
                 colour = GREEN if mask == "leave_out" else RED
-                mark = _STYLES[line]["marker"] if not trained else "^"
+                mark = _LINE_STYLES[line]["marker"] if not trained else "^"
                 style = {"color": colour, "linestyle": dash, "marker": mark}
                 found[f"{title}; {line}, in {where}"] = (style, points)
     return found
 
 
-def _mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
+def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     for name, (style, points) in _mask_curves(result, size, dim).items():
         _draw_accuracy_curve(axes, name, points, style)
     axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))

@@ -40,21 +40,21 @@ if TYPE_CHECKING:
 
 NAME = "dpnr-robust-adaptive"
 
-_MUS: Final = (0.1, 0.3, 0.5, 0.8)
-_QUICK: Final[dict[str, Any]] = {
+_MASKED_SHARES: Final = (0.1, 0.3, 0.5, 0.8)
+_QUICK_SETTINGS: Final[dict[str, Any]] = {
     "dims": (16,),
     "epsilons": (1.0, 5.0),
     "mus": (0.5,),
     "lines": ("not robust", "robust", "constant 5", "uniform 2 to 10"),
 }
-_USUAL: Final[dict[str, Any]] = {
+_USUAL_SETTINGS: Final[dict[str, Any]] = {
     "dims": (32, 64),
     "epsilons": EPSILONS,
-    "mus": _MUS,
+    "mus": _MASKED_SHARES,
     "lines": NAMES,
 }
-_MADE_ROWS: Final = {False: 4000, True: 500}
-_FEW: Final = 500
+_GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
+_QUICK_PART_TEXTS: Final = 500
 """Texts of a real corpus in a quick run, in training and in test."""
 
 
@@ -115,7 +115,7 @@ class Config(Shown):
             "mus": partial(real, "mus", low=0.0, high=1.0, open_low=True, open_high=True),
             "lines": lambda value: choice("lines", value, NAMES),
         }
-        usual = _QUICK if quick else _USUAL
+        usual = _QUICK_SETTINGS if quick else _USUAL_SETTINGS
         for name, checked in checks.items():
             given = getattr(self, name)
             found = check_list(name, usual[name] if given == () else given, checked)
@@ -173,13 +173,13 @@ def _read_or_generate(name: Any, config: Config) -> Corpus:
 
     seed = cell_seed(config.seed, name)
     if config.data is None:
-        return generated(MADE[name], _MADE_ROWS[config.quick], rng=seed)
+        return generated(MADE[name], _GENERATED_CORPUS_ROWS[config.quick], rng=seed)
     whole = read_corpus(config.data, name)
     if not config.quick:
         return whole
     rng, split = np.random.default_rng(seed), np.asarray(whole.split)
     chosen = [
-        np.sort(rng.choice(rows, min(_FEW, rows.size), replace=False))
+        np.sort(rng.choice(rows, min(_QUICK_PART_TEXTS, rows.size), replace=False))
         for rows in (np.flatnonzero(split == part) for part in ("train", "test"))
     ]
     some: Corpus = whole[np.concatenate(chosen)]
@@ -294,15 +294,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, with those of the study."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw accuracy against claimed and true epsilon, and against the share of masked words.
@@ -310,6 +310,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

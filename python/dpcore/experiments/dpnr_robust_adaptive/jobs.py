@@ -63,7 +63,7 @@ class Job(Shown):
                 levels = tuple(level for level in levels if level == self.trained)
             yield from map(Test, levels)
         masked = self.line == "not robust" or (self.line, self.trained) == ("robust", MU_EPSILON)
-        if not masked or not _with_masks(config, self.dim):
+        if not masked or not _has_masks(config, self.dim):
             return
         for mu in (self.mu,) if self.mu else config.mus:
             for epsilon in (None, MU_EPSILON):
@@ -92,7 +92,7 @@ def corpora_of(config: Any) -> tuple[str, ...]:
     return tuple(DATA)[:1] if config.quick else tuple(DATA)
 
 
-def _with_masks(config: Any, dim: int) -> bool:
+def _has_masks(config: Any, dim: int) -> bool:
     """Return True if words are masked for models of this dimension."""
     return bool(config.full or dim == config.dims[0])
 
@@ -121,7 +121,7 @@ def jobs_of(config: Any) -> Iterator[Job]:
                     )
                     for level in levels:
                         jobs[first(name if shared is None else shared[0], level)] = None
-                if _with_masks(config, dim):
+                if _has_masks(config, dim):
                     jobs |= dict.fromkeys(_mask_jobs(first, config))
                 yield from jobs
 

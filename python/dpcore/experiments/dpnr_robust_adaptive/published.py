@@ -13,7 +13,7 @@ EPSILONS: Final = (0.05, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
 
 PLAIN, ROBUST, ADAPTIVE = "not robust", "robust", "adaptive"
 
-_NOISY: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = {
+_NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = {
     ("ag_news", 32): {
         PLAIN: (0.26, 0.26, 0.31, 0.36, 0.48, 0.57, 0.63, 0.67),
         ROBUST: (0.25, 0.25, 0.25, 0.25, 0.30, 0.51, 0.66, 0.73),
@@ -35,7 +35,7 @@ _NOISY: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = {
 }
 """Test accuracy at each of `EPSILONS`, no words masked. Its Yelp is another, of long reviews."""
 
-_CLEAN: Final = {
+_CLEAN_ACCURACIES: Final = {
     ("ag_news", 32): 0.80,
     ("ag_news", 64): 0.77,
     ("yelp", 32): 0.88,
@@ -43,7 +43,7 @@ _CLEAN: Final = {
 }
 """Test accuracy without noise in training and test."""
 
-_MASKED: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
+_MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
     ("ag_news", 32): {
         PLAIN: {0.1: 0.53, 0.3: 0.37, 0.5: 0.32, 0.8: 0.27},
         ROBUST: {0.1: 0.58, 0.3: 0.35, 0.5: 0.33, 0.8: 0.27},
@@ -87,9 +87,9 @@ def published_accuracy(
         [0.73, None]
     """
     if mu:
-        found = _MASKED.get((data, dim), {}).get(line, {})
+        found = _MASKED_ACCURACIES.get((data, dim), {}).get(line, {})
         return found.get(mu) if epsilon == 4.0 else None
     if epsilon is None:
-        return _CLEAN.get((data, dim)) if line == PLAIN else None
-    values = _NOISY.get((data, dim), {}).get(line)
+        return _CLEAN_ACCURACIES.get((data, dim)) if line == PLAIN else None
+    values = _NOISY_ACCURACIES.get((data, dim), {}).get(line)
     return None if values is None or epsilon not in EPSILONS else values[EPSILONS.index(epsilon)]

@@ -15,26 +15,26 @@ from .compared import Gain, compute_gains, compute_mean_sd, crossing_epsilon, tr
 from .experiment import NAME, Result, Size
 from .jobs import Model, Test
 
-_STUDY = "  the study"
+_STUDY_LABEL = "  the study"
 
-_WORDS = """\
+_NOISE_GLOSSARY = """\
 Test accuracy; in brackets the standard deviation over seeds in units of the last digit.
 claimed: noise of scale 1/epsilon on rows of min-max, as published. true: the epsilon that this
 noise gives any two texts, d times the claim (for b = d/epsilon it is the claim itself).
 robust: a model for each epsilon, tested at it. All other lines: one model, used at every noise.
 <unk>: unknown words and pairs are one row that nothing has trained, as in the study's code."""
 
-_MASKED = f"""\
+_MASKS_GLOSSARY = f"""\
 Words masked at claimed epsilon {MU_EPSILON:g}, and without noise. test: in the test alone; both: in
 training too. left out: masked words and their pairs leave the mean. id 0: what the study's code
 does, words and pairs one by one become number 0, an untrained row that is averaged in."""
 
-_LEARNT = """\
+_TRAINING_GLOSSARY = """\
 Robust training, each model at its own epsilon: the loss of the last epoch in nats (that of
 guessing is ln of the number of labels), and accuracy without noise in the test."""
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the tables and the conclusions."""
     config = result.config
     seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
@@ -49,17 +49,17 @@ def text(result: Result) -> str:
         )
     if result.partial:
         parts.append("INTERRUPTED: only the models that were done are shown")
-    parts.append(_WORDS)
+    parts.append(_NOISE_GLOSSARY)
     cells = [(size, dim) for size in result.sizes for dim in config.dims]
     parts += [_format_lines(result, size, dim) for size, dim in cells]
     masked = [row for size, dim in cells for row in _make_mask_rows(result, size, dim)]
     if masked:
         columns = [f"mu {mu:g}" for mu in config.mus]
-        parts += [_MASKED, aligned([("", *columns), *masked])]
+        parts += [_MASKS_GLOSSARY, aligned([("", *columns), *masked])]
     learnt = [row for size, dim in cells for row in _make_loss_rows(result, size, dim)]
     if learnt:
         levels = [f"{level:g}" for level in config.epsilons]
-        parts += [_LEARNT, aligned([("claimed", *levels), *learnt])]
+        parts += [_TRAINING_GLOSSARY, aligned([("claimed", *levels), *learnt])]
     parts.append("\n".join(_describe_comparisons(result)))
     if config.data is not None:
         parts.append(f"The study: {published.SOURCE}; its Yelp are long reviews, ours sentences.")
@@ -104,7 +104,7 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         of = LINES[name].study
         known = [published.published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
-            rows.append((f"{_STUDY}, {of}", *map(_format_study, known)))
+            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
     return aligned(rows)
 
 
@@ -125,7 +125,7 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
                         )
         known = [published.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
         if shown and result.config.data is not None and any(known):
-            shown.append((f"{_STUDY}, {line}", *map(_format_study, known)))
+            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, known)))
     if shown:
         yield (_table_title(size, dim, result), *("" for _ in mus))
         yield from shown
@@ -173,7 +173,7 @@ def _describe_gains(word: str, found: list[Gain]) -> str:
     return textwrap.fill(told, 98, initial_indent="  ", subsequent_indent="    ")
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
     epsilons = result.config.epsilons

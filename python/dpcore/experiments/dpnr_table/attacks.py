@@ -19,9 +19,9 @@ __all__ = ["BUDGETS", "Naive", "Run", "measure_system"]
 
 BUDGETS: Final = {"quick": (2, 5), "usual": (2, 5, 10), "full": (5, 10, 30)}
 """Epochs after which the naive attacker is asked."""
-_NAIVE: Final = {"quick": 1, "usual": 2, "full": 5}
+_NAIVE_STARTS: Final = {"quick": 1, "usual": 2, "full": 5}
 """Starts of the naive attacker."""
-_FEW: Final = ("raw", "row minimum subtracted")
+_USUAL_TRANSFORMS: Final = ("raw", "row minimum subtracted")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -129,7 +129,7 @@ def measure_system(case: Case, made: Material, seed: int, config: Any) -> Run:
 
 def choose_attackers(size: str, rows: int) -> list[Attacker]:
     """Return the usual attackers; unless `full`, linear ones and networks after two transforms."""
-    found = [one for one in usual(rows) if size == "full" or one.behind in _FEW]
+    found = [one for one in usual(rows) if size == "full" or one.behind in _USUAL_TRANSFORMS]
     kinds = list(dict.fromkeys(one.classifier for one in found))
     most = {"quick": 1, "usual": 2, "full": len(kinds)}[size]
     return [one for one in found if one.classifier in kinds[:most]]
@@ -144,7 +144,7 @@ def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[N
     truth = np.stack([corpus.train.attribute(name) for name in names], axis=1)
     known = truth[:, 0] if len(names) == 1 else truth
     found, classes = [], np.arange(max(2, len(names)))
-    for start in range(_NAIVE[size]):
+    for start in range(_NAIVE_STARTS[size]):
         network = networks.MLPClassifier(
             (256,), batch_size=min(64, len(rows)), random_state=(seed + start) % 2**32
         )

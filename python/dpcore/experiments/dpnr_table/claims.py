@@ -13,7 +13,7 @@ from .material import Material
 
 __all__ = ["Claim", "Verdict", "audit_claim"]
 
-_DRAWS: Final = 2048
+_SHARED_NOISE_DRAWS: Final = 2048
 """Outputs in each main call of an inspection, which looks for shared noise."""
 
 
@@ -76,7 +76,9 @@ def audit_claim(claim: Claim, made: Material, seed: int, config: Any) -> Verdict
     # The classifier plays no part: what is sent are the vectors in front of it.
     model.fit(made.corpus, epochs=1, pair=False, rng=seed, device=config.device, progress=False)
     assert model.private is not None
-    flags = inspect(model.private.noise, model.clean([pair.x])[0], draws=_DRAWS, rng=seed).flagged
+    flags = inspect(
+        model.private.noise, model.clean([pair.x])[0], draws=_SHARED_NOISE_DRAWS, rng=seed
+    ).flagged
     found = audit(
         model, pair, claim=claim.claim, trials=config.trials, confidence=config.confidence,
         rng=seed, progress=False,

@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["figure"]
+__all__ = ["draw_figure"]
 
-_COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
-_MARKS = {"shared": "s", "iid": "o", "sound": "D"}
-_HOLLOW: dict[str, Any] = {
+_SYSTEM_COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
+_SYSTEM_MARKS = {"shared": "s", "iid": "o", "sound": "D"}
+_HOLLOW_MARK_STYLE: dict[str, Any] = {
     "linestyle": "--",
     "linewidth": 0.8,
     "markersize": 4.5,
     "markerfacecolor": WHITE,
 }
-_NAMES = {
+_SYSTEM_LABELS = {
     "shared": "one draw a row (the paper's code)",
     "iid": "a draw an entry (the paper)",
     "sound": "a draw an entry, sound (true as claimed)",
 }
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw the attackers' F1 and the main accuracy of each encoder against the claimed epsilon."""
     encoders = list(dict.fromkeys(row.case.encoder for row in result.rows if row.case.claim))
     encoders = encoders or [result.config.encoders[0]]
@@ -46,13 +46,17 @@ def figure(result: Result, ax: Any = None) -> Figure:
     several = f", {result.config.seeds} seeds" if (result.config.seeds or 1) > 1 else ""
     picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
     picture.legend(
-        handles=_legend(result), loc="outside lower center", ncols=2, frameon=False, fontsize=SMALL
+        handles=_make_system_legend(result),
+        loc="outside lower center",
+        ncols=2,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
 
 def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
-    for system, colour in _COLOURS.items():
+    for system, colour in _SYSTEM_COLOURS.items():
         line = result.line(system, encoder)
         if not line:
             continue
@@ -63,7 +67,7 @@ def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
         else:
             axes.vlines(claims, low, high, color=colour, alpha=0.35, linewidth=5)
         _draw_errorbars(axes, system, claims, [row.f1 for _, row in line])
-    for row in _plain(result, encoder):
+    for row in _select_clean_rows(result, encoder):
         axes.axhline(row.f1[0], color=INK, linestyle=":", linewidth=1.0)
     if result.rows:
         floor = result.rows[0].runs[0].chosen.floors[0].f1
@@ -79,7 +83,7 @@ def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
 
 
 def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
-    for system in _COLOURS:
+    for system in _SYSTEM_COLOURS:
         line = result.line(system, encoder)
         if line:
             figures = [row.over(lambda one: one.main_unseen) for _, row in line]
@@ -87,9 +91,13 @@ def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
             _draw_errorbars(axes, system, claims, figures)
             again = [row.runs[0].refitted or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
-                look = {"marker": _MARKS[system], "color": _COLOURS[system], **_HOLLOW}
+                look = {
+                    "marker": _SYSTEM_MARKS[system],
+                    "color": _SYSTEM_COLOURS[system],
+                    **_HOLLOW_MARK_STYLE,
+                }
                 axes.plot(claims, again, **look)
-    for row in _plain(result, encoder):
+    for row in _select_clean_rows(result, encoder):
         value = row.over(lambda one: one.main_unseen)[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
@@ -97,12 +105,16 @@ def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
     axes.set_title(f"main task; {encoder}", fontsize=TEXT, loc="left")
 
 
-def _plain(result: Result, encoder: str) -> list[Row]:
+def _select_clean_rows(result: Result, encoder: str) -> list[Row]:
     return [r for r in result.rows if (r.case.system, r.case.encoder) == (CLEAN, encoder)]
 
 
 def _draw_errorbars(axes: Axes, system: str, claims: Any, figures: Any) -> None:
-    look: dict[str, Any] = {"color": _COLOURS[system], "marker": _MARKS[system], "zorder": 3}
+    look: dict[str, Any] = {
+        "color": _SYSTEM_COLOURS[system],
+        "marker": _SYSTEM_MARKS[system],
+        "zorder": 3,
+    }
     axes.errorbar(
         claims, [mean for mean, _ in figures], yerr=[wide for _, wide in figures],
         markersize=4.5, linewidth=1.4, elinewidth=0.8, **look,
@@ -136,14 +148,23 @@ def _set_claim_axis(axes: Axes, result: Result, encoder: str) -> None:
     )
 
 
-def _legend(result: Result) -> list[Any]:
+def _make_system_legend(result: Result) -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    grey: dict[str, Any] = {"color": GREY, **_HOLLOW}
-    there = [name for name in _COLOURS if any(row.case.system == name for row in result.rows)]
+    grey: dict[str, Any] = {"color": GREY, **_HOLLOW_MARK_STYLE}
+    there = [
+        name for name in _SYSTEM_COLOURS if any(row.case.system == name for row in result.rows)
+    ]
     handles: list[Any] = [
-        Line2D([], [], color=_COLOURS[n], marker=_MARKS[n], markersize=4.5, label=_NAMES[n])
+        Line2D(
+            [],
+            [],
+            color=_SYSTEM_COLOURS[n],
+            marker=_SYSTEM_MARKS[n],
+            markersize=4.5,
+            label=_SYSTEM_LABELS[n],
+        )
         for n in there
     ]
     return [

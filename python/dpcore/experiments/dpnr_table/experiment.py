@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "dpnr-table"
-_TEXTS = {True: 600, False: 4000}
+_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 def _check_level(name: str, value: Any) -> float:
@@ -97,7 +97,7 @@ class Config(Shown):
                 raise mistyped("data", "a path of a folder or a file", self.data)
             object.__setattr__(self, "data", str(self.data))
         quick = flag("quick", self.quick)
-        texts = _TEXTS[quick] if self.texts is None else self.texts
+        texts = _USUAL_CORPUS_TEXTS[quick] if self.texts is None else self.texts
         object.__setattr__(self, "texts", integer("texts", texts, 300))
         seeds = (5 if flag("full", self.full) else 1) if self.seeds is None else self.seeds
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
@@ -190,7 +190,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     first = config.encoders[0]
     jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
-    with _one_thread():
+    with _limit_to_one_thread():
         made = prepare_material(config, cell_seed(config.seed, "texts"))
         done, ended = run_jobs(
             "systems", jobs, lambda job: _run_job(config, made, job), progress,
@@ -214,7 +214,7 @@ def _run_job(config: Config, made: Material, job: Any) -> Any:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def _limit_to_one_thread() -> Iterator[None]:
     """Limit torch and the linear algebra below numpy to one thread.
 
     No sum then depends on the machine.
@@ -254,15 +254,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: task, attackers, audits, and the paper's figures."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the attackers' F1 and the accuracy of the main task against the claim.
@@ -270,6 +270,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -19,7 +19,7 @@ from ..corpora import ENTITIES, read_corpus
 __all__ = ["Facts", "Material", "Remembered", "micro_f1", "prepare_material"]
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
-_GENERATED: Final = "topics"
+_GENERATED_KIND: Final = "topics"
 
 
 class Remembered:
@@ -109,7 +109,7 @@ def prepare_material(config: Any, seed: int) -> Material:
         seed: of the generated corpus.
     """
     if config.data is None:
-        corpus = generated(_GENERATED, config.texts, rng=seed)
+        corpus = generated(_GENERATED_KIND, config.texts, rng=seed)
     else:
         corpus = read_corpus(config.data, "dpnr_ag")
         missing = [name for name in ENTITIES if name not in (corpus.attributes or {})]

@@ -12,10 +12,10 @@ from .claims import Verdict
 from .experiment import NAME, Result, Row
 from .published import FIGURES, Published
 
-__all__ = ["plain", "text"]
+__all__ = ["write_plain_data", "write_table"]
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the task, the attackers, the audits, and the paper's figures."""
     parts = [_format_head(result)]
     if result.partial:
@@ -205,7 +205,7 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
     return one.name, claimed, f"{one.main:.3f}", main, privacy, here
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     facts = result.facts
     return {
@@ -216,8 +216,8 @@ def plain(result: Result) -> dict[str, Any]:
             "majority": list(facts.majority), "attributes": list(facts.names),
             "always_most_frequent_f1": list(facts.always), "widths": dict(facts.widths),
         },
-        "rows": [_plain_row(row) for row in result.rows],
-        "claims": [_plain_claim(one) for one in result.claims],
+        "rows": [_system_row_to_dict(row) for row in result.rows],
+        "claims": [_verdict_to_dict(one) for one in result.claims],
         "paper": [
             {"system": one.system, "claim": one.claim, "main": one.main, "privacy": one.privacy}
             for one in FIGURES
@@ -225,17 +225,17 @@ def plain(result: Result) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plain_row(row: Row) -> dict[str, Any]:
+def _system_row_to_dict(row: Row) -> dict[str, Any]:
     case = row.case
     return {
         "system": case.system, "encoder": case.encoder, "claim": case.claim,
         "strength": case.strength, "f1_mean": row.f1[0], "f1_spread": row.f1[1],
         "naive": list(row.naive()), "naive_unseen": list(row.naive(unseen=True)),
-        "runs": [_plain_run(run) for run in row.runs],
+        "runs": [_run_to_dict(run) for run in row.runs],
     }  # fmt: skip
 
 
-def _plain_run(run: Run) -> dict[str, Any]:
+def _run_to_dict(run: Run) -> dict[str, Any]:
     certified = run.certified
     return {
         "seed": str(run.seed),
@@ -255,7 +255,7 @@ def _plain_run(run: Run) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _plain_claim(one: Verdict) -> dict[str, Any]:
+def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
     counts = [getattr(one.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
     return {
         "system": one.claim.system, "encoder": one.claim.encoder, "claim": one.claim.claim,

@@ -60,11 +60,11 @@ It is the limit of many batches. The exact delta of 100 batches is up to 8 % abo
 50 % at .2: far less than fixed batches add, and less than these audits can see.
 """
 
-_RECORDS: Final = 32
+_BATCH_RECORDS: Final = 32
 """Records of one step and of many runs; one run has more."""
 
 _QUICK_TRIALS: Final = 1000
-_QUICK_MANY: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
+_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
 """Recipes that `quick` also trains many times."""
 
 
@@ -190,7 +190,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
     """Return the ways that apply: how batches are drawn shows in no single step of one batch."""
-    if config.quick and fault not in _QUICK_MANY:
+    if config.quick and fault not in _QUICK_MANY_FAULTS:
         return WAYS[:2]
     if fault in (POISSON, FIXED):
         # One made record stands for all data.
@@ -216,7 +216,7 @@ def _make_cell(
 ) -> Cell:
     begun = time.perf_counter()
     seed = cell_seed(config.seed, f"{data} {fault} {way}")
-    found = _AUDITS[way](config, rows, fault, seed)
+    found = _AUDIT_OF_WAY[way](config, rows, fault, seed)
     return Cell(
         data, fault, way, found.parameter_lower, found.claim.mu, found.refuted is True,
         time.perf_counter() - begun,
@@ -225,7 +225,7 @@ def _make_cell(
 
 def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
     recipe = Recipe(STEP_SIGMA, fault)
-    batch = rows[:_RECORDS]
+    batch = rows[:_BATCH_RECORDS]
     batch = np.concatenate([make_opposed_record(batch)[None], batch])
 
     def step(records: Any, rng: np.random.Generator) -> Any:
@@ -260,7 +260,7 @@ def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
 
 def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     """Train often with and without one record, or release the sums of an epoch (batches)."""
-    batch = rows[:_RECORDS]
+    batch = rows[:_BATCH_RECORDS]
     canary = make_opposed_record(batch)[None]
     pair = (np.concatenate([canary, batch]), batch)
     if fault in (POISSON, FIXED):
@@ -278,7 +278,7 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     )  # fmt: skip
 
 
-_AUDITS: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
+_AUDIT_OF_WAY: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
     "one step": _audit_step,
     "one run": _audit_run,
     "many runs": _audit_runs,

@@ -36,7 +36,7 @@ FAULTS: Final = {
 }
 """Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
 
-SEED: Final = 5
+FAULTY_NOISE_SEED: Final = 5
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Recipe:
         if fault in ("no noise", "noise before clipping"):
             return np.asarray(total)
         if fault == "one seed":
-            rng = np.random.default_rng(SEED)
+            rng = np.random.default_rng(FAULTY_NOISE_SEED)
         noise = rng.normal(scale=scale, size=1 if fault == "one draw" else total.size)
         if fault == "tensor without noise":
             noise[-1] = 0.0

@@ -43,13 +43,13 @@ def write_table(result: Result) -> str:
             cells = [result.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    parts = [head, aligned(rows, left=(0, 1)), _FOOT, _judge_audits(result)]
+    parts = [head, aligned(rows, left=(0, 1)), _AUDITS_GLOSSARY, _judge_audits(result)]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was done is shown")
     return "\n\n".join(parts)
 
 
-_FOOT: Final = """\
+_AUDITS_GLOSSARY: Final = """\
 certified mu at 95 %; ! = refutes the claim; - = does not apply, or not run (--quick)
 The same largest number in many rows of a column is the most that its draws or guesses certify.
 One run: its canaries show no noise and one draw alone; that it passes other faults is expected.
@@ -98,13 +98,13 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
 def _draw_way(axes: Axes, result: Result, way: str) -> None:
     names, corpora = list(FAULTS), result.config.corpora
     height = 0.8 / len(corpora)
-    for label, colour in _LEGEND.items():
+    for label, colour in _VERDICT_COLOURS.items():
         axes.barh(0.0, 0.0, color=colour, label=label)
     axes.plot([], [], color=INK, linewidth=1.0, label="claimed")
     for cell in result.cells:
         if cell.way == way:
             place = names.index(cell.fault) - 0.4 + height * (corpora.index(cell.data) + 0.5)
-            colour = list(_LEGEND.values())[cell.refuted]
+            colour = list(_VERDICT_COLOURS.values())[cell.refuted]
             # A bound of 0 has a visible edge.
             axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
             ends = np.array([-0.5, 0.5]) * height + place
@@ -117,4 +117,4 @@ def _draw_way(axes: Axes, result: Result, way: str) -> None:
     tidy_axes(axes)
 
 
-_LEGEND: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}
+_VERDICT_COLOURS: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}

@@ -18,18 +18,18 @@ from typing import Any, ClassVar, Final
 
 from ...streams import threads_of
 from ...text.needed import needed
-from ..running import ShownResult, gathered_in_processes, require_own_config
+from ..running import ShownResult, gather_in_processes, require_own_config
 from ..two_sets import TextOptions
 from .recipes import CORPORA_DELTA, POLICIES, Cell, Material, Recipe, measure_recipe, read_material
 
 NAME = "dpsgd-vs-redaction"
 
-_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
-_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
+_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
+_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
 _REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
 """Without and with `full`."""
 
-_REFERENCE: Final = 8.0
+_REFERENCE_EPSILON: Final = 8.0
 """epsilon of the private training that redaction is compared with: the nearest one there is."""
 
 
@@ -63,13 +63,16 @@ class Config(TextOptions):
     @property
     def recipes(self) -> tuple[Recipe, ...]:
         """All recipes; rewriting and a public start need `full` and `data`."""
-        epsilons = (_REFERENCE,) if self.quick else _EPSILONS[self.full]
-        levels = (0.5, 0.9) if self.quick else _LEVELS[self.full]
+        epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
+        levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
         found = [Recipe("plain"), Recipe("no noise"), *(Recipe("DP-SGD", one) for one in epsilons)]
         found += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
             found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
-            found += [Recipe("plain, public start"), Recipe("DP-SGD, public start", _REFERENCE)]
+            found += [
+                Recipe("plain, public start"),
+                Recipe("DP-SGD, public start", _REFERENCE_EPSILON),
+            ]
         return tuple(found)
 
     @property
@@ -119,7 +122,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         material = read_material(config, Path(folder))
         numbers = range(config.seeds or 1)
         jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
-        cells, partial = gathered_in_processes(
+        cells, partial = gather_in_processes(
             NAME, measure_recipe, jobs, processes, progress, ended=lambda cell: cell.partial
         )
     # A training that Ctrl-C cut short is no training of its recipe.
@@ -170,7 +173,9 @@ class Result(ShownResult):
     def reference(self) -> Recipe | None:
         """The private recipe whose epsilon is nearest to 8, or None."""
         found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
-        return min(found, key=lambda one: abs(math.log(one.level / _REFERENCE)), default=None)
+        return min(
+            found, key=lambda one: abs(math.log(one.level / _REFERENCE_EPSILON)), default=None
+        )
 
     @property
     def auc_error(self) -> float:

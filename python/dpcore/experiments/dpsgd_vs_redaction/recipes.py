@@ -42,12 +42,12 @@ CANARY_WORDS: Final = 10
 CORPORA_DELTA: Final = 0.05
 """delta of the two corpora's epsilon."""
 
-_MAX_DELTA: Final = 8e-5
+_MAX_TRAINING_DELTA: Final = 8e-5
 """delta of the source; a large corpus has a smaller one."""
 
-_Prepare = Callable[[Sequence[str]], list[str]]
+_PrepareTexts = Callable[[Sequence[str]], list[str]]
 
-_ROWS: Final = {False: 4000, True: 500}
+_GENERATED_INTENTS: Final = {False: 4000, True: 500}
 """Texts that are generated without and with `quick`."""
 
 
@@ -166,7 +166,9 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
         FileNotFoundError: if the folder has no such file.
         ValueError: if a set has too few texts.
     """
-    corpus = read_texts(config, "snips" if config.full else "atis", "intents", _ROWS[config.quick])
+    corpus = read_texts(
+        config, "snips" if config.full else "atis", "intents", _GENERATED_INTENTS[config.quick]
+    )
     assert corpus.labels is not None
     train = tuple(corpus.train)[: config.trials]
     labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
@@ -193,7 +195,7 @@ def read_material(config: Any, folder: Path | None = None) -> Material:
         corpus.origin, train, tuple(corpus.valid), tuple(corpus.test), vocabulary, str(label),
         tuple(sets[0][:size]), tuple(sets[1][:size]),
         (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
-        min(_MAX_DELTA, 0.5 / (len(train) + config.canaries)), vectors, folder,
+        min(_MAX_TRAINING_DELTA, 0.5 / (len(train) + config.canaries)), vectors, folder,
     )  # fmt: skip
 
 
@@ -257,7 +259,7 @@ def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, 
     return options
 
 
-def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare:
+def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _PrepareTexts:
     """Return what a recipe does to texts before it trains."""
     rng = np.random.default_rng([seed, 1])
     policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
@@ -274,7 +276,9 @@ def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _Prepare
     return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
 
 
-def _estimate_corpora(prepare: _Prepare, material: Material, seed: int) -> dict[str, float | None]:
+def _estimate_corpora(
+    prepare: _PrepareTexts, material: Material, seed: int
+) -> dict[str, float | None]:
     """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
     others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
     rows = [np.zeros((len(one), 1)) for one in sets]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
+_RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
     "plain": (INK, "*", "plain"),
     "no noise": (PURPLE, "D", "DP-SGD without its noise"),
     "DP-SGD": (BLUE, "o", "DP-SGD, with its epsilon"),
@@ -28,7 +28,7 @@ _STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
 }
 """Colour, mark and name of each kind of recipe."""
 
-_PANELS: Final = (
+_PANEL_FIGURES: Final = (
     ("guaranteed", "", "epsilon of one text, guaranteed by the accountant"),
     ("corpora_lower", "corpora_hat", "epsilon of two corpora, an estimate (delta "
      f"{CORPORA_DELTA:g})\nfilled: certified from below; hollow: point estimate"),
@@ -109,7 +109,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
     picture, ceiling = make_canvas(5.8, ax), result.cells[0].ceiling
     panels = picture.subplots(2, 2, sharey=True).ravel()
-    for axes, panel in zip(panels, _PANELS, strict=True):
+    for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
         _draw_panel(axes, result, *panel)
     levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
     panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
@@ -157,7 +157,7 @@ def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> 
         known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
         if not known:
             continue
-        colour, mark, _ = _STYLES[recipe.kind]
+        colour, mark, _ = _RECIPE_STYLES[recipe.kind]
         xs, y = [getattr(cell, name) for cell in known], result.log_perplexity(recipe.label)
         if len(xs) > 1:
             heights = [math.log(cell.perplexity) for cell in known]
@@ -177,11 +177,11 @@ def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> 
     # Infinite ones end at the frame.
     right = 1.1 * max((stop for stop, *_ in ends if stop < math.inf), default=1.0)
     for stop, x, y, kind in ends:
-        colour, mark, _ = _STYLES[kind]
+        colour, mark, _ = _RECIPE_STYLES[kind]
         axes.plot([x, min(stop, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
         axes.plot([stop], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
     if ends:
         axes.set_xlim(-0.03 * right, right)
     for kind, means in places.items():
-        colour, mark, text = _STYLES[kind]
+        colour, mark, text = _RECIPE_STYLES[kind]
         axes.plot(*zip(*means, strict=True), mark, color=colour, markersize=5, label=text)

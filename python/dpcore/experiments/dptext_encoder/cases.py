@@ -14,13 +14,21 @@ from ...structure import inspect
 from ...text import Corpus
 from ...text.inference import Attacker, infer, usual
 
-__all__ = ["NOISES", "Case", "Found", "Noise", "later_pair", "majority", "measured"]
+__all__ = [
+    "NOISES",
+    "Case",
+    "Found",
+    "Noise",
+    "choose_unseen_pair",
+    "compute_majority_share",
+    "measure_trained_system",
+]
 
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 """The published formula in its two readings, and Laplace noise."""
 
-_DRAWS = 1024
+_ONE_SIDED_DRAWS = 1024
 """Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
 
 
@@ -99,7 +107,7 @@ class Found(Shown):
         return self.epsilons[-1]
 
 
-def measured(
+def measure_trained_system(
     case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
 ) -> Found:
     """Train a system and ask all that the table shows of it.
@@ -147,7 +155,7 @@ def measured(
         certified=audited.epsilon_lower,
         exact=private.noise.loss(*rows.double().cpu().numpy()),
         right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
-        flags=inspect(private.noise, rows[0], draws=_DRAWS, rng=audit_seed).flagged,
+        flags=inspect(private.noise, rows[0], draws=_ONE_SIDED_DRAWS, rng=audit_seed).flagged,
         utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
         attacker=found.attacker,
         auc=(reached.value, reached.low, reached.high),
@@ -164,7 +172,7 @@ def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
     return [kept[0], kept[-1]] if quick else kept
 
 
-def later_pair(corpus: Corpus) -> tuple[str, str]:
+def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
     """Return the first test text that training does not see, and the next one of another label."""
     seen, test = set(corpus.train.texts), corpus.test
     unseen = [row for row, text in enumerate(test.texts) if text not in seen] or [0]
@@ -172,6 +180,6 @@ def later_pair(corpus: Corpus) -> tuple[str, str]:
     return test.texts[unseen[0]], test.texts[others[0] if others else -1]
 
 
-def majority(corpus: Corpus) -> float:
+def compute_majority_share(corpus: Corpus) -> float:
     """Compute the largest share of test texts with one label, the best accuracy of a constant."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))

@@ -14,20 +14,20 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
-_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
-_LEAST: Final = 0.03
+_NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
+_NOISE_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
+_MIN_DRAWN_BOUND: Final = 0.03
 """Certified bounds below it are drawn at it."""
-_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
+_NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """The three noises of one claim stand side by side."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw left certified against claimed or learnt epsilon, right learnt epsilon by epoch."""
     picture = make_canvas(3.9, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
-    _certified(left, result)
-    _learnt(right, result)
+    _draw_certified_panel(left, result)
+    _draw_learnt_panel(right, result)
     where = "made-up texts" if result.config.data is None else result.corpus.partition(":")[0]
     seeds = result.config.seeds
     runs = f", means of {seeds} seeds" if seeds and seeds > 1 else ""
@@ -37,22 +37,32 @@ def figure(result: Result, ax: Any = None) -> Figure:
         fontsize=TEXT,
     )
     picture.legend(
-        handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_noise_legend(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
 
-def _certified(axes: Axes, result: Result) -> None:
+def _draw_certified_panel(axes: Axes, result: Result) -> None:
     levels = [row.mean("epsilon") for row in result.rows]
     ends = min(levels) / 2.5, max(levels) * 2.5
     axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
     top = 4.0 * max(levels + [row.mean("certified") for row in result.rows])
     for row in result.rows:
-        _point(axes, row, top)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _LEAST, 1.6 * top))
+        _draw_system_point(axes, row, top)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _MIN_DRAWN_BOUND, 1.6 * top))
     ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    marks = {_LEAST: f"under {_LEAST:g}", 0.1: "0.1", 1.0: "1", 10.0: "10", top: "infinite"}
+    marks = {
+        _MIN_DRAWN_BOUND: f"under {_MIN_DRAWN_BOUND:g}",
+        0.1: "0.1",
+        1.0: "1",
+        10.0: "10",
+        top: "infinite",
+    }
     axes.set_yticks(list(marks), list(marks.values()))
     axes.axhline(top, color=GREY, linewidth=0.5)
     axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
@@ -60,11 +70,11 @@ def _certified(axes: Axes, result: Result) -> None:
     tidy_axes(axes)
 
 
-def _point(axes: Axes, row: Row, top: float) -> None:
+def _draw_system_point(axes: Axes, row: Row, top: float) -> None:
     # Learnt ones are apart anyway.
-    shift = 1.0 if row.case.learn else _SHIFTS[row.case.noise]
-    x, certified = shift * row.mean("epsilon"), max(_LEAST, row.mean("certified"))
-    colour = _COLOURS[row.case.noise]
+    shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
+    x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
+    colour = _NOISE_COLOURS[row.case.noise]
     if row.case.faulty:
         refuted = bool(row.refuted)
         style = "-|>" if refuted else "->"
@@ -79,21 +89,21 @@ def _point(axes: Axes, row: Row, top: float) -> None:
         axes.plot([x], [exact], "_", color=INK, markersize=7, zorder=3)
     face = WHITE if row.case.learn else colour
     axes.plot(
-        [x], [certified], _MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
+        [x], [certified], _NOISE_MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
         markerfacecolor=face, markeredgewidth=1.0,
     )  # fmt: skip
 
 
-def _learnt(axes: Axes, result: Result) -> None:
+def _draw_learnt_panel(axes: Axes, result: Result) -> None:
     rows = [row for row in result.rows if row.case.learn]
     for row in rows:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
         means = [statistics.fmean(values) for values in zip(*paths, strict=False)]
         capped = row.case.cap is not None
         axes.plot(
-            range(len(means)), means, color=_COLOURS[row.case.noise], linewidth=1.2,
-            linestyle="--" if capped else "-", marker=_MARKS[row.case.noise], markersize=3,
-            markerfacecolor=WHITE if capped else _COLOURS[row.case.noise],
+            range(len(means)), means, color=_NOISE_COLOURS[row.case.noise], linewidth=1.2,
+            linestyle="--" if capped else "-", marker=_NOISE_MARKS[row.case.noise], markersize=3,
+            markerfacecolor=WHITE if capped else _NOISE_COLOURS[row.case.noise],
         )  # fmt: skip
     cap = result.config.cap
     axes.axhline(cap, color=GREY, linewidth=0.8)
@@ -115,11 +125,11 @@ def _learnt(axes: Axes, result: Result) -> None:
     tidy_axes(axes)
 
 
-def _legend() -> list[Any]:
+def _make_noise_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=_COLOURS[name], marker=_MARKS[name], markersize=5, linestyle="none",
+        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5, linestyle="none",
                label=f"certified, {name}")
         for name in NOISES
     ]  # fmt: skip

@@ -29,18 +29,26 @@ from ..running import (
     require_own_config,
     run_jobs,
 )
-from .cases import NOISES, Case, Found, Noise, later_pair, majority, measured
+from .cases import (
+    NOISES,
+    Case,
+    Found,
+    Noise,
+    choose_unseen_pair,
+    compute_majority_share,
+    measure_trained_system,
+)
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "dptext-encoder"
-_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
-_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
-_TEXTS: Final = {False: 4000, True: 600}
+_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
+_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
+_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
-def _level(name: str, value: Any) -> float:
+def _read_positive_level(name: str, value: Any) -> float:
     return real(name, value, low=0.0, open_low=True)
 
 
@@ -100,19 +108,19 @@ class Config(Shown):
             object.__setattr__(self, "data", str(self.data))
         quick = flag("quick", self.quick)
         seeds = (5 if flag("full", self.full) else 1) if self.seeds is None else self.seeds
-        texts = _TEXTS[quick] if self.texts is None else self.texts
+        texts = _USUAL_TEXTS[quick] if self.texts is None else self.texts
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
         object.__setattr__(self, "texts", integer("texts", texts, 300))
         object.__setattr__(self, "epochs", integer("epochs", self.epochs, 1))
         noises = check_list("noises", self.noises, partial(choice, "noises", options=NOISES))
         object.__setattr__(self, "noises", noises)
-        for name, usual in (("claims", _CLAIMS), ("starts", _STARTS)):
+        for name, usual in (("claims", _FIXED_CLAIMS), ("starts", _LEARNT_STARTS)):
             given = getattr(self, name)
             levels = check_list(
-                name, usual[quick] if given is None else given, partial(_level, name)
+                name, usual[quick] if given is None else given, partial(_read_positive_level, name)
             )
             object.__setattr__(self, name, tuple(sorted(levels)))
-        object.__setattr__(self, "cap", _level("cap", self.cap))
+        object.__setattr__(self, "cap", _read_positive_level("cap", self.cap))
         assert self.starts is not None
         if self.starts[-1] > self.cap:
             raise invalid("starts", f"at most the cap, {self.cap:g}", self.starts)
@@ -211,8 +219,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     device_of(config.device)
     begun = time.perf_counter()
-    corpus = _corpus(config)
-    pair = later_pair(corpus)
+    corpus = _read_or_generate_corpus(config)
+    pair = choose_unseen_pair(corpus)
     assert config.seeds is not None
     jobs = [(case, number) for case in config.cases for number in range(config.seeds)]
 
@@ -221,7 +229,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         # The same training for all but the noise; an audit's seed is its own.
         seeds = f"train/{number}", f"{case.noise}/{case.level}/{number}"
         first, second = (cell_seed(config.seed, key) for key in seeds)
-        return measured(case, corpus, pair, (first, second), config)
+        return measure_trained_system(case, corpus, pair, (first, second), config)
 
     with one_thread():
         done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda one: one.partial)
@@ -230,10 +238,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         found.setdefault(case, []).append(one)
     rows = tuple(Row(case, tuple(runs)) for case, runs in found.items())
     seconds = time.perf_counter() - begun
-    return Result(config, corpus.origin, majority(corpus), pair, rows, ended, seconds)
+    return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, ended, seconds)
 
 
-def _corpus(config: Config) -> Corpus:
+def _read_or_generate_corpus(config: Config) -> Corpus:
     if config.data is None:
         assert config.texts is not None
         return generated("topics", config.texts, rng=cell_seed(config.seed, "corpus"))
@@ -278,15 +286,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Format the figures as text, then what they mean."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified against claimed epsilon, and learnt epsilon by epoch.
@@ -294,6 +302,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

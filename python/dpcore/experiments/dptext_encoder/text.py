@@ -9,14 +9,14 @@ from ...report.encoding import encode_float
 from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
-_HEAD = (
+_SYSTEM_HEAD = (
     ("noise", "epsilon", "claim", "", "certified", "exact loss", "exact,", "flags", "utility", "",
      "AUC of the attacker", "floor", "attacker"),
     ("", "", "or learnt", "verdict", "", "as it is", "if right", "", "", "", "", "", ""),
 )  # fmt: skip
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the figures, then what they mean."""
     config = result.config
     runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
@@ -29,26 +29,26 @@ def text(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
-    rows = [*_HEAD, *(_cells(row, result) for row in result.rows)]
+    rows = [*_SYSTEM_HEAD, *(_format_system_row(row, result) for row in result.rows)]
     parts.append(aligned(rows, left=(0, 1, 3, 7, 9, 10, 12)))
-    parts.append("\n".join(_notes(result)))
+    parts.append("\n".join(_write_notes(result)))
     return "\n\n".join(parts)
 
 
-def _cells(row: Row, result: Result) -> tuple[str, ...]:
+def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
     first, case = row.runs[0], row.case
     low, high = first.utility[1:]
     auc, least, most = first.auc
     return (
         case.noise,
         f"LEARNT {case.level}" if case.learn else f"fixed {case.level}",
-        _spread(row, "epsilon"),
-        _verdict(row),
-        _spread(row, "certified", 3),
-        _spread(row, "exact", 3),
-        _spread(row, "right", 3),
+        _format_mean_spread(row, "epsilon"),
+        _describe_verdict(row),
+        _format_mean_spread(row, "certified", 3),
+        _format_mean_spread(row, "exact", 3),
+        _format_mean_spread(row, "right", 3),
         ", ".join(row.flags) or "-",
-        f"{_spread(row, 'utility', 3)} [{low:.3f}, {high:.3f}]",
+        f"{_format_mean_spread(row, 'utility', 3)} [{low:.3f}, {high:.3f}]",
         "*" if row.useless(result.majority) else "",
         f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
         f"{first.floor:.3f}",
@@ -56,14 +56,14 @@ def _cells(row: Row, result: Result) -> tuple[str, ...]:
     )
 
 
-def _verdict(row: Row) -> str:
+def _describe_verdict(row: Row) -> str:
     """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
     several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
     found = f"refuted{several}" if row.refuted else "not refuted"
     return f"no claim; value {found}" if row.case.learn else found
 
 
-def _spread(row: Row, name: str, digits: int = 0) -> str:
+def _format_mean_spread(row: Row, name: str, digits: int = 0) -> str:
     mean, wide = row.spread(name)
     if math.isinf(mean):
         return "infinite"
@@ -71,7 +71,7 @@ def _spread(row: Row, name: str, digits: int = 0) -> str:
     return f"{mean:{style}} +- {wide:{style}}" if wide else f"{mean:{style}}"
 
 
-def _notes(result: Result) -> list[str]:
+def _write_notes(result: Result) -> list[str]:
     x, x_prime = (one if len(one) <= 60 else f"{one[:57]}..." for one in result.pair)
     notes = [
         f"pair: {x!r} and {x_prime!r}, which training did not see",
@@ -98,7 +98,7 @@ def _notes(result: Result) -> list[str]:
     return notes
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return everything for strict JSON."""
     rows = [
         {
@@ -109,7 +109,7 @@ def plain(result: Result) -> dict[str, Any]:
             "claim": None if row.case.learn else row.case.epsilon,
             "flags": list(row.flags),
             "at_majority": row.useless(result.majority),
-            "runs": [_run(run) for run in row.runs],
+            "runs": [_training_to_dict(run) for run in row.runs],
         }
         for row in result.rows
     ]
@@ -122,7 +122,7 @@ def plain(result: Result) -> dict[str, Any]:
     }
 
 
-def _run(run: Any) -> dict[str, Any]:
+def _training_to_dict(run: Any) -> dict[str, Any]:
     return {
         "seed": str(run.seed),
         "audit_seed": str(run.audit_seed),

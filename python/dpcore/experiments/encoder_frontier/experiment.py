@@ -31,7 +31,7 @@ from ...text.inference import Attacker, Inference, usual
 from ...text.needed import needed
 from ...text.splitting import likeness
 from ..corpora import read_corpus
-from ..running import ShownResult, cell_seed, gathered_in_processes, require_own_config
+from ..running import ShownResult, cell_seed, gather_in_processes, require_own_config
 from ..two_sets import TextOptions
 
 NAME = "encoder-frontier"
@@ -40,7 +40,7 @@ SHARES: Final = {"rare": 0.05, "common": 0.5}
 """Share of the texts in which each attribute was planted."""
 
 CLEAN: Final = "no noise"
-_OTHERS: Final = "8 directions of WikiText-2"
+_WIKITEXT_LINE: Final = "8 directions of WikiText-2"
 LINES: Final = (
     CLEAN,
     "L1 clip, all columns",
@@ -48,17 +48,20 @@ LINES: Final = (
     "8 directions",
     "16 directions",
     "8 random directions",
-    _OTHERS,
+    _WIKITEXT_LINE,
 )
 """Kinds of released vectors."""
 
-_EPSILONS: Final = {False: (8.0, 32.0, 100.0), True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0)}
+_CLAIMED_EPSILONS: Final = {
+    False: (8.0, 32.0, 100.0),
+    True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0),
+}
 """Without and with `full`."""
-_QUICK_ROWS: Final = 600
-_ROWS: Final = 3_000
+_QUICK_CORPUS_ROWS: Final = 600
+_CORPUS_ROWS: Final = 3_000
 """Texts that are generated, public ones included, with and without `quick`."""
-_OTHER_TEXTS: Final = 1_000
-_OTHER_WORDS: Final = 20
+_WIKITEXT_TEXTS: Final = 1_000
+_WIKITEXT_WORDS: Final = 20
 """Texts of WikiText-2 that directions are fitted on, and words that are read of each."""
 
 
@@ -90,12 +93,12 @@ class Config(TextOptions):
     @property
     def epsilons(self) -> tuple[float, ...]:
         """The claims."""
-        return (8.0, 100.0) if self.quick else _EPSILONS[self.full]
+        return (8.0, 100.0) if self.quick else _CLAIMED_EPSILONS[self.full]
 
     @property
     def lines(self) -> tuple[str, ...]:
         """Releases that are measured: directions of WikiText-2 need `data`."""
-        return tuple(line for line in LINES if self.data is not None or line != _OTHERS)
+        return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -155,7 +158,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun = time.perf_counter()
     for package in ("torch", "sklearn"):
         needed(package, NAME)
-    corpus, others = _read_texts(config)
+    corpus, others = _read_corpus_texts(config)
     vectors = _encode_by_minilm([*corpus.texts, *others])
     assert config.seeds is not None
     jobs = [
@@ -163,23 +166,23 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for number in range(config.seeds)
         for line in config.lines
     ]
-    found, partial = gathered_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
+    found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
     cells = tuple(cell for cells in found for cell in cells)
     return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
 
 
-def _read_texts(config: Config) -> tuple[Corpus, list[str]]:
+def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
     """Read the texts with both attributes planted, and others that directions may be of."""
     others = []
     if config.data is None:
-        rows = _QUICK_ROWS if config.quick else _ROWS
+        rows = _QUICK_CORPUS_ROWS if config.quick else _CORPUS_ROWS
         corpus = generated("topics", rows, rng=cell_seed(config.seed, "texts"))
     else:
         corpus = read_corpus(config.data, "snips")
         lines = read_corpus(config.data, "wikitext2").texts
         words = [line.split() for line in lines if not line.lstrip().startswith("=")]
-        long = [" ".join(one[:_OTHER_WORDS]) for one in words if len(one) >= _OTHER_WORDS]
-        others = list(dict.fromkeys(long))[:_OTHER_TEXTS]
+        long = [" ".join(one[:_WIKITEXT_WORDS]) for one in words if len(one) >= _WIKITEXT_WORDS]
+        others = list(dict.fromkeys(long))[:_WIKITEXT_TEXTS]
     rng = np.random.default_rng(cell_seed(config.seed, "attributes"))
     train = rng.permutation(np.flatnonzero(np.asarray(corpus.split) == "train"))
     train = train[: 2 * config.trials]
@@ -227,7 +230,7 @@ def _measure_line(
     # share, which may not be written to.
     known = set(map(likeness, table))
     places = [row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in known]
-    public = np.array(vectors[len(corpus) :] if line == _OTHERS else vectors[places])
+    public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
     # Attributes have nothing to do with the labels, which would only be one more floor.

@@ -14,7 +14,7 @@ from .experiment import CLEAN, LINES, NAME, SHARES, Result
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))
+_LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))
 
 
 def write_table(result: Result) -> str:
@@ -91,7 +91,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
                 for epsilon in epsilons
             ]
             panel.errorbar(
-                epsilons, values, spread, color=_COLOURS[line], marker="o", markersize=3,
+                epsilons, values, spread, color=_LINE_COLOURS[line], marker="o", markersize=3,
                 linewidth=1.0, label=line,
             )  # fmt: skip
         guessing = floor if name == "utility" else 0.5

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as bars, claims as ticks, and a note where there is no audit."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch

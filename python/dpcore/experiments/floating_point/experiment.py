@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 NAME = "floating-point"
 PAIR = Pair([0.0], [1.0])
-_NAMES = tuple(system.name for system in SYSTEMS)
+_SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -60,12 +60,14 @@ class Config(Shown):
     trials: int = 10**6
     seed: int = SEED
     confidence: float = 0.95
-    systems: tuple[str, ...] = _NAMES
+    systems: tuple[str, ...] = _SYSTEM_NAMES
 
     def __post_init__(self) -> None:
         """Check the fields."""
         check_config(self)
-        names = check_list("systems", self.systems, lambda name: choice("systems", name, _NAMES))
+        names = check_list(
+            "systems", self.systems, lambda name: choice("systems", name, _SYSTEM_NAMES)
+        )
         object.__setattr__(self, "systems", names)
 
 
@@ -122,7 +124,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     rows, partial = run_jobs(
         "floating point",
         systems,
-        lambda system: _row(system, config, threads),
+        lambda system: _make_system_row(system, config, threads),
         progress,
         ended=lambda row: row.audit is not None and row.audit.partial,
         worth=lambda row: row.audit is not None,
@@ -130,7 +132,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _row(system: System, config: Config, threads: int | None) -> Row:
+def _make_system_row(system: System, config: Config, threads: int | None) -> Row:
     version = _installed_version(system.package)
     try:
         mechanism = system.build()
@@ -188,15 +190,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, then the events that were counted."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one for each system, and the claims.
@@ -204,6 +206,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

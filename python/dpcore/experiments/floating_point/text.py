@@ -11,7 +11,7 @@ from ..text import aligned, make_record_head
 from .experiment import NAME, Result, Row
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the figures, then the events that were counted."""
     config = result.config
     head = (
@@ -25,7 +25,7 @@ def text(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts.append(aligned([head, *map(_cells, result.rows)], left=(0, 1, 7)))
+    parts.append(aligned([head, *map(_format_system_audit, result.rows)], left=(0, 1, 7)))
     if any(not row.system.seeded and row.audit for row in result.rows):
         parts.append("* draws from the operating system: the seed does not repeat its counts")
     events = [(row.system.name, _describe_event(row)) for row in result.rows]
@@ -42,7 +42,7 @@ def _describe_event(row: Row) -> str:
     return str(row.audit.event)
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _format_system_audit(row: Row) -> tuple[str, ...]:
     name = row.system.name if row.system.seeded else f"{row.system.name} *"
     claim = f"{row.system.claim:g}"
     if row.system.delta:
@@ -63,7 +63,7 @@ def _cells(row: Row) -> tuple[str, ...]:
     )
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [
         {

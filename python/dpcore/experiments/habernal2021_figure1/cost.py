@@ -13,12 +13,12 @@ from ...records import Shown
 from ...sensitivity import Clip, laplace_scale, sensitivity
 from ..running import cell_seed
 
-_DIMS: Final = tuple(2**power for power in range(11))
+_COST_DIMS: Final = tuple(2**power for power in range(11))
 """Sizes of the vector: up to the largest that Habernal takes to be typical."""
 
-_TYPICAL: Final = (32, 64, 128, 256, 512, 1024)
+_TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
 
-_VECTORS: Final = 1000
+_AVERAGED_VECTORS: Final = 1000
 """Vectors whose length after clipping is averaged."""
 
 
@@ -86,7 +86,7 @@ def compute_excesses(radius: float) -> tuple[Excess, ...]:
         [5.66, 8.0, 11.31, 16.0, 22.63, 32.0]
     """
     rows = []
-    for dim in _TYPICAL:
+    for dim in _TYPICAL_DIMS:
         found = sensitivity(Clip("l2", radius).range(dim), "l1")
         attained = float(np.abs(found.pair.x - found.pair.x_prime).sum())
         rows.append(Excess(dim, 2.0 * radius, found.value, attained))
@@ -135,9 +135,9 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
     """
     found = []
     for name, law in LAWS.items():
-        for dim in _DIMS:
+        for dim in _COST_DIMS:
             rng = np.random.default_rng(cell_seed(seed, f"cost/{name}/{dim}"))
-            drawn = law.draw(rng, dim, radius, _VECTORS)
+            drawn = law.draw(rng, dim, radius, _AVERAGED_VECTORS)
             for norm in ("l1", "l2"):
                 clip = Clip(norm, radius)
                 signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))

@@ -14,18 +14,18 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
+_LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
     "uniform": (RED, "o", "-"),
     "normal 0.1": (BLUE, "s", (0, (5, 1))),
     "normal 0.01": (GREEN, "^", (0, (4, 1, 1, 1))),
 }
 """Colour, marker and line of each law: told apart without colours, too."""
 
-_CLIPS: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
+_REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line of each remedy."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw shares of unprotected pairs above; below, scale of the noise and noise to signal."""
     picture = make_canvas(6.0, ax)
     panels = picture.subplot_mosaic(
@@ -42,7 +42,7 @@ def _draw_shares(axes: Axes, result: Result) -> None:
     hollow: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecolor": "none"}
     hollow |= {"markersize": 6.0, "markeredgewidth": 0.8}
     for name, law in LAWS.items():
-        colour, marker, line = _STYLES[name]
+        colour, marker, line = _LAW_STYLES[name]
         share = [100.0 * result.at(dim, name, "l2").share for dim in dims]
         label = f"{law.title}, clipped in L2"
         axes.plot(dims, share, color=colour, linestyle=line, linewidth=1.8, label=label)
@@ -52,7 +52,7 @@ def _draw_shares(axes: Axes, result: Result) -> None:
     worst = [100.0 * max(result.at(dim, name, "l1").share for name in LAWS) for dim in dims]
     axes.plot(dims, worst, ":", color=INK, linewidth=1.8, label="each of them, clipped in L1")
     axes.plot([], [], marker="o", label="another run of 10,000 pairs", **hollow)
-    _by_size(axes, dims)
+    _set_size_axis(axes, dims)
     axes.set(ylim=(-4.0, 104.0))
     axes.set_ylabel("pairs more than 2C apart in L1 (%)", fontsize=TEXT)
     title = "Pairs that ADePT's noise, of scale 2C / epsilon, does not protect"
@@ -73,7 +73,7 @@ def _draw_scales(axes: Axes, result: Result) -> None:
         found = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
         dims, scales = [cost.dim for cost in found], [cost.scale for cost in found]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
-    _by_size(axes, dims)
+    _set_size_axis(axes, dims)
     axes.yaxis.set_major_locator(FixedLocator([scales[0] * 2.0**power for power in range(6)]))
     axes.yaxis.set_minor_locator(NullLocator())
     axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -88,35 +88,35 @@ def _draw_scales(axes: Axes, result: Result) -> None:
 def _draw_ratios(axes: Axes, result: Result) -> None:
     axes.set_yscale("log")
     for name in LAWS:
-        colour, marker, _ = _STYLES[name]
+        colour, marker, _ = _LAW_STYLES[name]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
-        for norm, line in _CLIPS.items():
+        for norm, line in _REMEDY_LINES.items():
             found = [cost for cost in result.costs if (cost.law, cost.norm) == (name, norm)]
             dims, ratios = [cost.dim for cost in found], [cost.ratio for cost in found]
             axes.plot(dims, ratios, linestyle=line, linewidth=1.2, **style)
-    _by_size(axes, dims)
+    _set_size_axis(axes, dims)
     # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
     axes.set_ylabel("noise / clipped vector (ratio)", fontsize=TEXT)
     axes.set_title("Repaired: noise to signal, by L2 lengths", fontsize=TEXT, loc="left")
-    axes.legend(handles=_legend(), loc="upper left", fontsize=SMALL, frameon=False)
+    axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
 
 
-def _legend() -> list[Any]:
+def _make_law_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     laws = [
         Line2D([], [], color=colour, marker=marker, markersize=3.4, label=LAWS[name].title)
-        for name, (colour, marker, _) in _STYLES.items()
+        for name, (colour, marker, _) in _LAW_STYLES.items()
     ]
     clips = [
         Line2D([], [], color=GREY, linestyle=line, label=f"clipped in {norm.upper()}")
-        for norm, line in _CLIPS.items()
+        for norm, line in _REMEDY_LINES.items()
     ]
     return [*laws, *clips]
 
 
-def _by_size(axes: Axes, dims: list[int]) -> None:
+def _set_size_axis(axes: Axes, dims: list[int]) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     axes.set_xscale("log", base=2)

@@ -38,7 +38,7 @@ NAME = "habernal2021-figure1"
 NORMS: Final = ("l2", "l1")
 
 CONFIDENCE: Final = 0.95
-_LARGEST: Final = 1e90
+_MAX_MAGNITUDE: Final = 1e90
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -74,7 +74,7 @@ class Config(Shown):
         dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
         object.__setattr__(self, "dims", dims)
         for name in ("radius", "epsilon"):
-            value = real(name, getattr(self, name), low=1.0 / _LARGEST, high=_LARGEST)
+            value = real(name, getattr(self, name), low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
             object.__setattr__(self, name, value)
 
 
@@ -153,7 +153,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     done, partial = run_jobs(
         "figure 1",
         config.dims,
-        lambda dim: _cells(config, dim, using),
+        lambda dim: _count_unprotected_pairs(config, dim, using),
         progress,
         size=lambda dim: dim,
     )
@@ -161,7 +161,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, cells, partial, time.perf_counter() - begun)
 
 
-def _cells(config: Config, dim: int, threads: int) -> list[Cell]:
+def _count_unprotected_pairs(config: Config, dim: int, threads: int) -> list[Cell]:
     cells = []
     for name, law in LAWS.items():
         seed = cell_seed(config.seed, f"{name}/{dim}")
@@ -224,15 +224,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the figure above, and the costs of the remedies below.
@@ -240,6 +240,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure of three panels.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

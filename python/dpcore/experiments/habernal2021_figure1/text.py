@@ -9,11 +9,11 @@ from ..text import aligned, make_record_head
 from .cost import LAWS, Cost
 from .experiment import NAME, Cell, Result
 
-_MOST_ROWS: Final = 16
+_MAX_TABLE_SIZES: Final = 16
 """Sizes that a table shows; of more, those that have something to be compared with."""
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format all tables."""
     config = result.config
     parts = [
@@ -61,10 +61,10 @@ def _format_share(cell: Cell) -> str:
 
 def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
     """Choose the sizes of a table: all if they are few, else those with a comparison, or some."""
-    if len(dims) <= _MOST_ROWS:
+    if len(dims) <= _MAX_TABLE_SIZES:
         return list(dims)
     some = [dim for dim in dims if dim in set(compared)]
-    return some or list(dims[:: -(-len(dims) // _MOST_ROWS)])
+    return some or list(dims[:: -(-len(dims) // _MAX_TABLE_SIZES)])
 
 
 def _format_excesses(result: Result) -> str:
@@ -99,7 +99,7 @@ def _format_remedies(result: Result) -> str:
     return f"{title}\n{aligned(rows, left=())}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data."""
     return {
         **make_record_head(NAME, result),

@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_LINEAR = 0.01
+_LINEAR_LOSS_RANGE = 0.01
 """Below this loss the axis is linear, so that 0 has a place."""
 
-_BAND = (1e3, 2e5)
+_INFINITE_LOSS_BAND = (1e3, 2e5)
 """Lower and upper end of the band for infinite losses: a level for each number of entries."""
 
-_COLUMNS = 4
-_TITLES = {
+_MAX_PANEL_COLUMNS = 4
+_MECHANISM_TITLES = {
     "no privacy": "no privacy (copies x)",
     "random": "random bits (ignores x)",
     "Laplace": "Laplace mechanism",
@@ -32,26 +32,31 @@ _TITLES = {
 }
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
     names = result.config.mechanisms
-    columns = min(_COLUMNS, len(names) + 1)
+    columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
     rows = -(-(len(names) + 1) // columns)
     picture = make_canvas(0.5 + 2.2 * rows, ax)
     panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
     colours = _choose_colours(result.config.dims)
     for axes, name in zip(panels, names, strict=False):
         _draw_frame(axes, result)
-        axes.set_title(_TITLES[name], fontsize=TEXT, loc="left")
+        axes.set_title(_MECHANISM_TITLES[name], fontsize=TEXT, loc="left")
         for place, dim in enumerate(result.config.dims):
             cells = [cell for cell in result.of(name) if cell.dim == dim]
             share = (place + 1) / (len(colours) + 1)
-            _draw_dimension(axes, cells, colours[dim], _BAND[0] ** (1 - share) * _BAND[1] ** share)
+            _draw_dimension(
+                axes,
+                cells,
+                colours[dim],
+                _INFINITE_LOSS_BAND[0] ** (1 - share) * _INFINITE_LOSS_BAND[1] ** share,
+            )
     for axes in panels[len(names) :]:
         axes.set_axis_off()
     for place in range(len(names) - columns, len(names)):
         panels[max(0, place)].tick_params(labelbottom=True)
-    _legend(panels[len(names)], colours, result.config.confidence)
+    _make_dimension_legend(panels[len(names)], colours, result.config.confidence)
     picture.supxlabel("claimed epsilon", fontsize=TEXT)
     picture.supylabel("privacy loss (nats)", fontsize=TEXT)
     return apply_style(picture)
@@ -71,9 +76,9 @@ def _draw_frame(axes: Axes, result: Result) -> None:
     epsilons = result.config.epsilons
     low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
     axes.set_xscale("log")
-    axes.set_yscale("symlog", linthresh=_LINEAR, linscale=0.5)
-    axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR, _BAND[1]))
-    axes.axhspan(_BAND[0], _BAND[1], color=PALE, linewidth=0, zorder=0)
+    axes.set_yscale("symlog", linthresh=_LINEAR_LOSS_RANGE, linscale=0.5)
+    axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR_LOSS_RANGE, _INFINITE_LOSS_BAND[1]))
+    axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
     axes.xaxis.set_major_locator(FixedLocator(marks))
@@ -81,7 +86,8 @@ def _draw_frame(axes: Axes, result: Result) -> None:
     axes.xaxis.set_minor_locator(NullLocator())
     levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
     axes.set_yticks(
-        [*levels, math.sqrt(_BAND[0] * _BAND[1])], [*(f"{v:g}" for v in levels), "infinite"]
+        [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],
+        [*(f"{v:g}" for v in levels), "infinite"],
     )
     axes.yaxis.set_minor_locator(NullLocator())
     tidy_axes(axes)
@@ -105,7 +111,7 @@ def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float)
     axes.plot(epsilons, lower, "_", color=colour, markersize=5, markeredgewidth=0.9, zorder=3)
 
 
-def _legend(axes: Axes, colours: dict[int, Any], confidence: float) -> None:
+def _make_dimension_legend(axes: Axes, colours: dict[int, Any], confidence: float) -> None:
     from matplotlib.lines import Line2D
 
     def entry(label: str, colour: Any = INK, **style: Any) -> Line2D:

@@ -198,15 +198,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: estimate / closed form, a block for each mechanism."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
@@ -214,9 +214,9 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)
 
 
 def _p_value(k: int, n: int, p: float) -> float:

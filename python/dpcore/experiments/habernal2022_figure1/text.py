@@ -10,7 +10,7 @@ from ..text import aligned, make_record_head
 from .experiment import NAME, Cell, Result
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format a block for each mechanism."""
     config = result.config
     parts = [
@@ -48,16 +48,16 @@ def _format_nats(value: float) -> str:
     return f"{value:.4f}" if value < 10.0 else f"{value:.4g}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     return {
         **make_record_head(NAME, result),
         "smallest_p_value": result.smallest_p_value,
-        "cells": [_plain(cell) for cell in result.cells],
+        "cells": [_audit_cell_to_dict(cell) for cell in result.cells],
     }
 
 
-def _plain(cell: Cell) -> dict[str, Any]:
+def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
     audit = cell.audit
     return {
         "mechanism": cell.mechanism,

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw histograms as filled steps, exact densities as lines, and an atom as a stem."""
     picture = make_canvas(4.2, ax)
     panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
@@ -26,7 +26,9 @@ def figure(result: Result, ax: Any = None) -> Figure:
         axes.set_axis_off()
     picture.supxlabel("noise s (scale b = 1)", fontsize=TEXT)
     picture.supylabel("density", fontsize=TEXT)
-    panels[-1].legend(handles=_legend(), loc="upper left", frameon=False, fontsize=SMALL)
+    panels[-1].legend(
+        handles=_make_histogram_legend(), loc="upper left", frameon=False, fontsize=SMALL
+    )
     note = (
         f"{result.config.trials:,} draws each.\nThe three correct formulas give\n"
         "the same bits on dpcore's grid\nof uniforms: different seeds here."
@@ -59,7 +61,7 @@ def _draw_histogram(axes: Axes, drawn: Histogram) -> None:
     tidy_axes(axes)
 
 
-def _legend() -> list[Any]:
+def _make_histogram_legend() -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

@@ -59,12 +59,12 @@ class Law(Shown):
         return weight * np.exp(-np.abs(s))
 
 
-_FAIR = (0.0, 2.0, 24.0, (0.5, 0.5))
+_LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 LAWS: dict[str, Law] = {
-    "sign": Law(Laplace(1.0, "sign"), "sign formula (eq. 4)", *_FAIR),
-    "two_branch": Law(Laplace(1.0, "two_branch"), "two branches (eq. 5)", *_FAIR),
-    "centred": Law(Laplace(1.0, "centred"), "centred draw (eq. 6, 7)", *_FAIR),
+    "sign": Law(Laplace(1.0, "sign"), "sign formula (eq. 4)", *_LAPLACE_MOMENTS),
+    "two_branch": Law(Laplace(1.0, "two_branch"), "two branches (eq. 5)", *_LAPLACE_MOMENTS),
+    "centred": Law(Laplace(1.0, "centred"), "centred draw (eq. 6, 7)", *_LAPLACE_MOMENTS),
     "dptext_zero": Law(
         DPTextNoise(1.0, "zero"), "DPText, NaN to 0", 0.5, 1.0, 12.0, (0.5, 0.0), 0.5
     ),
@@ -207,15 +207,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: moments with the expected ones, zeros and negative draws."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the histograms over the exact densities; an atom is a stem.
@@ -223,6 +223,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

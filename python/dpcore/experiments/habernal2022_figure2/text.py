@@ -9,7 +9,7 @@ from ..text import aligned, make_record_head
 from .experiment import BINS, HIGH, LOW, NAME, Histogram, Result
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format a row for each histogram."""
     head = ("noise of scale 1", "mean", "expected", "E[s^2]", "expected", "s = 0", "s < 0")
     rows = [
@@ -38,14 +38,14 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
-    rows = [_plain(drawn) for drawn in result.histograms]
+    rows = [_histogram_to_dict(drawn) for drawn in result.histograms]
     bins = {"low": LOW, "high": HIGH, "bins": BINS}
     return {**make_record_head(NAME, result), **bins, "histograms": rows}
 
 
-def _plain(drawn: Histogram) -> dict[str, Any]:
+def _histogram_to_dict(drawn: Histogram) -> dict[str, Any]:
     return {
         "name": drawn.name,
         "native": encode_value(drawn.law.noise),

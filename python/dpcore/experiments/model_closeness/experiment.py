@@ -24,7 +24,7 @@ from ...records import Record, list_shown_fields
 from ...streams import threads_of
 from ...text import Vocabulary, lm, redaction
 from ...text.needed import needed
-from ..running import Tabled, cell_seed, gathered_in_processes, require_own_config
+from ..running import Tabled, cell_seed, gather_in_processes, require_own_config
 from ..two_sets import TextOptions, TwoSets, read_two_sets
 
 if TYPE_CHECKING:
@@ -37,8 +37,8 @@ Floats = npt.NDArray[np.float64]
 
 NAME = "model-closeness"
 
-_DISTANCES: Final = ("CKA", "PWCCA", "Procrustes")
-MEASURES: Final = (*_DISTANCES, *(f"{name} of states" for name in _DISTANCES), "KL")
+_DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
+MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
 """Distances of decoders and of hidden states, and the mean divergence of next-word distributions,
 in nats, averaged over both directions."""
 
@@ -50,43 +50,43 @@ COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 """The pairs of models of each comparison, of which the mean is taken; the safe set has two halves,
 and the other start is one of the first half."""
 
-_LEVELS: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
+_REDACTION_SHARES: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
 """Shares of words to mask, without and with `quick`. At .98 one word of 40 is left; at 1 no word is
 predicted, and each model stays at its start."""
 
-_WORDS: Final = 40
+_WORDS_PER_TEXT: Final = 40
 """Words of a text that are read."""
 
-_TEXTS: Final = {False: 450, True: 60}
+_MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
 """Texts of a model, at most, without and with `quick`."""
 
-_HELD_OUT: Final = 8
+_HELD_OUT_DIVISOR: Final = 8
 """One in so many sensitive texts is for validation, and one for the measurement; of the safe texts
 as many."""
 
-_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
+_TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
     "usual": {"hidden": 64, "epochs": 20},
     "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
     "quick": {"hidden": 16, "epochs": 2},
 }
 """Sizes and epochs of a training: those of the source with `full`."""
 
-_MAX_WORDS: Final = {False: 1000, True: 200}
+_MAX_VOCABULARY: Final = {False: 1000, True: 200}
 """Words of the vocabulary, at most, without and with `quick`."""
 
-_PERMUTATIONS: Final = 19
+_TEST_PERMUTATIONS: Final = 19
 """Random divisions of the pooled texts; a p-value is at least 1/20."""
 
-_DRAWN: Final = (*_DISTANCES, "KL")
+_DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
 """The measures that are drawn."""
 
-_LABELS: Final = (
+_COMPARISON_LABELS: Final = (
     "sensitive and safe, same start", "two halves of safe, same start",
     "sensitive and safe, two starts",
 )  # fmt: skip
 """The comparisons in words."""
 
-_NOTES: Final = (
+_TABLE_NOTES: Final = (
     "Distances of decoder weights, then of hidden states in the same contexts of held-out texts, "
     "all words read; KL: of the next-word distributions there, mean of both directions, in nats. "
     "In brackets the standard deviation over splits. PWCCA has the weights of the first model.",
@@ -178,7 +178,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     sets = read_two_sets(config)
     study = _Study(config, sets)
     jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
-    cells, partial = gathered_in_processes(NAME, study.measure_cell, jobs, processes, progress)
+    cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, processes, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     seconds = time.perf_counter() - begun
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
@@ -188,18 +188,25 @@ class _Study:
     """The sets, and how models of them are trained and compared."""
 
     def __init__(self, config: Config, sets: TwoSets) -> None:
-        self.config, self.levels = config, _LEVELS[config.quick]
+        self.config, self.levels = config, _REDACTION_SHARES[config.quick]
         size = "quick" if config.quick else "full" if config.full else "usual"
         self.sets = [[_cut_text(text) for text in part] for part in (sets.sensitive, sets.rest)]
         ill, rest = map(len, self.sets)
-        self.held_out = ill // _HELD_OUT
+        self.held_out = ill // _HELD_OUT_DIVISOR
         spare = ill - 2 * self.held_out, rest // 2 - self.held_out
-        self.texts = min(_TEXTS[config.quick], *spare)
+        self.texts = min(_MAX_MODEL_TEXTS[config.quick], *spare)
         # Of both sets: no model has words of its own.
         self.vocabulary = Vocabulary.from_texts(
-            list(chain(*self.sets)), unknown="token", min_count=2, max_size=_MAX_WORDS[config.quick]
+            list(chain(*self.sets)),
+            unknown="token",
+            min_count=2,
+            max_size=_MAX_VOCABULARY[config.quick],
         )
-        self.rules = {"vocabulary": self.vocabulary, "length": _WORDS, **_SETTINGS[size]}
+        self.rules = {
+            "vocabulary": self.vocabulary,
+            "length": _WORDS_PER_TEXT,
+            **_TRAINING_SETTINGS[size],
+        }
         self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
@@ -248,16 +255,16 @@ class _Study:
         """Compute p-values: how often models of two random halves of the texts are as far."""
         rng = np.random.default_rng(seed)
         as_far = np.ones(len(MEASURES))
-        for _ in range(_PERMUTATIONS):
+        for _ in range(_TEST_PERMUTATIONS):
             order = [pool[row] for row in rng.permutation(len(pool))]
             halves = order[: self.texts], order[self.texts :]
             a, b = (self.fit_model(half, valid, seed) for half in halves)
             as_far += _compare_models(a, b, test) >= observed
-        return as_far / (1 + _PERMUTATIONS)
+        return as_far / (1 + _TEST_PERMUTATIONS)
 
 
 def _cut_text(text: str) -> str:
-    return " ".join(text.split()[:_WORDS])
+    return " ".join(text.split()[:_WORDS_PER_TEXT])
 
 
 def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
@@ -341,7 +348,7 @@ class Result(Tabled):
     def findings(self) -> list[str]:
         """Return a sentence on each measure that is drawn, then the answer to the question."""
         found = []
-        for measure in _DRAWN:
+        for measure in _DRAWN_MEASURES:
             far, near, other = (
                 ", ".join(f"{self.mean(level, name, measure):.3f}" for level in self.levels)
                 for name in COMPARISONS
@@ -394,7 +401,10 @@ class Result(Tabled):
             rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
             model, law = np.mean([(cell.perplexity, cell.unigram) for cell in cells], axis=0)
             rates.append(f"{level:g}: {model:.1f} ({law:.1f})")
-        notes = [*_NOTES, f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}."]
+        notes = [
+            *_TABLE_NOTES,
+            f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}.",
+        ]
         notes += ["INTERRUPTED: not every split has every level."] if self.partial else []
         lines = (textwrap.fill(note, 110) for note in (*notes, *self.findings()))
         return "\n\n".join([head, aligned(rows, left=(0, 1)), "\n".join(lines)])
@@ -423,14 +433,16 @@ class Result(Tabled):
         from ..drawing import SMALL, add_legend, make_canvas, tidy_axes
 
         picture = make_canvas(4.6, ax)
-        panels = picture.subplots(2, len(_DRAWN), sharex=True)
-        for measure, (upper, lower) in zip(_DRAWN, panels.T, strict=True):
-            styles = zip(COMPARISONS, _LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True)
+        panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)
+        for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):
+            styles = zip(
+                COMPARISONS, _COMPARISON_LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True
+            )
             for name, label, hue, line in styles:
                 values = [self.values(level, name, measure) for level in self.levels]
-                _draw_line(upper, self.levels, values, color=hue, fmt=line, label=label)
+                _draw_measure_line(upper, self.levels, values, color=hue, fmt=line, label=label)
             excess = [self.excess(level, measure) for level in self.levels]
-            _draw_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
+            _draw_measure_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
             lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
             title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
             upper.set_title(title, fontsize=SMALL + 1)
@@ -452,7 +464,9 @@ class Result(Tabled):
         return apply_style(picture)
 
 
-def _draw_line(axes: Axes, levels: Sequence[float], values: list[Floats], **style: Any) -> None:
+def _draw_measure_line(
+    axes: Axes, levels: Sequence[float], values: list[Floats], **style: Any
+) -> None:
     spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
     axes.errorbar(
         levels, [one.mean() for one in values], spreads, markersize=3.5, linewidth=1.2,

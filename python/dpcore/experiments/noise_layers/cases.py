@@ -13,7 +13,7 @@ __all__ = ["CASES", "DELTA", "PAIR", "WIDTH", "Case", "encode_in_dtype", "put_be
 
 WIDTH = 32
 """Entries of a vector."""
-_WORDS = 64
+_HASH_PLACES = 64
 """Places that words are hashed to."""
 DELTA = 1e-5
 """The delta of the Gaussian claim."""
@@ -64,13 +64,13 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
     from ...torch.needed import torch
 
     weight = torch.randn(
-        _WORDS, WIDTH, generator=torch.Generator().manual_seed(WIDTH), dtype=torch.float64
+        _HASH_PLACES, WIDTH, generator=torch.Generator().manual_seed(WIDTH), dtype=torch.float64
     )
-    counts = torch.zeros(len(texts), _WORDS, dtype=torch.float64)
+    counts = torch.zeros(len(texts), _HASH_PLACES, dtype=torch.float64)
     for row, text in enumerate(texts):
         for word in text.lower().split():
             place, sign = divmod(zlib.crc32(word.encode()), 2)
-            counts[row, place % _WORDS] += 2 * sign - 1
+            counts[row, place % _HASH_PLACES] += 2 * sign - 1
     return (counts @ weight).to(device, dtype)
 
 

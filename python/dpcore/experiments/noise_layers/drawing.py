@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
     rows = sorted(result.rows, key=lambda row: row.faulty)
     claim = result.config.epsilon
@@ -42,7 +42,11 @@ def figure(result: Result, ax: Any = None) -> Figure:
     tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
+        handles=_make_layer_legend(),
+        loc="outside upper center",
+        ncols=3,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
@@ -67,7 +71,7 @@ def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) ->
         axes.text(at + 0.015 * right, place, note, va="center", fontsize=SMALL, color=colour)
 
 
-def _legend() -> list[Any]:
+def _make_layer_legend() -> list[Any]:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 

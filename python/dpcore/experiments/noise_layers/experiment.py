@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 NAME = "noise-layers"
 DTYPES = ("float32", "float64")
-_CASES = {case.name: case for case in CASES}
-_DRAWS = 4096
+_CASES_BY_NAME = {case.name: case for case in CASES}
+_INSPECTION_DRAWS = 4096
 """Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
 
 
@@ -69,7 +69,7 @@ class Config(Shown):
     device: str = "cpu"
     epsilon: float = 1.0
     confidence: float = 0.95
-    layers: tuple[str, ...] = tuple(_CASES)
+    layers: tuple[str, ...] = tuple(_CASES_BY_NAME)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -79,7 +79,7 @@ class Config(Shown):
         level = real("epsilon", self.epsilon, low=0.0, open_low=True)
         object.__setattr__(self, "epsilon", level)
         names = check_list(
-            "layers", self.layers, lambda name: choice("layers", name, tuple(_CASES))
+            "layers", self.layers, lambda name: choice("layers", name, tuple(_CASES_BY_NAME))
         )
         object.__setattr__(self, "layers", names)
 
@@ -144,7 +144,7 @@ class Row(Shown):
     @property
     def case(self) -> Case:
         """Transform, noise and claim of the layer."""
-        return _CASES[self.layer]
+        return _CASES_BY_NAME[self.layer]
 
     @property
     def faulty(self) -> bool:
@@ -246,13 +246,15 @@ def _audit_and_inspect(
     config: Config, name: str, dtype: str, number: int
 ) -> tuple[Found, tuple[str, ...]]:
     """Run one audit, and inspect the layer at its first audit."""
-    case, key = _CASES[name], f"{name}/{dtype}/{number}"
+    case, key = _CASES_BY_NAME[name], f"{name}/{dtype}/{number}"
     private = put_behind_encoder(case, config.epsilon, dtype, config.device)
     seed = cell_seed(config.seed, key)
     flags: tuple[str, ...] = ()
     if number == 0:
         clean = private.clean([PAIR[0]])[0]
-        flags = inspect(private.noise, clean, draws=_DRAWS, rng=seed, skip=case.skip).flagged
+        flags = inspect(
+            private.noise, clean, draws=_INSPECTION_DRAWS, rng=seed, skip=case.skip
+        ).flagged
     found = audit(
         private,
         PAIR,
@@ -299,15 +301,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, then the fault of each faulty layer."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds and the claim, a line for each layer and dtype.
@@ -315,6 +317,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

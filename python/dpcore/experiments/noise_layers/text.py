@@ -11,7 +11,7 @@ from .cases import CASES, PAIR
 from .experiment import NAME, Result, Row, compute_mean_sd
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the figures, then the fault of each faulty layer."""
     config = result.config
     several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
@@ -24,7 +24,10 @@ def text(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
     parts.append(
-        aligned([head, *(_cells(row, config.epsilon) for row in result.rows)], left=(0, 1, 2, 7))
+        aligned(
+            [head, *(_format_layer_row(row, config.epsilon) for row in result.rows)],
+            left=(0, 1, 2, 7),
+        )
     )
     caught, faults, wrong, right = result.agreement()
     parts.append(
@@ -42,7 +45,7 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def _cells(row: Row, level: float) -> tuple[str, ...]:
+def _format_layer_row(row: Row, level: float) -> tuple[str, ...]:
     claim = f"{level:g}"
     if row.case.delta:
         claim = f"({claim}, {row.case.delta:g})"
@@ -65,7 +68,7 @@ def _format_mean_and_sd(values: tuple[float, ...]) -> str:
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [
         {

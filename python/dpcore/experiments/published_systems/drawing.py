@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_LANES = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
+_ATTACK_OFFSETS = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
 """Height at which an attack is drawn above its system's place."""
 
-_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
-_RIGHT = 250.0
+_ATTACK_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
+_AXIS_END_IN_CLAIMS = 250.0
 """End of the axis, in units of the claim."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds as points, true losses as bars or arrows, and the claim as a line."""
     picture = make_canvas(4.6, ax)
     panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
@@ -45,19 +45,23 @@ def figure(result: Result, ax: Any = None) -> Figure:
         "privacy loss epsilon (linear up to the claim, logarithmic beyond)", fontsize=TEXT
     )
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_attack_legend(),
+        loc="outside upper center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
 
 def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
-    right = _RIGHT * claim
+    right = _AXIS_END_IN_CLAIMS * claim
     for name, row in rows.items():
-        height = place + _LANES[name]
+        height = place + _ATTACK_OFFSETS[name]
         # Filled or hollow beside the colour: told apart in grey too.
         colour, inside = (RED, RED) if row.audit.refuted else (BLUE, WHITE)
         bound = min(row.audit.epsilon_lower, right)
-        marker = _MARKERS[name] if bound < right else ">"
+        marker = _ATTACK_MARKERS[name] if bound < right else ">"
         style: dict[str, Any] = {"markerfacecolor": inside, "markersize": 4.0, "clip_on": False}
         axes.plot([0.0, bound], [height, height], color=colour, linewidth=1.2)
         axes.plot([bound], [height], marker, color=colour, zorder=3, **style)
@@ -76,7 +80,7 @@ def _set_scale(axes: Axes, systems: int, claim: float) -> None:
     for place in range(1, systems):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=1.5)
-    axes.set(xlim=(0.0, _RIGHT * claim), ylim=(-0.6, systems - 0.4))
+    axes.set(xlim=(0.0, _AXIS_END_IN_CLAIMS * claim), ylim=(-0.6, systems - 0.4))
     axes.xaxis.set_major_locator(FixedLocator([claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
@@ -84,12 +88,20 @@ def _set_scale(axes: Axes, systems: int, claim: float) -> None:
     axes.tick_params(axis="y", length=0)
 
 
-def _legend() -> list[Any]:
+def _make_attack_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     names = {**{name: name for name in ATTACKS}, "vote": "the papers' vote"}
     marks = [
-        Line2D([], [], marker=_MARKERS[name], color=INK, markersize=4.0, linewidth=1.2, label=text)
+        Line2D(
+            [],
+            [],
+            marker=_ATTACK_MARKERS[name],
+            color=INK,
+            markersize=4.0,
+            linewidth=1.2,
+            label=text,
+        )
         for name, text in names.items()
     ]
     full: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.0}

@@ -37,7 +37,7 @@ VOTE = "vote"
 ATTACKS = {VOTE: MajorityVote(), "auto": Auto(), "Coordinatewise": Coordinatewise()}
 """The attacks by the names that table and picture give them, that of the papers first."""
 
-_SHARE = 10
+_LEARNING_TRIALS_DIVISOR = 10
 """The two attacks that learn their event count a tenth of the trials: a draw costs them more."""
 
 
@@ -69,7 +69,7 @@ class Config(Shown):
 
     def counted(self, attack: str) -> int:
         """Return the number of trials a side of one of the `ATTACKS`."""
-        return self.trials if attack == VOTE else -(-self.trials // _SHARE)
+        return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
 
     def __post_init__(self) -> None:
         """Check the fields."""
@@ -228,15 +228,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, a table for each number of entries with conclusions."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds of every attack with the true loss and the claim.
@@ -244,9 +244,9 @@ class Result(Tabled):
         Returns:
             A matplotlib figure, one panel for each number of entries.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:

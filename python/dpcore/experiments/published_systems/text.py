@@ -10,17 +10,17 @@ from ...report.text import format_epsilon
 from ..text import aligned, make_record_head
 from .experiment import ATTACKS, CLASSES, NAME, VOTE, Result, Row, refuting_attacks
 
-_KINDS = {
+_ATTACK_DESCRIPTIONS = {
     VOTE: "the papers' majority vote",
     "auto": "the default",
     "Coordinatewise": "declared: entries independent and alike (as they are here)",
 }
-_STANDING = (
+_NOT_REFUTED_NOTE = (
     "Not refuted says what the attack sees, not that the claim holds. Left standing, though false:"
 )
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format a table for each number of entries with conclusions."""
     config = result.config
     lines = [
@@ -31,7 +31,7 @@ def text(result: Result) -> str:
     ]
     lines += [
         f"  {name:<14}  {config.counted(name):,} trials a side: {kind}"
-        for name, kind in _KINDS.items()
+        for name, kind in _ATTACK_DESCRIPTIONS.items()
     ]
     parts = ["\n".join(lines)]
     if result.partial:
@@ -42,7 +42,7 @@ def text(result: Result) -> str:
 
 def _format_part(result: Result, dim: int) -> str:
     head = ("system", "claim is", "true loss", "vote can see", *ATTACKS, "verdict")
-    cells = [_cells(name, rows) for name, rows in result.at(dim).items()]
+    cells = [_format_system_bounds(name, rows) for name, rows in result.at(dim).items()]
     found, broken, wrong, sound = result.agreement(dim)
     lines = [
         f"{dim} entries",
@@ -52,12 +52,12 @@ def _format_part(result: Result, dim: int) -> str:
     ]
     missed = result.missed(dim)
     if missed:
-        lines.append(_STANDING)
+        lines.append(_NOT_REFUTED_NOTE)
         lines += [fill(line, 98, initial_indent="  ", subsequent_indent=4 * " ") for line in missed]
     return "\n".join(lines)
 
 
-def _cells(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
+def _format_system_bounds(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
     first = next(iter(rows.values()))
     return (
         name,
@@ -83,7 +83,7 @@ def _format_refuting(rows: dict[str, Row]) -> str:
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [
         {

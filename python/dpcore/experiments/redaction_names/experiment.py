@@ -41,12 +41,12 @@ TOPIC: Final = "topic"
 _QUICK_TEXTS: Final = 600
 _QUICK_PEOPLE: Final = 2
 _GENERATED_ROWS: Final = {False: 5_000, True: 1_000}
-_SHARES: Final = (0.8, 0.1, 0.1)
+_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
 
-_MAX_WORDS: Final = 2000
+_MAX_WORD_COLUMNS: Final = 2000
 """The most frequent words, each a column."""
 
-_DIM: Final = 100
+_VECTOR_DIM: Final = 100
 """Entries of a vector."""
 
 Floats = npt.NDArray[np.float64]
@@ -226,18 +226,18 @@ def _make_vectors(
     """Return a split of the originals, the vectors of their redactions, and their dimension."""
     corpus, outputs = material.corpus, material.redacted[policy]
     if number:
-        corpus = split(corpus, _SHARES, rng=cell_seed(config.seed, f"split {number}"))
+        corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
     known = [outputs[text] for text in corpus.train.texts]
     extraction = needed("sklearn.feature_extraction.text", NAME)
-    words = extraction.TfidfVectorizer(max_features=_MAX_WORDS, sublinear_tf=True).fit(known)
-    vectors = TfidfSVD(min(_DIM, len(words.vocabulary_) // 2)).fit(known)
+    words = extraction.TfidfVectorizer(max_features=_MAX_WORD_COLUMNS, sublinear_tf=True).fit(known)
+    vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(known)
     redacted = [outputs[text] for text in corpus.texts]
     columns = words.transform(redacted).toarray()
     rows = np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
     return corpus, rows, vectors.dim
 
 
-def _make_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
+def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
     """Return a logistic regression and boosted trees, each on the columns that it reads."""
     linear = needed("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
     ensemble = needed("sklearn.ensemble", NAME)
@@ -270,7 +270,7 @@ def _make_cells(
         with needed("threadpoolctl", NAME).threadpool_limits(1):
             found = infer(
                 None, unlabelled, target, vectors=rows, measure=measure, progress=False,
-                attackers=_make_attackers(reads, dim, config.quick),
+                attackers=_make_name_attackers(reads, dim, config.quick),
                 rng=cell_seed(config.seed, f"{number}/{policy}/{target}"),
             )  # fmt: skip
         measured, floor = getattr(found, measure), getattr(found.floors[0], measure)

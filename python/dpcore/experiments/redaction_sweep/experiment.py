@@ -26,13 +26,13 @@ NAME = "redaction-sweep"
 
 _QUICK_LEVELS: Final = (0.0, 0.5, 0.95, 1.0)
 _QUICK_TEXTS: Final = 120
-_NULLS: Final = {False: 20, True: 2}
+_LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
 """Permutations of the labels, without and with `quick`."""
 
-_ATTACK: Final = 0.7
+_COMPARED_ACCURACY: Final = 0.7
 """Accuracy of the attack at which the utility of the policies is compared."""
 
-_LEVEL: Final = 0.95
+_COMPARED_LEVEL: Final = 0.95
 """Level at which the set and the document are compared."""
 
 
@@ -101,7 +101,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         public=[sets.rest[row] for row in others],
         utility=[sets.rest_labels[row] for row in drawn],
         splits=config.seeds or 1,
-        nulls=_NULLS[config.quick],
+        nulls=_LABEL_PERMUTATIONS[config.quick],
         attackers="usual" if config.full else None,
         rng=cell_seed(config.seed, "splits"),
         progress=progress,
@@ -136,12 +136,12 @@ class Result(Tabled):
         """Return sentences on the set and the document, and on utility against attack."""
         found = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
-        line = f"Macro-F1 where the attack on the set has accuracy {_ATTACK:g}: {', '.join(kept)}"
+        line = f"Macro-F1 where the attack on the set has accuracy {_COMPARED_ACCURACY:g}: {', '.join(kept)}"
         whole = self.sweep["random", 0.0].mean("utility")
         return [*found, f"{line}; {whole:.3f} with all words."]
 
     def _compare_questions(self, policy: str) -> str:
-        point = self.sweep[policy, _LEVEL]
+        point = self.sweep[policy, _COMPARED_LEVEL]
         attack = point.attack
         return (
             f"With {100 * point.mean('masked'):.0f} % of the words masked ({policy}), the set is "
@@ -150,7 +150,7 @@ class Result(Tabled):
             f"{100 * point.linkages[0].share:.1f} % of the documents are identified."
         )
 
-    def utility(self, policy: str, accuracy: float = _ATTACK) -> float:
+    def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
         """Return the macro-F1 at an accuracy of the attack, between levels by a straight line."""
         points = sorted(self.sweep.of(policy), key=lambda point: float(point.mean("accuracy")))
         curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])

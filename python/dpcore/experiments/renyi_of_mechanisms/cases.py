@@ -20,10 +20,10 @@ Curve = Callable[[Reals], Reals]
 MOST_DELTA: Final = 0.3
 """Above it one-sided noise may have a finite epsilon: less than what it shows on one side only."""
 
-_NEAR: Final = 0.5
+_ONE_SIDED_DISTANCE: Final = 0.5
 """Distance of the pairs of one-sided noise."""
 
-_ANSWERS: Final = RandomisedResponse(1.0, values=4)
+_RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ def _one_ratio(alphas: Reals) -> Reals:
 
     Where the later law has any mass, its density is e^distance times the other.
     """
-    return np.full_like(alphas, _NEAR)
+    return np.full_like(alphas, _ONE_SIDED_DISTANCE)
 
 
 def _laplace_curve(alphas: Reals) -> Reals:
@@ -75,11 +75,13 @@ def _gaussian_curve(alphas: Reals) -> Reals:
 
 
 def _plane_curve(alphas: Reals) -> Reals:
-    return closed_forms.laplace(alphas, 1.0, [_NEAR, _NEAR])
+    return closed_forms.laplace(alphas, 1.0, [_ONE_SIDED_DISTANCE, _ONE_SIDED_DISTANCE])
 
 
 def _answers_curve(alphas: Reals) -> Reals:
-    return closed_forms.randomised_response(alphas, _ANSWERS.entry_loss, _ANSWERS.values)
+    return closed_forms.randomised_response(
+        alphas, _RANDOMISED_RESPONSE.entry_loss, _RANDOMISED_RESPONSE.values
+    )
 
 
 def _answers_epsilon(delta: float) -> float:
@@ -87,8 +89,8 @@ def _answers_epsilon(delta: float) -> float:
 
     The event is the truth of P0.
     """
-    keep = _ANSWERS.keep
-    wrong = (1.0 - keep) / (_ANSWERS.values - 1)
+    keep = _RANDOMISED_RESPONSE.keep
+    wrong = (1.0 - keep) / (_RANDOMISED_RESPONSE.values - 1)
     return max(0.0, math.log((keep - delta) / wrong))
 
 
@@ -104,7 +106,7 @@ def _entry_delta(epsilon: float, loss: float) -> float:
     return -math.expm1((epsilon - loss) / 2.0 if epsilon >= -loss else epsilon)
 
 
-def plane_delta(epsilon: float, loss: float = _NEAR) -> float:
+def plane_delta(epsilon: float, loss: float = _ONE_SIDED_DISTANCE) -> float:
     """Compute the profile of two Laplace entries: that of one, averaged over the other's loss.
 
     Under P0 the loss of an entry is `loss` with probability 1/2, -`loss` with e^-loss / 2, and
@@ -126,7 +128,9 @@ def _plane_epsilon(delta: float) -> float:
 
     if plane_delta(0.0) <= delta:
         return 0.0
-    return float(brentq(lambda e: plane_delta(e) - delta, 0.0, 2.0 * _NEAR, xtol=1e-12))
+    return float(
+        brentq(lambda e: plane_delta(e) - delta, 0.0, 2.0 * _ONE_SIDED_DISTANCE, xtol=1e-12)
+    )
 
 
 CASES: Final[dict[str, Case]] = {
@@ -137,22 +141,22 @@ CASES: Final[dict[str, Case]] = {
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
     ),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_NEAR], _infinite_curve, _one_ratio,
+        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_curve, _one_ratio,
         lambda delta: math.inf,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_NEAR], _infinite_curve, _infinite_curve,
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_curve, _infinite_curve,
         lambda delta: math.inf,
     ),
     "randomised-response": Case(
-        "Randomised response", _ANSWERS, 0, 1, _answers_curve, _answers_curve, _answers_epsilon
+        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_curve, _answers_curve, _answers_epsilon
     ),
     "random-bits": Case(
         "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, _zero_curve, _zero_curve,
         lambda delta: 0.0
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_NEAR] * 2, _plane_curve, _plane_curve,
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _plane_curve, _plane_curve,
         _plane_epsilon
     ),
     "gaussian-space": Case(

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_COLUMNS: Final = 4
-_TICKS: Final = (1, 2, 4, 8, 16)
-_LABELS: Final = (
+_PANEL_COLUMNS: Final = 4
+_ORDER_TICKS: Final = (1, 2, 4, 8, 16)
+_CURVE_LABELS: Final = (
     "closed form",
     "estimate, +- standard error",
     "not resolved (hollow)",
@@ -27,12 +27,12 @@ _LABELS: Final = (
 )
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw truth, estimates and certified bounds, with unresolved orders in grey."""
     panels = [(row, side) for row in result.rows for side in (0, 1)]
-    rows = -(-len(panels) // _COLUMNS)
+    rows = -(-len(panels) // _PANEL_COLUMNS)
     picture = make_canvas(0.8 + 1.75 * rows, ax)
-    axes = picture.subplots(rows, _COLUMNS, squeeze=False).ravel()
+    axes = picture.subplots(rows, _PANEL_COLUMNS, squeeze=False).ravel()
     for panel, (row, side) in zip(axes, panels, strict=False):
         _draw_curve_panel(panel, row, side)
     for panel in axes[len(panels) :]:
@@ -40,7 +40,11 @@ def figure(result: Result, ax: Any = None) -> Figure:
     picture.supxlabel("order alpha (1 is KL)", fontsize=TEXT)
     picture.supylabel("nats", fontsize=TEXT)
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_curve_legend(),
+        loc="outside upper center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
@@ -69,7 +73,7 @@ def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
     _shade_unresolved_orders(axes, alphas, resolved)
     axes.set_ylim(*_panel_limits(row, side))
     tidy_axes(axes)
-    axes.xaxis.set_major_locator(FixedLocator([a for a in _TICKS if a <= alphas[-1]]))
+    axes.xaxis.set_major_locator(FixedLocator([a for a in _ORDER_TICKS if a <= alphas[-1]]))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
     axes.set_title(f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=SMALL)
@@ -96,13 +100,13 @@ def _panel_limits(row: Row, side: int) -> tuple[float, float]:
     return low - room, high + room
 
 
-def _legend() -> list[Any]:
+def _make_curve_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": BLUE, "markersize": 3.5}
     return [
-        Line2D([], [], color=INK, linewidth=0.9, label=_LABELS[0]),
-        Line2D([], [], label=_LABELS[1], **dot),
-        Line2D([], [], markerfacecolor=WHITE, label=_LABELS[2], **dot),
-        Line2D([], [], color=GREEN, linewidth=1.2, label=_LABELS[3]),
+        Line2D([], [], color=INK, linewidth=0.9, label=_CURVE_LABELS[0]),
+        Line2D([], [], label=_CURVE_LABELS[1], **dot),
+        Line2D([], [], markerfacecolor=WHITE, label=_CURVE_LABELS[2], **dot),
+        Line2D([], [], color=GREEN, linewidth=1.2, label=_CURVE_LABELS[3]),
     ]

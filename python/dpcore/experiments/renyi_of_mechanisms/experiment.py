@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 NAME = "renyi-of-mechanisms"
 
-_FEWEST: Final = 100
-_CLAIMS: Final = 3
+_MIN_OUTPUTS: Final = 100
+_STATEMENTS_PER_MECHANISM: Final = 3
 """Certified statements about a mechanism: a curve in each direction, and an epsilon."""
 
 Reals = npt.NDArray[np.float64]
@@ -60,14 +60,14 @@ class Config(Shown):
     def __post_init__(self) -> None:
         """Check the fields."""
         check_config(self)
-        object.__setattr__(self, "trials", integer("trials", self.trials, _FEWEST))
+        object.__setattr__(self, "trials", integer("trials", self.trials, _MIN_OUTPUTS))
         delta = real("delta", self.delta, low=0.0, high=MOST_DELTA, open_low=True)
         object.__setattr__(self, "delta", delta)
 
     @property
     def each(self) -> float:
         """Confidence of one certified statement: failures of all of them add up to 1 - c."""
-        return 1.0 - (1.0 - self.confidence) / (_CLAIMS * len(CASES))
+        return 1.0 - (1.0 - self.confidence) / (_STATEMENTS_PER_MECHANISM * len(CASES))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -130,12 +130,15 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     begun = time.perf_counter()
     rows, partial = run_jobs(
-        "mechanisms", tuple(CASES), lambda name: _row(name, config, threads), progress
+        "mechanisms",
+        tuple(CASES),
+        lambda name: _estimate_mechanism(name, config, threads),
+        progress,
     )
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _row(name: str, config: Config, threads: int | None) -> Row:
+def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
     case = CASES[name]
     outputs = [
         np.asarray(case.mechanism(x, config.trials, cell_seed(config.seed, f"{name}/{side}")))
@@ -181,15 +184,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
@@ -197,6 +200,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

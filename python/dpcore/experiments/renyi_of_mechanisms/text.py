@@ -15,15 +15,15 @@ from .experiment import NAME, Result, Row
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
-_SHOWN: Final = (1.0, 2.0, 4.0)
+_TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
 """The table has the orders of the grid that are nearest to these."""
 
-_HEAD: Final = (
+_CURVE_HEAD: Final = (
     "mechanism", "direction", "alpha", "truth", "estimate", "+-", "off by", "certified", "belief",
 )  # fmt: skip
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the orders, then the epsilons, then the verdict."""
     config = result.config
     title = (
@@ -31,7 +31,7 @@ def text(result: Result) -> str:
         f"certified figures hold\ntogether with {100.0 * config.confidence:g} % confidence, seed "
         f"{config.seed}"
     )
-    curves = [_HEAD, *(line for row in result.rows for line in _make_curve_lines(row))]
+    curves = [_CURVE_HEAD, *(line for row in result.rows for line in _make_curve_lines(row))]
     figures = [
         ("mechanism", "exact", "certified", "estimate", "curve", "true curve", "method"),
         *(_make_epsilon_line(row) for row in result.rows),
@@ -50,7 +50,7 @@ def text(result: Result) -> str:
 
 def shown_orders(estimate: Estimate) -> list[int]:
     """Return the places of the orders that the table shows."""
-    return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _SHOWN})
+    return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 
 def _make_curve_lines(row: Row) -> list[tuple[str, ...]]:
@@ -92,7 +92,7 @@ def format_three_decimals(value: float | None, sign: str = "") -> str:
     return f"{value:{sign}z.3f}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [mechanism_to_dict(row) for row in result.rows]
     return {**make_record_head(NAME, result), "above": result.above, "rows": rows}

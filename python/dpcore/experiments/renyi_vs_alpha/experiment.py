@@ -41,7 +41,7 @@ DIM: Final = 50
 DELTA: Final = 0.05
 """The delta of every epsilon."""
 
-_PERMUTATIONS: Final = {False: 4, True: 2}
+_DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
 """Permutations of the labels in each draw, without and with `quick`."""
 
 Curves = tuple[tuple[float, ...], ...]
@@ -174,7 +174,7 @@ def _make_cell(
 
     found = estimate(np.arange(2 * size))
     rng = np.random.default_rng(cell_seed(config.seed, f"permutations {number}"))
-    orders = [rng.permutation(2 * size) for _ in range(_PERMUTATIONS[config.quick])]
+    orders = [rng.permutation(2 * size) for _ in range(_DRAW_PERMUTATIONS[config.quick])]
     null = [estimate(order, checks=False, error=None) for order in orders]
     return Cell(
         method, number, _to_curves(found.value), tuple(map(tuple, found.belief.tolist())),

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
 """From the sensitive set S to the rest R, and back."""
 
-_TITLES: Final = {
+_METHOD_TITLES: Final = {
     "paper-literal": "formula as printed",
     "paper": "formula corrected",
     "score": "score, and certified",
@@ -168,7 +168,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     picture = make_canvas(3.7, ax)
     panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
     for panel, method in zip(panels, METHODS, strict=True):
-        panel.set_title(f"{_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
+        panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
         if method in result.methods:
             _draw_curves(panel, result, method)
         _label_panel(panel, method)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw certified bounds and exact losses on both pairs of every mechanism."""
     picture = make_canvas(0.9 + 0.9 * len(result.rows), ax)
     axes = picture.subplots()

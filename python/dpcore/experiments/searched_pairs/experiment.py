@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
-_REACH: Final = 30.0
+_QUERY_BOUND: Final = 30.0
 """Queries are searched in [-30, 30]: beyond it the change of one query no longer tells."""
 
 
@@ -102,19 +102,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     rows, partial = run_jobs(
         "searched pairs",
         MECHANISMS,
-        lambda name: _row(BENCHMARKS[name], config, threads),
+        lambda name: _audit_both_pairs(BENCHMARKS[name], config, threads),
         progress,
         ended=lambda row: row.usual.partial or row.searched.partial,
     )
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _row(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
+def _audit_both_pairs(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
     dim = len(benchmark.pairs[0].x)
     # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
     # certifying one does.
     budget = max(2**14, 2 * config.trials)
-    plan = search(Box(-_REACH, _REACH, dim), Linf(1.0), budget=budget)
+    plan = search(Box(-_QUERY_BOUND, _QUERY_BOUND, dim), Linf(1.0), budget=budget)
     audits = [
         audit(
             benchmark.mechanism,
@@ -150,18 +150,18 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds and exact losses on both pairs of every mechanism."""
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

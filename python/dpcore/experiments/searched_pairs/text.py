@@ -13,7 +13,7 @@ from ..text import aligned, make_record_head
 from .experiment import NAME, Result
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format two rows for each mechanism."""
     config = result.config
     head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
@@ -47,7 +47,7 @@ def _format_pair(report: Audit) -> str:
     return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     rows = [
         {

@@ -14,17 +14,22 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_STYLES: Final[dict[str, tuple[str, str]]] = {
+_NORM_STYLES: Final[dict[str, tuple[str, str]]] = {
     "l1": (RED, "o"),
     "l2": (BLUE, "s"),
     "linf": (GREEN, "^"),
 }
-_SHIFT: Final = 0.27
-_COLUMNS: Final = (("norm", 0.0), ("closed form", 0.17), ("value", 0.60), ("found", 0.80))
+_NORM_OFFSET: Final = 0.27
+_SENSITIVITY_COLUMNS: Final = (
+    ("norm", 0.0),
+    ("closed form", 0.17),
+    ("value", 0.60),
+    ("found", 0.80),
+)
 """Heads of the figures beside the panel, and where they stand."""
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw three rows for each domain: closed form (hollow) and search result (filled)."""
     names = list(dict.fromkeys(row.name for row in result.rows))
     picture = make_canvas(1.1 + 0.5 * len(names), ax)
@@ -32,10 +37,10 @@ def figure(result: Result, ax: Any = None) -> Figure:
     beside.set_axis_off()
     places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
     for row in result.rows:
-        place = places[row.name] + _SHIFT * (1 - NORMS.index(row.norm))
+        place = places[row.name] + _NORM_OFFSET * (1 - NORMS.index(row.norm))
         _draw_sensitivities(axes, place, row)
         _write_sensitivities(beside, place, row)
-    for head, spot in _COLUMNS:
+    for head, spot in _SENSITIVITY_COLUMNS:
         beside.text(spot, len(names) - 0.42, head, va="bottom", color=INK, fontsize=SMALL)
     for panel in (axes, beside):
         for place in range(1, len(names)):
@@ -48,27 +53,31 @@ def figure(result: Result, ax: Any = None) -> Figure:
     axes.tick_params(axis="y", length=0)
     axes.set_xlabel(f"sensitivity at d = {result.config.dim} (units of the input)", fontsize=TEXT)
     picture.legend(
-        handles=_legend(), loc="outside upper center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_norm_legend(),
+        loc="outside upper center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
 
 def _draw_sensitivities(axes: Axes, place: float, row: Row) -> None:
-    colour, marker = _STYLES[row.norm]
+    colour, marker = _NORM_STYLES[row.norm]
     hollow: dict[str, Any] = {"markerfacecolor": "none", "markeredgecolor": INK}
     axes.plot([row.closed.value], [place], marker, markersize=7.0, markeredgewidth=0.8, **hollow)
     axes.plot([row.found.attained], [place], marker, color=colour, markersize=3.6)
 
 
 def _write_sensitivities(beside: Axes, place: float, row: Row) -> None:
-    colour, _ = _STYLES[row.norm]
+    colour, _ = _NORM_STYLES[row.norm]
     figures = (
         _capitalise_norm(row.norm),
         row.formula,
         f"{row.closed.value:.4g}",
         f"{100.0 * row.reached:.2f} %",
     )
-    for (_, spot), words in zip(_COLUMNS, figures, strict=True):
+    for (_, spot), words in zip(_SENSITIVITY_COLUMNS, figures, strict=True):
         beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
 
 
@@ -84,7 +93,7 @@ def _set_log_ticks(axes: Axes, result: Result) -> None:
     axes.set_xlim(low, high)
 
 
-def _legend() -> list[Any]:
+def _make_norm_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     mark: dict[str, Any] = {"linestyle": "none"}
@@ -99,7 +108,7 @@ def _legend() -> list[Any]:
             label=_capitalise_norm(norm),
             **mark,
         )
-        for norm, (colour, marker) in _STYLES.items()
+        for norm, (colour, marker) in _NORM_STYLES.items()
     ]
     found[0].set_label(f"found by the search: {_capitalise_norm('l1')}")
     return [Line2D([], [], marker="o", label="closed form, attained by its pair", **hollow), *found]

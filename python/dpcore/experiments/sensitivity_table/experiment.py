@@ -40,11 +40,11 @@ RADIUS: Final = 10.0
 LOW, HIGH = -1.0, 1.0
 """C of the balls, a and b of the box."""
 
-_METHODS: Final = ("extremes", "random", "ascent", "scipy")
+_SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
 """All searches but the domain's own pair."""
 
-_FEWEST: Final = 8
-_MOST_ENTRIES: Final = 1024
+_MIN_SEARCH_INPUTS: Final = 8
+_MAX_VECTOR_DIM: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -67,7 +67,7 @@ class Entry(Shown):
         return kind(*before, dim, **named)
 
 
-_TWO = ("2", "sqrt(2)", "1")
+_TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
 
 ENTRIES: Final[dict[str, Entry]] = {
     "box": Entry("box [a, b]", (Box, (LOW, HIGH), {}), ("d (b - a)", "sqrt(d) (b - a)", "b - a")),
@@ -75,10 +75,12 @@ ENTRIES: Final[dict[str, Entry]] = {
     "l1_ball": Entry("L1 ball", (Ball, ("l1", RADIUS), {}), ("2 C", "2 C", "2 C")),
     "l2_ball": Entry("L2 ball", (Ball, ("l2", RADIUS), {}), ("2 C sqrt(d)", "2 C", "2 C")),
     "linf_ball": Entry("Linf ball", (Ball, ("linf", RADIUS), {}), ("2 C d", "2 C sqrt(d)", "2 C")),
-    "simplex": Entry("simplex", (Simplex, (), {}), _TWO),
-    "one_hot": Entry("one-hot", (OneHot, (), {}), _TWO),
+    "simplex": Entry("simplex", (Simplex, (), {}), _TWO_ENTRIES_FORMULAS),
+    "one_hot": Entry("one-hot", (OneHot, (), {}), _TWO_ENTRIES_FORMULAS),
     "sphere": Entry("unit sphere", (Sphere, (), {}), ("2 sqrt(d)", "2", "2")),
-    "replace": Entry("histogram, replace", (Histogram, (), {"neighbours": "replace"}), _TWO),
+    "replace": Entry(
+        "histogram, replace", (Histogram, (), {"neighbours": "replace"}), _TWO_ENTRIES_FORMULAS
+    ),
     "add_remove": Entry(
         "histogram, add/remove", (Histogram, (), {"neighbours": "add_remove"}), ("1", "1", "1")
     ),
@@ -110,12 +112,12 @@ class Config(Shown):
     def __post_init__(self) -> None:
         """Check the fields."""
         check_config(self)
-        object.__setattr__(self, "dim", integer("dim", self.dim, 2, _MOST_ENTRIES))
+        object.__setattr__(self, "dim", integer("dim", self.dim, 2, _MAX_VECTOR_DIM))
 
     @property
     def share(self) -> int:
         """Inputs that one search may look at."""
-        return max(_FEWEST, self.trials // (len(ENTRIES) * len(NORMS)))
+        return max(_MIN_SEARCH_INPUTS, self.trials // (len(ENTRIES) * len(NORMS)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -189,20 +191,20 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     rows, partial = run_jobs(
         "sensitivities",
         [(name, norm) for name in ENTRIES for norm in NORMS],
-        lambda job: _row(*job, config),
+        lambda job: _check_closed_form(*job, config),
         progress,
         ended=lambda row: row.found.partial,
     )
     return Result(config, rows, partial, time.perf_counter() - begun)
 
 
-def _row(name: str, norm: Norm, config: Config) -> Row:
+def _check_closed_form(name: str, norm: Norm, config: Config) -> Row:
     domain = ENTRIES[name].domain(config.dim)
     closed = sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
     found = refute(
         release_input, closed.value, norm, domain,
-        rows=True, trials=config.share, rng=seed, methods=_METHODS,
+        rows=True, trials=config.share, rng=seed, methods=_SEARCH_METHODS,
     )  # fmt: skip
     return Row(name, closed, found)
 
@@ -230,15 +232,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw closed forms, their pairs and search results on one logarithmic axis.
@@ -246,6 +248,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -9,7 +9,7 @@ from ..text import aligned, make_record_head
 from .experiment import ENTRIES, HIGH, LOW, NAME, RADIUS, Result, Row
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format a row for each domain and norm."""
     config = result.config
     head = (
@@ -45,16 +45,16 @@ def text(result: Result) -> str:
     return "\n\n".join(parts)
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     return {
         **make_record_head(NAME, result),
         "above": result.above,
-        "rows": [_plain(r) for r in result.rows],
+        "rows": [_sensitivity_row_to_dict(r) for r in result.rows],
     }
 
 
-def _plain(row: Row) -> dict[str, Any]:
+def _sensitivity_row_to_dict(row: Row) -> dict[str, Any]:
     return {
         "domain": row.name,
         "dim": row.closed.domain.dim,

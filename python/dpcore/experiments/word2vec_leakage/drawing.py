@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
-_STYLES: Final = {1: "-", 5: "--"}
+_START_COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
+_RANK_STYLES: Final = {1: "-", 5: "--"}
 
 
-def figure(result: Result, ax: Any = None) -> Figure:
+def draw_figure(result: Result, ax: Any = None) -> Figure:
     """Draw the words found against anchors (left), and against noise and true epsilon (right)."""
     picture = make_canvas(3.6, ax)
     left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
@@ -32,21 +32,25 @@ def figure(result: Result, ax: Any = None) -> Figure:
         fontsize=TEXT,
     )
     picture.legend(
-        handles=_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
+        handles=_make_start_legend(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
     )
     return apply_style(picture)
 
 
 def _draw_anchor_panel(axes: Axes, result: Result) -> None:
-    for start, colour in _COLOURS.items():
-        for topn, style in _STYLES.items():
+    for start, colour in _START_COLOURS.items():
+        for topn, style in _RANK_STYLES.items():
             # Without anchors nothing is turned: another attack, so no line leads there.
             for numbers in ([0], [n for n in result.anchors if n]):
                 found = [result.found(start, n) for n in numbers]
                 shares = [[one.share(topn).value for one in runs] for runs in found]
                 _draw_shares_line(axes, numbers, shares, colour, style)
     chance = result.cells[0].found.chance
-    for share, style in zip(chance, _STYLES.values(), strict=True):
+    for share, style in zip(chance, _RANK_STYLES.values(), strict=True):
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
     # Neighbours nearer than a factor of two leave no space for both labels.
@@ -68,7 +72,7 @@ def _draw_word_noise(axes: Axes, result: Result) -> None:
         for level in result.config.epsilons
         if result.found("hashed", 0, epsilon=level, centred=True)
     ]
-    for start, colour in _COLOURS.items():
+    for start, colour in _START_COLOURS.items():
         for anchors, style in zip(dict.fromkeys((result.anchored, 0)), ("-", ":"), strict=False):
             points = [
                 (level, result.found(start, anchors, epsilon=level, centred=True))
@@ -106,11 +110,11 @@ def _draw_shares_line(
     )  # fmt: skip
 
 
-def _legend() -> list[Any]:
+def _make_start_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     return [
-        *(Line2D([], [], color=_COLOURS[key], label=name) for key, name in STARTS.items()),
+        *(Line2D([], [], color=_START_COLOURS[key], label=name) for key, name in STARTS.items()),
         Line2D([], [], color=GREY, linewidth=0.8, label="chance"),
         Line2D([], [], color=INK, linestyle="-", label="left: top-1"),
         Line2D([], [], color=INK, linestyle="--", label="left: top-5"),

@@ -65,13 +65,13 @@ ANCHORED: Final = 500
 DROPPED: Final = 3
 """Directions that are dropped in one row of the tables: without them the start stands out."""
 
-_MADE: Final = 40_000
-_FEWEST: Final = 1000
-_SIZES: Final = (1.0, 0.5, 0.25)
-_TOPN: Final = (1, 5)
+_MAX_GENERATED_TEXTS: Final = 40_000
+_MIN_SENTENCES: Final = 1000
+_CORPUS_SHARES: Final = (1.0, 0.5, 0.25)
+_RANK_CUTOFFS: Final = (1, 5)
 Half = tuple[str, ...]
 
-_SEEDS: Final = {False: 5, True: 10}
+_SEED_COUNTS: Final = {False: 5, True: 10}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -112,12 +112,12 @@ class Config(Shown):
     def __post_init__(self) -> None:
         """Check the fields."""
         check_config(self)
-        integer("trials", self.trials, _FEWEST)
+        integer("trials", self.trials, _MIN_SENTENCES)
         if self.data is not None:
             if not isinstance(self.data, (str, os.PathLike)):
                 raise mistyped("data", "a path of a folder or a file", self.data)
             object.__setattr__(self, "data", str(self.data))
-        seeds = _SEEDS[flag("full", self.full)] if self.seeds is None else self.seeds
+        seeds = _SEED_COUNTS[flag("full", self.full)] if self.seeds is None else self.seeds
         object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
         anchors = check_list("anchors", self.anchors, lambda value: integer("anchors", value, 0))
         object.__setattr__(self, "anchors", tuple(sorted({0, *anchors})))
@@ -189,7 +189,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun = time.perf_counter()
     needed("gensim.models", NAME)
     corpus = _read_sentences(config)
-    sizes = _SIZES if config.full else _SIZES[:1]
+    sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
     assert config.seeds is not None
     jobs = [
         Job(size, number, start)
@@ -210,11 +210,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _read_sentences(config: Config) -> Corpus:
     if config.data is None:
         # A text has two sentences.
-        rows = min(config.trials, _MADE) // 2
+        rows = min(config.trials, _MAX_GENERATED_TEXTS) // 2
         return generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
     corpus = read_corpus(config.data, "leakage" if Path(config.data).is_dir() else None)
-    if len(corpus) < _FEWEST:
-        raise invalid("data", f"a corpus of at least {_FEWEST:,} texts", corpus)
+    if len(corpus) < _MIN_SENTENCES:
+        raise invalid("data", f"a corpus of at least {_MIN_SENTENCES:,} texts", corpus)
     return corpus
 
 
@@ -263,7 +263,7 @@ def _run_attacks(
         side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
     ) -> Cell:
         found = attack_embedding(
-            side, attacker, words, anchors=known[:anchors], topn=_TOPN, centre=centre, drop=drop,
+            side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre, drop=drop,
             confidence=config.confidence, progress=False,
         )  # fmt: skip
         return Cell(job.start, name, job.size, job.number, words is not None, found)
@@ -354,15 +354,15 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, with those of others on the same sentences."""
-        from .text import text
+        from .text import write_table
 
-        return text(self)
+        return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        from .text import plain
+        from .text import write_plain_data
 
-        return plain(self)
+        return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the words found against the number of anchors, and against the noise.
@@ -370,6 +370,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import figure
+        from .drawing import draw_figure
 
-        return figure(self, ax)
+        return draw_figure(self, ax)

@@ -58,7 +58,7 @@ Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
 """Starts of vectors: gensim's own random numbers, or those that hash word and seed."""
 
-_BLOCK: Final = 2**23
+_COSINES_PER_BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""
 
 
@@ -599,7 +599,7 @@ def _rank_words(
     mine: Floats, theirs: Floats, there: npt.NDArray[np.int64], progress: bool | None
 ) -> npt.NDArray[np.int64]:
     """Count the attacker's words that are at least as near as the right one, itself included."""
-    step = max(1, _BLOCK // len(theirs))
+    step = max(1, _COSINES_PER_BLOCK // len(theirs))
     ranks = np.zeros(len(mine), dtype=np.int64)
     with Progress("nearest words", len(mine), progress) as bar:
         for begin in range(0, len(mine), step):

@@ -20,7 +20,7 @@ def real_sentences(result: Result) -> bool:
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
 
 
-def text(result: Result) -> str:
+def write_table(result: Result) -> str:
     """Format the figures, with those of others on the same sentences."""
     config = result.config
     parts = [_describe_run(result)]
@@ -184,7 +184,7 @@ def _format_sizes(result: Result) -> str:
     return f"{note}\n\n{aligned([heads, *rows])}"
 
 
-def plain(result: Result) -> dict[str, Any]:
+def write_plain_data(result: Result) -> dict[str, Any]:
     """Return the result as plain data for strict JSON."""
     cells = [
         {

@@ -54,10 +54,10 @@ LINKED_WORDS: Final = 100
 SHARES: Final = (0.4, 0.3, 0.3)
 """Shares of train, valid and test."""
 
-_SENSITIVE: Final = {"medical": 1, "topics": "money"}
+_SENSITIVE_SET_LABELS: Final = {"medical": 1, "topics": "money"}
 """The label of the sensitive set, by the kind of the corpus."""
 
-_NULLS: Final = 3
+_SPLIT_PERMUTATIONS: Final = 3
 """Permutations of the labels in each split."""
 
 _INVERSE_PENALTY: Final = 10.0
@@ -65,13 +65,13 @@ _INVERSE_PENALTY: Final = 10.0
 _MIN_WORD_COUNT: Final = 4
 """Occurrences of a word on other texts from which on it has a vector."""
 
-_EPOCHS: Final = 10
+_WORD2VEC_EPOCHS: Final = 10
 """After five, gensim's default, the vectors of so few texts are nearly parallel."""
 
 _FREQUENT_SHARE: Final = 0.1
 """Share of the words, the most frequent of other texts, that are not sensitive in SanTextPlus."""
 
-_SMOOTHING: Final = 0.5
+_COUNT_SMOOTHING: Final = 0.5
 """Added to the count of every word before its frequency is estimated."""
 
 Floats = npt.NDArray[np.float64]
@@ -238,10 +238,10 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     if config.data is None:
         rows = 2_000 if config.quick else 6_000
         corpus = generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
-        sensitive = _SENSITIVE["topics"]
+        sensitive = _SENSITIVE_SET_LABELS["topics"]
     else:
         corpus = read_corpus(config.data, "medical")
-        sensitive = _SENSITIVE["medical"]
+        sensitive = _SENSITIVE_SET_LABELS["medical"]
     labels: dict[str, set[Any]] = {}
     firsts: dict[str, str] = {}
     assert corpus.labels is not None
@@ -260,7 +260,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
         raise invalid("data", "a corpus of at least 50 texts a side", size)
     public = others[size:] + chosen[size:]
     vectors = train_word2vec(
-        public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_EPOCHS, progress=False
+        public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_WORD2VEC_EPOCHS, progress=False
     )
     lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
@@ -367,7 +367,7 @@ def _attack_split(
     width = len(prepared.vectors)
     found = infer(
         None, corpus, "sensitive", vectors=np.hstack([counted.toarray(), averages]),
-        attackers=_make_attackers(width), rng=seed, progress=False,
+        attackers=_make_set_attackers(width), rng=seed, progress=False,
     )  # fmt: skip
     parts = [split == part for part in ("train", "valid", "test")]
     answers = [prepared.truth[part] for part in parts]
@@ -389,7 +389,7 @@ def _attack_split(
         sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
         informed = infer(
             None, corpus, "sensitive", vectors=np.array(sums, np.float64),
-            attackers=_make_attackers(0)[1], rng=seed, progress=False,
+            attackers=_make_set_attackers(0)[1], rng=seed, progress=False,
         )  # fmt: skip
         result["informed"] = informed.accuracy.value
     if config.full:
@@ -409,7 +409,7 @@ def _find_log_ratios(
     if mechanism is not None and not hasattr(mechanism, "log_rows"):
         return [None] * len(splits)
     rows, size = prepared.vectors.rows, len(prepared.vectors)
-    laws = np.full((len(splits), 2, size), _SMOOTHING)
+    laws = np.full((len(splits), 2, size), _COUNT_SMOOTHING)
     for text, side, parts in zip(prepared.texts, prepared.truth, np.transpose(splits), strict=True):
         numbers = [rows[word] for word in text.split() if word in rows]
         laws[parts == "train", side] += np.bincount(numbers, minlength=size)
@@ -432,7 +432,7 @@ def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
     return same / max(1, total)
 
 
-def _make_attackers(width: int) -> list[Attacker]:
+def _make_set_attackers(width: int) -> list[Attacker]:
     """Return logistic regressions on the weights of words and on mean vectors."""
     linear = needed("sklearn.linear_model", NAME)
     scaling = needed("sklearn.preprocessing", NAME)
@@ -460,7 +460,9 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
 
     found = divergences(truth)
     fast = {"checks": False, "error": None}
-    null = [divergences(rng.permutation(truth), **fast).value[0] for _ in range(_NULLS)]
+    null = [
+        divergences(rng.permutation(truth), **fast).value[0] for _ in range(_SPLIT_PERMUTATIONS)
+    ]
     return {
         "divergences": tuple(map(float, found.value[0])),
         "beliefs": tuple(map(str, found.belief[0])),

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
-_MARKS: Final = dict(zip(_COLOURS, "osPD^v", strict=True))
+_MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
+_MECHANISM_MARKS: Final = dict(zip(_MECHANISM_COLOURS, "osPD^v", strict=True))
 
 
 def write_table(result: Result) -> str:
@@ -134,12 +134,16 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         for cell in cells:
             trees = cell.spread("boosted_trees").mean
             attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
-        _draw_line(attack, cells, lambda cell: cell.spread("accuracy"))
-        _draw_line(informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed"))
-        _draw_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
-        _draw_line(loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact)
-        _draw_line(kept, cells, lambda cell: (cell.kept, math.nan))
-        _draw_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
+        _draw_mechanism_line(attack, cells, lambda cell: cell.spread("accuracy"))
+        _draw_mechanism_line(
+            informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed")
+        )
+        _draw_mechanism_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
+        _draw_mechanism_line(
+            loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact
+        )
+        _draw_mechanism_line(kept, cells, lambda cell: (cell.kept, math.nan))
+        _draw_mechanism_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
     unchanged = result.cells[0]
     for axes, figure in ((attack, "accuracy"), (informed, "informed")):
         for y, words in ((unchanged.spread(figure).mean, "unchanged"),
@@ -155,7 +159,7 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
     infinite = [c.mechanism for c in result.cells[1:] if math.isinf(c.loss)]
     for row, name in enumerate(dict.fromkeys(infinite)):
         loss.text(0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
-                  fontsize=SMALL, color=_COLOURS[name])  # fmt: skip
+                  fontsize=SMALL, color=_MECHANISM_COLOURS[name])  # fmt: skip
     # Space for these lines above the curves.
     loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
     _label_axes(kept, "share of words that stay", (-0.03, 1.05))
@@ -172,13 +176,13 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
 
 
 def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
-    colour, width = _COLOURS[name], "elinewidth" if is_full else "markeredgewidth"
-    return {"color": colour, "marker": _MARKS[name], "markersize": 3.5, "linewidth": 1.1,
+    colour, width = _MECHANISM_COLOURS[name], "elinewidth" if is_full else "markeredgewidth"
+    return {"color": colour, "marker": _MECHANISM_MARKS[name], "markersize": 3.5, "linewidth": 1.1,
             "markerfacecolor": colour if is_full else WHITE, width: 0.7,
             "zorder": 2 if is_full else 4}  # fmt: skip
 
 
-def _draw_line(
+def _draw_mechanism_line(
     axes: Axes, cells: Sequence[Cell], figure: Callable[[Cell], tuple[float, float]],
     is_full: Callable[[Cell], bool] = lambda cell: True,
 ) -> None:  # fmt: skip
