@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -19,7 +19,8 @@ from ..attacks.choosing.choice import (
     rounded_merit,
     score_grain,
 )
-from ..attacks.choosing.marks import Marks, SketchScores, marks_of, sorted_values
+from ..attacks.choosing.marks import Marks, marks_of, sorted_values
+from ..attacks.reading.parts import remember_parts
 from ..events import Above
 from ..events.above import Score, scores_of
 from ..records import Counts
@@ -50,6 +51,27 @@ _MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
 _DEFAULT_SCORE_COST: Final = 20
 """Cost of a score that does not state one: see `AdditiveScore.cost`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SketchScores:
+    """The work on one block of a pilot: sketches of several scores.
+
+    Args:
+        scores: outputs -> values.
+        frames: the frame of each.
+    """
+
+    scores: tuple[Score, ...]
+    frames: tuple[Frame, ...]
+
+    def __call__(self, outputs: npt.NDArray[Any], start: int) -> tuple[Sketch, ...]:
+        """Return one sketch for each score."""
+        with remember_parts():
+            return tuple(
+                Sketch.of(frame, scores_of(score, outputs))
+                for score, frame in zip(self.scores, self.frames, strict=True)
+            )
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:

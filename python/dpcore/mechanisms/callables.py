@@ -20,6 +20,7 @@ __all__ = [
     "Mechanism",
     "answers_once",
     "call_mechanism",
+    "dotted_name",
     "make_generator",
     "makes_tensors",
     "mechanism_of",
@@ -61,14 +62,17 @@ def make_generator(
     return np.random.Generator(np.random.PCG64(sequence))
 
 
+def dotted_name(fn: Any) -> str:
+    """Return the dotted name of a function, as messages and reports show it."""
+    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    module = getattr(fn, "__module__", None)
+    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
+
+
 def name_of(mechanism: Any) -> str:
     """Return the name that reports use for a mechanism that is not one of dpcore's."""
     own = getattr(mechanism, "name", None)
-    if isinstance(own, str):
-        return own
-    name = getattr(mechanism, "__qualname__", None) or type(mechanism).__qualname__
-    module = getattr(mechanism, "__module__", None)
-    return name if module in (None, "__main__", "builtins") else f"{module}.{name}"
+    return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 def mechanism_of(

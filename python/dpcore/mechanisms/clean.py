@@ -81,7 +81,7 @@ def stated_log_ratio(mechanism: Any, pair: Pair) -> tuple[StatedLogRatio, ...]:
         mechanism: any mechanism.
         pair: its two inputs.
     """
-    has_ratio = callable(getattr(mechanism, "log_ratio", None))
+    has_ratio = _get_method(mechanism, "log_ratio") is not None
     return (StatedLogRatio(mechanism, pair),) if has_ratio else ()
 
 

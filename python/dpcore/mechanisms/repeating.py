@@ -22,7 +22,7 @@ from ..progress import beats
 from ..records import Shown
 from ..streams.generators import seeded_globals
 from .answers import is_deep, refuse_unreadable, to_object_array
-from .callables import refuse_signature
+from .callables import dotted_name, refuse_signature
 from .frames import is_table_class, names_its_columns, table_to_mapping
 
 __all__ = [
@@ -31,7 +31,6 @@ __all__ = [
     "Repeated",
     "Seeded",
     "answers_to_symbols",
-    "dotted_name",
     "is_shared",
     "repeat",
     "stack_answers",
@@ -253,13 +252,6 @@ def repeat(
 def is_shared(mechanism: Any) -> bool:
     """Return True if threads may share the calls of a function of one answer."""
     return isinstance(mechanism, Repeated) and mechanism.thread_safe
-
-
-def dotted_name(fn: Any) -> str:
-    """Return the dotted name of a function, as messages and reports show it."""
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
-    module = getattr(fn, "__module__", None)
-    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:

@@ -8,13 +8,13 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import about, invalid, masked, mistyped
 from .files import read_file_with_titles as read_file
 from .files import read_table
 from .frames import (
     ALL,
+    Array,
     Table,
     are_x,
     choose_places,
@@ -30,7 +30,6 @@ from .frames import (
 )  # fmt: skip
 from .opening import STDIN, Reader
 
-Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..mechanisms.repeating import dotted_name
+from ..mechanisms.callables import dotted_name
 from ..pairs import distance
 from ..pairs.norms import Norm
 from ..records import Pair

@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from ...events.above import Score, scores_of
-from ...sampling.tally import Frame, Sketch
 from ..arrays import Array, Floats, Whole
-from ..reading.parts import remember_parts
 from .grains import APART, EXACT, SAME, Grain, steps_of
 
 SHARE: Final = 0.381966011250105
@@ -136,24 +132,3 @@ def _list_ranks(size: int) -> Whole:
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
     return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
-
-
-@dataclass(frozen=True, slots=True)
-class SketchScores:
-    """The work on one block of a pilot: sketches of several scores.
-
-    Args:
-        scores: outputs -> values.
-        frames: the frame of each.
-    """
-
-    scores: tuple[Score, ...]
-    frames: tuple[Frame, ...]
-
-    def __call__(self, outputs: Array, start: int) -> tuple[Sketch, ...]:
-        """Return one sketch for each score."""
-        with remember_parts():
-            return tuple(
-                Sketch.of(frame, scores_of(score, outputs))
-                for score, frame in zip(self.scores, self.frames, strict=True)
-            )

@@ -15,17 +15,11 @@ from ...records import Pair
 from .encoding import Vectors
 from .targets import Codes, Target
 
-__all__ = ["ASSUMING", "NEIGHBOURS", "Beyond", "Neighbours", "certify", "why_not"]
+__all__ = ["NEIGHBOURS", "Beyond", "Neighbours", "certify", "why_not"]
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 """Meanings that neighbours may have in a claim."""
-
-ASSUMING: Final = (
-    "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
-    "texts, and that the attribute was fixed before anybody looked"
-)
-"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
 _COUNTED_SHARE: Final = 0.9
 """Share of the test texts that is counted: validation has chosen the event, so that the rest,

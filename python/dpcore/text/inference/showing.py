@@ -18,7 +18,6 @@ from ...report.style import (
     thin_axes,
 )
 from ...report.text import format_claim, format_counts, format_epsilon
-from .certifying import ASSUMING
 from .groups import MainTask
 from .judging import TOP, Measured
 from .record import Floor, Inference
@@ -28,6 +27,12 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 FORMAT: Final = "dpcore.text.inference/1"
+
+ASSUMING: Final = (
+    "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
+    "texts, and that the attribute was fixed before anybody looked"
+)
+"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
 
 def rows(found: Inference) -> list[tuple[str, str]]:
