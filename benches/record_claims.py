@@ -27,13 +27,7 @@ import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
 from dpcore.claims.claim import choose_tangent
-from dpcore.experiments.dpsgd_audit.faults import (
-    FAULTS,
-    FIXED,
-    POISSON,
-    Recipe,
-    make_opposed_record,
-)
+from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, make_opposed_record
 from dpcore.records import Counts
 from dpcore.training import audit_step
 

@@ -21,7 +21,7 @@ from dpcore.attacks.lattice import (
     _tabulate_entries,
 )
 from dpcore.bounds import clopper_pearson
-from dpcore.experiments.floating_point.systems import SYSTEMS
+from dpcore.experiments.floating_point import SYSTEMS
 from dpcore.records import Pair
 
 ALPHA = 1e-3

@@ -12,7 +12,6 @@ import typer
 
 import dpcore
 from dpcore import errors
-from dpcore.cli.asking import add_options
 from dpcore.cli.audits import SYSTEMS
 from dpcore.cli.options import (
     OPTIONS,
@@ -20,6 +19,7 @@ from dpcore.cli.options import (
     MechanismArguments,
     OutputsArguments,
     PlanArguments,
+    add_options,
     select_arguments,
 )
 from dpcore.cli.status import Usage, report_bad_usage

@@ -9,11 +9,12 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import adept_rewrite, get
-from dpcore.experiments.adept_rewrite.corpora import Texts, read_corpora
-from dpcore.experiments.adept_rewrite.utility import (
+from dpcore.experiments.adept_rewrite.rewriting import (
+    Texts,
     list_single_intents,
     majority_share,
     measure_intent_utility,
+    read_corpora,
 )
 
 CONFIG = {"quick": True, "trials": 2000, "claimed": (300.0,), "variants": ("published", "l1")}

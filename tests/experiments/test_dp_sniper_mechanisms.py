@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 from shared_benchmarks import NAMES, PRINTED
 
-from dpcore.experiments.dp_sniper_table import noise, svt, truth
+from dpcore.experiments.dp_sniper_table import mechanisms, truth
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS, all_differ, one_differs
 
 ALPHA = 1e-4
@@ -64,7 +64,7 @@ def noise_of(name, x, scale):
 
 
 def increments_of(x):
-    sums = draw(noise.prefix_sum, x, 100_000)
+    sums = draw(mechanisms.prefix_sum, x, 100_000)
     values = (np.diff(sums, axis=1, prepend=0.0) - np.asarray(x)).ravel()
     return lambda w: ks(values, 10 * w)
 
@@ -94,7 +94,7 @@ def maximum_of(mechanism, exponential):
 
 
 def geometric_of():
-    found = Counter(draw(noise.truncated_geometric, [1]).tolist())
+    found = Counter(draw(mechanisms.truncated_geometric, [1]).tolist())
 
     def pvalue(w):
         return cells(found, dict(enumerate(truth.geometric_cells(1, (8 / 9) ** (1 / w)))))
@@ -129,7 +129,7 @@ def released_of(mechanism, rho, nu, half=slice(None)):
 
 
 def parallel_flags_of():
-    outputs = draw(svt.svt34_parallel, FAR)
+    outputs = draw(mechanisms.svt34_parallel, FAR)
     found = runs(outputs[:, 4:], 2)
     return lambda w: cells(found, truth.flag_cells(FAR, 1.0, 40 * w, 40 / 3 * w, 2))
 
@@ -143,7 +143,7 @@ def marks_of(mechanism, rho, nu, cutoff, below, stopped, queries=slice(None)):
 
 
 def answers_of():
-    outputs = draw(svt.numerical_svt, FAR)
+    outputs = draw(mechanisms.numerical_svt, FAR)
     released = (outputs != 0) & (outputs != -1000)
     values = (outputs - FAR)[released]
     return lambda w: ks(values, 60 * w)
@@ -156,25 +156,27 @@ LAWS = {
     "TruncatedGeometric": geometric_of,
     "NoisyHist1": lambda: noise_of("NoisyHist1", X5, 10),
     "NoisyHist2": lambda: noise_of("NoisyHist2", X5, 0.1),
-    "ReportNoisyMax1": lambda: argmax_of(noise.report_noisy_max1, False),
-    "ReportNoisyMax2": lambda: argmax_of(noise.report_noisy_max2, True),
-    "ReportNoisyMax3": lambda: maximum_of(noise.report_noisy_max3, False),
-    "ReportNoisyMax4": lambda: maximum_of(noise.report_noisy_max4, True),
-    "SVT1": lambda: flags_of(svt.svt1, 0.5, 20, 40),
-    "SVT2": lambda: flags_of(svt.svt2, 1.0, 20, 40),
-    "SVT3 flags": lambda: marks_of(svt.svt3, 20, 20, 1, -1000, -2000),
-    "SVT3 values": lambda: released_of(svt.svt3, 20, 20),
-    "SVT4": lambda: flags_of(svt.svt4, 1.0, 40, 40 / 3),
-    "SVT5": lambda: flags_of(svt.svt5, 1.0, 20, 0, cutoff=9),
-    "SVT6": lambda: flags_of(svt.svt6, 1.0, 20, 20, cutoff=9),
-    "RAPPOR": lambda: bits_of(noise.rappor, 0.5125),
-    "OneTimeRAPPOR": lambda: bits_of(noise.one_time_rappor, 0.525),
+    "ReportNoisyMax1": lambda: argmax_of(mechanisms.report_noisy_max1, False),
+    "ReportNoisyMax2": lambda: argmax_of(mechanisms.report_noisy_max2, True),
+    "ReportNoisyMax3": lambda: maximum_of(mechanisms.report_noisy_max3, False),
+    "ReportNoisyMax4": lambda: maximum_of(mechanisms.report_noisy_max4, True),
+    "SVT1": lambda: flags_of(mechanisms.svt1, 0.5, 20, 40),
+    "SVT2": lambda: flags_of(mechanisms.svt2, 1.0, 20, 40),
+    "SVT3 flags": lambda: marks_of(mechanisms.svt3, 20, 20, 1, -1000, -2000),
+    "SVT3 values": lambda: released_of(mechanisms.svt3, 20, 20),
+    "SVT4": lambda: flags_of(mechanisms.svt4, 1.0, 40, 40 / 3),
+    "SVT5": lambda: flags_of(mechanisms.svt5, 1.0, 20, 0, cutoff=9),
+    "SVT6": lambda: flags_of(mechanisms.svt6, 1.0, 20, 20, cutoff=9),
+    "RAPPOR": lambda: bits_of(mechanisms.rappor, 0.5125),
+    "OneTimeRAPPOR": lambda: bits_of(mechanisms.one_time_rappor, 0.525),
     "LaplaceParallel": lambda: noise_of("LaplaceParallel", [2.0], 200),
     "SVT34Parallel flags": parallel_flags_of,
-    "SVT34Parallel marks": lambda: marks_of(svt.svt34_parallel, 20, 40, 2, -1000, -2000, FIRST),
-    "SVT34Parallel values": lambda: released_of(svt.svt34_parallel, 20, 40, FIRST),
+    "SVT34Parallel marks": lambda: marks_of(
+        mechanisms.svt34_parallel, 20, 40, 2, -1000, -2000, FIRST
+    ),
+    "SVT34Parallel values": lambda: released_of(mechanisms.svt34_parallel, 20, 40, FIRST),
     "PrefixSum": lambda: increments_of(X5),
-    "NumericalSVT flags": lambda: marks_of(svt.numerical_svt, 30, 120, 2, 0, -1000),
+    "NumericalSVT flags": lambda: marks_of(mechanisms.numerical_svt, 30, 120, 2, 0, -1000),
     "NumericalSVT answers": answers_of,
 }
 
@@ -194,14 +196,14 @@ def test_law_and_control(name):
 @pytest.mark.parametrize(
     ("mechanism", "threshold", "rho", "nu", "cutoff"),
     [
-        (svt.svt1, 0.5, 20, 40, 1),
-        (svt.svt2, 1.0, 20, 40, 1),
-        (lambda *given: (svt.svt3(*given) > -1000) * 1, 1.0, 20, 20, 99),
-        (svt.svt4, 1.0, 40, 40 / 3, 1),
-        (svt.svt5, 1.0, 20, 0, 99),
-        (svt.svt6, 1.0, 20, 20, 99),
-        (lambda *given: svt.svt34_parallel(*given)[:, 1:], 1.0, 40, 40 / 3, 99),
-        (lambda *given: (svt.numerical_svt(*given) != 0) * 1, 1.0, 30, 120, 99),
+        (mechanisms.svt1, 0.5, 20, 40, 1),
+        (mechanisms.svt2, 1.0, 20, 40, 1),
+        (lambda *given: (mechanisms.svt3(*given) > -1000) * 1, 1.0, 20, 20, 99),
+        (mechanisms.svt4, 1.0, 40, 40 / 3, 1),
+        (mechanisms.svt5, 1.0, 20, 0, 99),
+        (mechanisms.svt6, 1.0, 20, 20, 99),
+        (lambda *given: mechanisms.svt34_parallel(*given)[:, 1:], 1.0, 40, 40 / 3, 99),
+        (lambda *given: (mechanisms.numerical_svt(*given) != 0) * 1, 1.0, 30, 120, 99),
     ],
 )
 def test_thresholds(mechanism, threshold, rho, nu, cutoff):
@@ -214,14 +216,14 @@ def test_thresholds(mechanism, threshold, rho, nu, cutoff):
 
 def test_the_geometric_table_is_the_law_itself():
     for center in range(6):
-        table = noise.geometric_table(center, 0.1)
+        table = mechanisms.geometric_table(center, 0.1)
         counts = np.bincount(table, minlength=6)
         assert table.size == 17 * 9**4
         assert counts == pytest.approx(table.size * truth.geometric_cells(center), abs=1e-6)
 
 
 def test_laplace_tail_and_signs():
-    values = noise.laplace_noise(1.0, 4_000_000, np.random.default_rng(3))
+    values = mechanisms.laplace_noise(1.0, 4_000_000, np.random.default_rng(3))
     for scales in (3, 8, 11):
         expected = values.size * math.exp(-scales)
         seen = int((np.abs(values) > scales).sum())
@@ -259,7 +261,7 @@ def test_bits_are_independent(name):
 
 
 def test_the_two_halves_of_the_parallel_mechanism_are_independent():
-    outputs = draw(svt.svt34_parallel, FAR)
+    outputs = draw(mechanisms.svt34_parallel, FAR)
     table = stats.contingency.crosstab(outputs[:, 0] == -1000, outputs[:, 4]).count
     assert stats.chi2_contingency(table).pvalue > ALPHA
     # The control: queries of one half share their noisy threshold.
@@ -326,7 +328,7 @@ def murmur3(text, seed):
 
 
 def test_the_bits_of_the_filters():
-    for number, bits in noise.BLOOM.items():
+    for number, bits in mechanisms.BLOOM.items():
         assert {murmur3(str(number), seed) % 20 for seed in range(4)} == set(bits)
 
 
@@ -345,11 +347,31 @@ def test_pairs():
 @pytest.mark.parametrize(
     ("mechanism", "x", "error", "message"),
     [
-        (noise.laplace, [1.0, 2.0], ValueError, r"x must be a vector of one number, got \[1.0, 2"),
-        (noise.laplace, ["a"], TypeError, "x must be a non-empty vector of finite numbers, got"),
-        (noise.truncated_geometric, [1.5], ValueError, "x must be a whole number from 0 to 5, got"),
-        (noise.rappor, [3], ValueError, "x must be 0, 1 or 2, whose filters are known, got"),
-        (svt.svt1, [math.nan], ValueError, "x must be a non-empty vector of finite numbers, got"),
+        (
+            mechanisms.laplace,
+            [1.0, 2.0],
+            ValueError,
+            r"x must be a vector of one number, got \[1.0, 2",
+        ),
+        (
+            mechanisms.laplace,
+            ["a"],
+            TypeError,
+            "x must be a non-empty vector of finite numbers, got",
+        ),
+        (
+            mechanisms.truncated_geometric,
+            [1.5],
+            ValueError,
+            "x must be a whole number from 0 to 5, got",
+        ),
+        (mechanisms.rappor, [3], ValueError, "x must be 0, 1 or 2, whose filters are known, got"),
+        (
+            mechanisms.svt1,
+            [math.nan],
+            ValueError,
+            "x must be a non-empty vector of finite numbers, got",
+        ),
     ],
 )
 def test_bad_inputs(mechanism, x, error, message):

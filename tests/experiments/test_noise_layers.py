@@ -9,7 +9,7 @@ import pytest
 from shared_extras import needs
 
 from dpcore.experiments import get, noise_layers
-from dpcore.experiments.noise_layers.cases import CASES
+from dpcore.experiments.noise_layers import CASES
 
 torch = needs("torch")
 

@@ -11,9 +11,7 @@ import pytest
 from shared_extras import needs
 
 from dpcore.experiments import redaction_names
-from dpcore.experiments.redaction_names import Config
-from dpcore.experiments.redaction_names.experiment import POLICIES, TOPIC
-from dpcore.experiments.redaction_names.showing import list_hidden
+from dpcore.experiments.redaction_names import POLICIES, TOPIC, Config, list_hidden
 
 needs("sklearn")
 
@@ -87,7 +85,7 @@ def test_other_splits_are_new_ones():
 
 
 def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = redaction_names.experiment, [2]
+    module, left = redaction_names, [2]
     real = module._make_cells
 
     def interrupted(*given):

@@ -11,10 +11,8 @@ import numpy as np
 import pytest
 from shared_extras import needs
 
-from dpcore.experiments import renyi_vs_alpha, two_sets
-from dpcore.experiments.renyi_vs_alpha import Config
-from dpcore.experiments.renyi_vs_alpha.experiment import METHODS, ORDERS
-from dpcore.experiments.renyi_vs_alpha.showing import fit_hyperbola
+from dpcore.experiments import corpora, renyi_vs_alpha
+from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
 from dpcore.text.splitting import likeness
 
 needs("sklearn")
@@ -108,10 +106,10 @@ def test_two_sets_share_no_text(tmp_path):
     rows += [(1, "Tumour  0"), (3, "tumour 1"), (3, "cold 7")]
     lines = ["condition_label,medical_abstract", *(f"{label},{text}" for label, text in rows)]
     (folder / "abstracts.csv").write_text("\n".join(lines), encoding="utf-8")
-    sets = two_sets.read_two_sets(Config(data=tmp_path))
+    sets = corpora.read_two_sets(Config(data=tmp_path))
     assert (len(sets.sensitive), len(sets.rest), sets.dropped) == (119, 300, 1)
     assert not set(map(likeness, sets.sensitive)) & set(map(likeness, sets.rest))
-    assert len(two_sets.read_two_sets(Config(data=tmp_path, trials=100)).sensitive) == 100
+    assert len(corpora.read_two_sets(Config(data=tmp_path, trials=100)).sensitive) == 100
     short = "\n".join(lines[:100] + lines[121:])
     (folder / "abstracts.csv").write_text(short, encoding="utf-8")
     with pytest.raises(ValueError, match=r"^data must be a corpus with 100 sensitive texts"):
@@ -119,7 +117,7 @@ def test_two_sets_share_no_text(tmp_path):
 
 
 def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = renyi_vs_alpha.experiment, [2]
+    module, left = renyi_vs_alpha, [2]
     real = module._make_cell
 
     def interrupted(*given):

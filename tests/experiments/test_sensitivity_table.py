@@ -100,7 +100,7 @@ def test_each_search_has_its_own_seed_and_budget(result):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    real, calls = table.experiment.refute, []
+    real, calls = table.refute, []
 
     def interrupted(*args, **options):
         calls.append(args)
@@ -108,7 +108,7 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
             raise KeyboardInterrupt
         return real(*args, **options)
 
-    monkeypatch.setattr(table.experiment, "refute", interrupted)
+    monkeypatch.setattr(table, "refute", interrupted)
     result = table.run(table.Config(trials=1000))
     assert result.partial
     assert len(result.rows) == 3

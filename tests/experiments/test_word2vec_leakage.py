@@ -11,7 +11,7 @@ from shared_extras import needs
 from dpcore.cli.app import main
 from dpcore.experiments import get, reproduce, word2vec_leakage
 from dpcore.experiments.word2vec_leakage import Config
-from dpcore.experiments.word2vec_leakage.text import is_reproduced
+from dpcore.experiments.word2vec_leakage.experiment import is_reproduced
 
 needs("gensim")
 SMALL = {"trials": 6000, "seeds": 2, "anchors": (10, 200, 1000), "epsilons": (50, 1)}

@@ -64,7 +64,7 @@ def test_the_table_serves_an_attacker():
 
 
 def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = word_dp_attack.experiment, [2]
+    module, left = word_dp_attack, [2]
     real = module._attack_split
 
     def interrupted(*given):

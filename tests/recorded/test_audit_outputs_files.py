@@ -14,7 +14,7 @@ from shared_outputs import canaries, laplace
 
 from dpcore import Counts
 from dpcore.bounds import one_run
-from dpcore.cli import outputs as _cli_outputs
+from dpcore.cli import audits as _cli_outputs
 from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import run_guarded
 from dpcore.errors import AssumptionWarning

@@ -21,7 +21,7 @@ from pyarrow import parquet
 
 import dpcore
 from dpcore import OutputsAudit, audit_outputs
-from dpcore.cli import outputs as command
+from dpcore.cli import audits as command
 from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import USAGE, run_guarded
 from dpcore.progress import Progress

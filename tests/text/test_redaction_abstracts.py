@@ -10,7 +10,7 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.divergence import renyi
-from dpcore.experiments.two_sets import TextOptions, read_two_sets
+from dpcore.experiments.corpora import TextOptions, read_two_sets
 from dpcore.text import TfidfSVD
 from dpcore.text.redaction import Random, Ranked, redact, sweep
 

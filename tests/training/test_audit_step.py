@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import dpcore
 from dpcore import training
-from dpcore.experiments.dpsgd_audit.faults import (
+from dpcore.experiments.dpsgd_audit import (
     FAULTS,
     FIXED,
     REPAIRED,

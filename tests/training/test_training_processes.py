@@ -9,7 +9,7 @@ import pytest
 
 import dpcore
 from dpcore import training
-from dpcore.experiments.dpsgd_audit.faults import Recipe
+from dpcore.experiments.dpsgd_audit import Recipe
 
 PREPARED = []
 

@@ -1,33 +1,317 @@
 """The command line: `dpcore audit`, `dpcore plan`, `dpcore reproduce` and `dpcore info`.
 
 Imported by the entry points alone: `import dpcore` does not pay for typer.
+
+Long texts of `--help`; in them, `[bold]` and similar words are rich markup.
+
+Commands other than audits: lists, experiments, and the environment.
 """
 
 from __future__ import annotations
 
+import inspect
+import json
+import os
+import platform
 import shlex
 import sys
+import textwrap
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import fields
+from pathlib import Path
+from typing import Annotated, Any
 
+import numpy as np
 import typer
 
-from .. import __version__
+from .. import __version__, _core, experiments
 from ..hints import called_here
-from . import help as texts
+from ..streams import threads_of
 from . import options
-from .asking import add_options
-from .audits import run_audit
-from .outputs import run_outputs_audit as run_outputs
-from .planning import run_plan as run_plan
-from .show import print_environment, print_experiments, print_systems, run_experiment
-from .status import NOT_REFUTED, USAGE, Usage, report_bad_usage, run_guarded, write_line
-from .tables import run_table_audit as run_table
+from .audits import SYSTEMS, run_audit
+from .audits import run_outputs_audit as run_outputs
+from .audits import run_plan as run_plan
+from .audits import run_table_audit as run_table
+from .options import ExperimentArguments, add_options
+from .status import (
+    INTERRUPTED,
+    NOT_REFUTED,
+    USAGE,
+    Usage,
+    report_bad_usage,
+    run_guarded,
+    write_line,
+)
+
+__all__ = [
+    "print_environment",
+    "print_experiments",
+    "print_systems",
+    "run_experiment",
+]
+
+
+TOP_HELP = """How much privacy does a mechanism really lose?
+
+dpcore attacks a mechanism that claims differential privacy and certifies a
+lower bound on the epsilon that it really has."""
+
+STATUS_HELP = """[bold]Exit status[/bold]
+  0    not refuted (or no claim was tested)
+  1    refuted: the certified bound exceeds the claim
+  2    bad usage
+  3    no verdict: rows are not independent, or the mechanism or dpcore failed
+  130  interrupted (Ctrl-C), whatever was counted"""
+
+TOP_EPILOG = f"""[bold]Examples[/bold]
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore audit-outputs with.npy without.npy --rows independent --claim 1
+  dpcore audit-table P.npy --distances D.npy --claim 5
+  dpcore plan --claim 1 --factor 0.9
+  dpcore reproduce published-systems --out results
+  dpcore info
+
+{STATUS_HELP}"""
+
+AUDIT_HELP = """Attack a mechanism and certify a lower bound on its epsilon.
+
+The event and the direction are chosen on pilot draws, then counted on fresh
+ones. The claim is refuted when the bound exceeds it; no audit can show that a
+mechanism is private. Only the report (or the JSON) goes to stdout."""
+
+AUDIT_EPILOG = f"""[bold]Examples[/bold]
+  dpcore audit --list
+  dpcore audit laplace --epsilon 1 --x 0,0 --x-prime 0.5,-1 --seed 7
+  dpcore audit adept --epsilon 1 --clip 5 --dim 32 --plot adept.png
+  dpcore audit half-noise --epsilon 1 --dim 128 --patterns one
+  dpcore audit half-noise --epsilon 1 --dim 128 --attack coordinatewise
+  dpcore audit half-noise --epsilon 1 --stop refuted --html report.html
+
+  Half-noise loses 2, not 1. Of its own pair, which spreads a distance of 1 over
+  128 entries, auto sees .4; all of it where one entry differs (--patterns one).
+
+  A mechanism of your own, such as this one in noisy.py:
+
+    def release(x, size, rng):  # size outputs, one row each
+        return x + rng.laplace(scale=2.0, size=(size, len(x)))
+
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 0.5
+  dpcore audit noisy.py:release --x 0,0 --x-prime 1,0 --claim 0.5 --neighbour l1=1
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim gdp=1
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --no-claim --json
+  dpcore audit noisy.py:one_answer --repeat --x 0 --x-prime 1 --claim 0.5
+
+  A tool in any language, which writes {{size}} lines, one answer each:
+
+  dpcore audit --command 'node tool.js {{x}} {{size}}' --x never --x-prime daily --claim 1
+
+  The two inputs are ones that the claim calls neighbours: zeros against ones in
+  eight entries differ by 8, which a claim about a change by 1 does not cover.
+  Its attributes claim (a number) and default_pair (a function that returns a
+  dpcore.Pair) stand in for --claim and --x where it has them.
+
+{STATUS_HELP}"""
+
+OUTPUTS_HELP = """Audit outputs that were drawn elsewhere, from two files or one with labels.
+
+Rows that are independent draws are shuffled and split: one part chooses the
+event, the other is counted. Canaries of a single training run are not
+independent: for them the bound of Steinke, Nasr and Jagielski (2023) holds."""
+
+OUTPUTS_EPILOG = f"""[bold]Examples[/bold]
+  dpcore audit-outputs with.npy without.npy --rows independent --claim 1
+  dpcore audit-outputs scores.csv --label member --rows one_run --claim 8 --delta 1e-5
+
+{STATUS_HELP}"""
+
+TABLE_HELP = """Compute the exact privacy loss of a mechanism with finitely many outputs.
+
+The table has a row for each input and a column for each output: probabilities,
+or natural logarithms with --log. All pairs of rows are compared: the loss is
+computed, neither sampled nor estimated."""
+
+TABLE_EPILOG = f"""[bold]Examples[/bold]
+  dpcore audit-table P.npy --claim 1
+  dpcore audit-table P.npy --distances D.npy --claim 5
+  dpcore audit-table logs.npy --log --no-claim --json
+
+{STATUS_HELP}"""
+
+PLAN_HELP = """How many trials an audit needs to find that a claim is false.
+
+The violation is a true loss or a noise too small by a factor; without either,
+the one that the pilots of a mechanism show. The event is given by its mass or
+chosen by those pilots. For one training run: how many canaries and guesses."""
+
+PLAN_EPILOG = """[bold]Examples[/bold]
+  dpcore plan --claim 1 --true-epsilon 1.111 --mass 0.1 --confidence 0.9999
+  dpcore plan --claim 1 --factor 0.9 --plot power.png
+  dpcore plan noisy.py:release --x 0 --x-prime 1 --claim 0.5 --factor 0.9
+  dpcore plan half-noise --epsilon 1
+  dpcore plan --claim 8 --true-epsilon 10 --guesses 1.0
+
+[bold]Exit status[/bold]
+  0 planned, 2 bad usage, 3 the mechanism or dpcore failed, 130 interrupted"""
+
+REPRODUCE_HELP = """Remake a figure or table of the papers, by name.
+
+Prints the table and writes NAME.json, NAME.png and NAME.svg. Without a name,
+lists the experiments."""
+
+REPRODUCE_EPILOG = """[bold]Examples[/bold]
+  dpcore reproduce
+  dpcore reproduce published-systems --out results
+  dpcore reproduce habernal2022-figure1 --trials 1e5 --seed 1
+  dpcore reproduce noise-layers --quick
+
+[bold]Exit status[/bold]
+  0    done, whatever was refuted
+  2    bad usage
+  3    dpcore failed
+  130  interrupted (Ctrl-C, SIGTERM); what was done is printed and kept"""
+
+INFO_HELP = """Show versions, the CPU path in use, and the number of threads.
+
+The environment variable DPCORE_CPU (baseline, avx2 or avx512) forces a path;
+all paths give the same bits."""
+
+INFO_EPILOG = """[bold]Examples[/bold]
+  dpcore info
+  dpcore info --json
+  DPCORE_CPU=baseline dpcore info
+
+[bold]Exit status[/bold]
+  0 shown, 2 bad usage, 3 dpcore failed"""
+
+
+def print_systems(as_json: bool) -> int:
+    """Print the published systems."""
+    if as_json:
+        print(json.dumps([_list_facts(name) for name in SYSTEMS]))
+        return NOT_REFUTED
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table("name, class", "claim\nnorm", "sound?", "fault, source", show_lines=True)
+    for name in SYSTEMS:
+        facts = _list_facts(name)
+        options = "\n".join(facts["options"])
+        table.add_row(
+            Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
+            _format_norm(facts["norm"]),
+            Text("yes", "green") if facts["sound"] else Text("no", "red"),
+            Text.assemble(facts["fault"], "\n", (facts["source"], "dim")),
+        )
+    Console(highlight=False).print(table)
+    print(
+        "claim norm: inputs at most the sensitivity apart in it are neighbours\n"
+        "(any: every two inputs are, since the system clips them)"
+    )
+    return NOT_REFUTED
+
+
+def _list_facts(name: str) -> dict[str, Any]:
+    cls = SYSTEMS[name]
+    return {
+        "name": name,
+        "class": cls.__name__,
+        "norm": cls.norm,
+        "sound": cls.sound,
+        "fault": cls.fault,
+        "source": cls.source,
+        "options": [f"--{field.name}" for field in fields(cls)],
+    }
+
+
+def _format_norm(norm: str | None) -> str:
+    return "any" if norm is None else norm.replace("l", "L", 1)
+
+
+def print_experiments(as_json: bool) -> int:
+    """Print the experiments."""
+    about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
+    about = {name: " ".join(text.partition("\n\n")[0].split()) for name, text in about.items()}
+    if as_json:
+        print(json.dumps([{"name": name, "about": text} for name, text in about.items()]))
+        return NOT_REFUTED
+    for name, text in about.items():
+        wrapped = textwrap.fill(f"{name:<22} {text}", 80, subsequent_indent=" " * 23)
+        print(wrapped)
+    return NOT_REFUTED
+
+
+def run_experiment(asked: ExperimentArguments) -> int:
+    """Run an experiment, print its table and the files that it wrote."""
+    name, out = asked.name or "", Path("results" if asked.out is None else asked.out)
+    if name not in experiments.NAMES:
+        raise Usage(f"no such experiment: {name} (there are {', '.join(experiments.NAMES)})")
+    words = ("trials", "seed", "data", "full", "quick", "seeds", "device")
+    given = {word: getattr(asked, word) for word in words}
+    with report_bad_usage():
+        # Checked here, so that an error of the run itself is not taken for bad usage.
+        experiments.config_of(name, **given)
+        threads_of(asked.threads)
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Usage(f"--out must be a folder that can be written to, got {out}: {error}") from error
+    try:
+        result = experiments.reproduce(
+            name, out, threads=asked.threads, progress=asked.progress, **given
+        )
+    except ModuleNotFoundError as error:
+        # What it needs and how to install it, in the words of the experiment.
+        raise Usage(str(error)) from error
+    except (OSError, ValueError) as error:
+        # Of all that a run can raise these are about the user's own files.
+        if getattr(error, "argument", None) not in ("path", "data"):
+            raise
+        raise Usage(f"--data does not serve {name}: {error}") from error
+    files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
+    if asked.as_json:
+        print(json.dumps(result.to_dict(), allow_nan=False))
+        print(f"wrote\n{files}", file=sys.stderr)
+    else:
+        print(f"{result.table()}\n\nwrote\n{files}")
+    return INTERRUPTED if result.partial else NOT_REFUTED
+
+
+def print_environment(as_json: bool) -> int:
+    """Print versions, the CPU path and the number of threads."""
+    forced = os.environ.get("DPCORE_CPU")
+    found = {
+        "version": __version__,
+        "cpu": _core.cpu(),
+        "cpus": _core.cpus(),
+        "DPCORE_CPU": forced,
+        "threads": _core.cores(),
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "platform": platform.platform(),
+    }
+    if as_json:
+        print(json.dumps(found))
+        return NOT_REFUTED
+    shown = {
+        "dpcore": found["version"],
+        "CPU path": f"{found['cpu']} (this CPU has {', '.join(_core.cpus())})",
+        "DPCORE_CPU": forced or "not set",
+        "threads": found["threads"],
+        "Python": found["python"],
+        "numpy": found["numpy"],
+        "platform": found["platform"],
+    }
+    for label, value in shown.items():
+        print(f"{label:<11} {value}")
+    return NOT_REFUTED
+
 
 app = typer.Typer(
     name="dpcore",
-    help=texts.TOP_HELP,
-    epilog=texts.TOP_EPILOG,
+    help=TOP_HELP,
+    epilog=TOP_EPILOG,
     no_args_is_help=True,
     add_completion=False,
     rich_markup_mode="rich",
@@ -52,7 +336,7 @@ def _accept_top_options(
     """Accept the options of dpcore itself."""
 
 
-@app.command("audit", help=texts.AUDIT_HELP, epilog=texts.AUDIT_EPILOG)
+@app.command("audit", help=AUDIT_HELP, epilog=AUDIT_EPILOG)
 @add_options(options.AuditArguments)
 def _run_audit(
     context: typer.Context,
@@ -72,7 +356,7 @@ def _run_audit(
     raise typer.Exit(run_guarded(work, traceback))
 
 
-@app.command("audit-outputs", help=texts.OUTPUTS_HELP, epilog=texts.OUTPUTS_EPILOG)
+@app.command("audit-outputs", help=OUTPUTS_HELP, epilog=OUTPUTS_EPILOG)
 @add_options(options.OutputsArguments)
 def _audit_outputs(
     context: typer.Context,
@@ -84,7 +368,7 @@ def _audit_outputs(
     raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
 
 
-@app.command("audit-table", help=texts.TABLE_HELP, epilog=texts.TABLE_EPILOG)
+@app.command("audit-table", help=TABLE_HELP, epilog=TABLE_EPILOG)
 @add_options(options.TableArguments)
 def _audit_table(
     context: typer.Context,
@@ -96,14 +380,14 @@ def _audit_table(
     raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))
 
 
-@app.command("plan", help=texts.PLAN_HELP, epilog=texts.PLAN_EPILOG)
+@app.command("plan", help=PLAN_HELP, epilog=PLAN_EPILOG)
 @add_options(options.PlanArguments)
 def _run_plan(asked: options.PlanArguments, traceback: options.Traceback = False) -> None:
     """Plan the number of trials, or canaries, that finds a violation."""
     raise typer.Exit(run_guarded(lambda: run_plan(asked), traceback))
 
 
-@app.command("reproduce", help=texts.REPRODUCE_HELP, epilog=texts.REPRODUCE_EPILOG)
+@app.command("reproduce", help=REPRODUCE_HELP, epilog=REPRODUCE_EPILOG)
 @add_options(options.ExperimentArguments)
 def _run_reproduce_command(
     context: typer.Context,
@@ -124,7 +408,7 @@ def _run_reproduce_command(
     raise typer.Exit(run_guarded(work, traceback))
 
 
-@app.command("info", help=texts.INFO_HELP, epilog=texts.INFO_EPILOG)
+@app.command("info", help=INFO_HELP, epilog=INFO_EPILOG)
 def _run_info_command(as_json: options.Json = False) -> None:
     """Show versions, CPU path and threads."""
 

@@ -1,9 +1,22 @@
-"""The work of `dpcore audit`: from options to an audit, its report and its exit status."""
+"""The work of `dpcore audit`: from options to an audit, its report and its exit status.
+
+Output of a report: to stdout as text or JSON, into a picture, onto a page.
+
+The work of `dpcore audit-outputs`: from files to an audit, its report and its exit status.
+
+Options of `dpcore audit` for its two inputs and the relation of neighbours.
+
+Work of `dpcore plan`: from options to a plan, and its display.
+
+The work of `dpcore audit-table`: from files to an exact audit, its report and its status.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import os
 import shlex
+import sys
 import warnings
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
@@ -12,21 +25,33 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from .. import attacks, published
+from ..auditing.power import Plan, plan
 from ..auditing.provenance import record_command
 from ..auditing.run import Audit, audit
 from ..claims.claim import Claim
-from ..errors import AssumptionWarning, count, invalid
+from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
 from ..mechanisms.systems import System
-from ..pairs import distance
+from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance, patterns
+from ..published import is_native
+from ..recorded.run import OutputsAudit, audit_outputs
 from ..records import Pair
+from ..report.style import use_own_style
+from ..tables.run import TableAudit, audit_table
 from . import user
-from .delivering import check_folder, check_plot, deliver_report
-from .options import AuditArguments, select_arguments
-from .pairs import parse_relation
-from .pairs import read_pairs as given_pair
+from .options import (
+    OPTIONS,
+    AuditArguments,
+    MechanismArguments,
+    OutputsArguments,
+    PlanArguments,
+    TableArguments,
+    select_arguments,
+)
 from .status import (
     INTERRUPTED,
     MECHANISM_CONTRACT,
@@ -35,13 +60,159 @@ from .status import (
     REFUTED,
     Usage,
     report_bad_usage,
+    write_line,
 )
 
 __all__ = [
     "SYSTEMS",
+    "check_folder",
+    "check_plot",
+    "deliver_outputs",
+    "deliver_report",
     "load_mechanism",
+    "parse_relation",
+    "read_pairs",
     "run_audit",
+    "run_outputs_audit",
+    "run_plan",
+    "run_table_audit",
 ]
+
+
+def check_plot(path: Path) -> None:
+    """Raise an error before the audit if a picture cannot be saved."""
+    from matplotlib.backend_bases import FigureCanvasBase
+
+    kinds = sorted(FigureCanvasBase.get_supported_filetypes())
+    if path.suffix.lower().lstrip(".") not in kinds:
+        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
+    check_folder("--plot", path)
+
+
+def check_folder(option: str, path: Path) -> None:
+    """Raise an error if a file could not be written there."""
+    if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
+
+
+def deliver_report(asked: AuditArguments, report: Audit) -> None:
+    """Print a report, and save the requested files."""
+    if asked.as_json:
+        # A callable is kept by name, so that what is printed is just what from_json reads.
+        plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
+        sys.stdout.write(plain.to_json() + "\n")
+    else:
+        _print_report(report)
+    _save_files(asked, report)
+
+
+def deliver_outputs(
+    asked: OutputsArguments | TableArguments, report: OutputsAudit | TableAudit
+) -> None:
+    """Deliver the report on recorded outputs, or on a table."""
+    if asked.as_json:
+        sys.stdout.write(report.to_json() + "\n")
+    else:
+        _print_report(report)
+    _save_files(asked, report)
+
+
+def _save_files(
+    asked: AuditArguments | OutputsArguments | TableArguments,
+    report: Audit | OutputsAudit | TableAudit,
+) -> None:
+    if asked.plot is not None:
+        sys.stdout.flush()
+        with use_own_style() as picture:
+            report.plot(ax=picture)
+            picture.savefig(asked.plot)
+        write_line(f"wrote {asked.plot}")
+    if asked.html is not None:
+        report.to_html(asked.html)
+        write_line(f"wrote {asked.html}")
+
+
+def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
+    from rich.console import Console
+
+    console = Console(highlight=False, soft_wrap=True)
+    for number, line in enumerate(str(report).splitlines()):
+        style = "bold" if number == 0 else ""
+        if line.startswith("  verdict "):
+            # A claim that stands is no pass mark: neither green nor bold.
+            style = {True: "bold red", False: "", None: "bold yellow"}[report.refuted]
+        console.print(line, style=style, markup=False, emoji=False)
+
+
+_BALL_RELATIONS = {"l1": L1, "l2": L2, "linf": Linf}
+_DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
+
+
+def parse_relation(text: str | None) -> Neighbour | None:
+    """Parse the relation that `--neighbour` names.
+
+    Args:
+        text: "l1=1", "l2=1", "linf=1" (any radius), "replace", "add-remove", or None.
+
+    Returns:
+        A relation of `dpcore.pairs`, or None for None.
+
+    Raises:
+        Usage: for any other text.
+    """
+    if text is None:
+        return None
+    name, given, radius = text.lower().partition("=")
+    if name in _DATASET_RELATIONS and not given:
+        return _DATASET_RELATIONS[name]()
+    try:
+        return _BALL_RELATIONS[name](float(radius))
+    except (KeyError, ValueError):
+        requirement = "l1=RADIUS, l2=RADIUS, linf=RADIUS, replace or add-remove"
+        raise Usage(str(invalid("--neighbour", requirement, text))) from None
+
+
+def read_pairs(asked: AuditArguments) -> Pair | tuple[Pair, ...] | None:
+    """Read the pair of `--x` and `--x-prime`, or those of `--patterns`; None without either.
+
+    Raises:
+        Usage: if options are missing or exclude each other, or are no such inputs.
+    """
+    if asked.patterns is not None:
+        inputs = (asked.x, asked.x_prime, asked.text, asked.text_prime)
+        if asked.dim is None or inputs != (None,) * 4:
+            raise Usage("--patterns needs --dim, and no other inputs")
+        with report_bad_usage():
+            return patterns(asked.dim, choice("patterns", asked.patterns, WHICH))
+    texts = (asked.text, asked.text_prime)
+    if texts != (None, None):
+        if None in texts:
+            raise Usage("--text and --text-prime go together")
+        if asked.dim is not None or asked.x is not None or asked.x_prime is not None:
+            raise Usage("--text and --text-prime are the two inputs: no --x, --x-prime or --dim")
+        return Pair(*texts)
+    if asked.x is None and asked.x_prime is None:
+        return None
+    if asked.x is None or asked.x_prime is None:
+        raise Usage("--x and --x-prime go together")
+    if asked.dim is not None:
+        raise Usage("--dim does not apply where --x and --x-prime give the pair")
+    with report_bad_usage():
+        return Pair(_read_vector("--x", asked.x), _read_vector("--x-prime", asked.x_prime))
+
+
+def _read_vector(option: str, text: str) -> Any:
+    if text.startswith("@"):
+        try:
+            return np.load(text[1:], allow_pickle=False)
+        except (OSError, EOFError, ValueError) as error:
+            raise Usage(f"{option} must name an .npy file, got {text} ({error})") from None
+    try:
+        return [float(number) for number in text.split(",")]
+    except ValueError:
+        requirement = "numbers separated by commas, or @FILE.npy"
+        raise Usage(str(invalid(option, requirement, text))) from None
+
 
 SYSTEMS: dict[str, type[System]] = {
     "laplace": published.LaplaceMechanism,
@@ -166,7 +337,7 @@ def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePa
         raise Usage(f"--repeat does not apply to {name}: it is for a function of your own")
     if asked.text is not None or asked.text_prime is not None:
         raise Usage(f"--text does not apply to {name}, whose inputs are numbers")
-    pair = given_pair(asked)
+    pair = read_pairs(asked)
     with report_bad_usage():
         if isinstance(pair, Pair) and not asked.null:
             Vote.between(pair)
@@ -187,7 +358,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         raise Usage("a command has no claim: give --claim EPSILON, or --no-claim to estimate only")
     inputs = (asked.x, asked.x_prime)
     if None in inputs or asked.dim is not None:
-        pair = given_pair(asked)
+        pair = read_pairs(asked)
     elif (asked.text, asked.text_prime, asked.patterns) != (None, None, None):
         raise Usage("--x and --x-prime are the two inputs: no --text, --text-prime or --patterns")
     else:
@@ -217,7 +388,7 @@ def _load_own_mechanism(
 ) -> tuple[Any, _OneOrMorePairs]:
     """Load a user's mechanism and the pair to audit it on."""
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
-    pair = given_pair(asked)
+    pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat)
     own = getattr(mechanism, "claim", None)
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
@@ -233,3 +404,183 @@ def _load_own_mechanism(
             "--dim D, for claims about one entry that changes by 1)"
         )
     return mechanism, pair
+
+
+def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
+    """Audit the outputs in the files, print the result, and return the exit status."""
+    wanted = 2 if asked.label is None else 1
+    if len(asked.files) != wanted:
+        both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
+        raise Usage(f"name {both if wanted == 2 else 'one file where --label is given'}")
+    if asked.claim is not None and asked.no_claim:
+        raise Usage("--claim and --no-claim exclude each other")
+    if asked.claim is None and not asked.no_claim:
+        raise Usage("give --claim EPSILON, or --no-claim to estimate only")
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    if asked.html is not None:
+        check_folder("--html", Path(asked.html))
+    report = record_command(_audit_output_files(asked), command)
+    for doubt in report.doubts:
+        write_line(f"warning: {doubt}")
+    deliver_outputs(asked, report)
+    if report.doubts:
+        # No verdict: neither status may stand for rows that no bound holds for.
+        return NO_VERDICT
+    return REFUTED if report.refuted else NOT_REFUTED
+
+
+def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
+    with _report_unreadable_files(), warnings.catch_warnings():
+        # The report holds them, and `run_outputs_audit` says them in its own words.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        given = select_arguments(asked, audit_outputs)
+        given["attack"], given["guesses"] = (
+            _find_attack(asked.attack),
+            _parse_guesses(asked.guesses),
+        )
+        columns = [_parse_column(name) for name in asked.column] or None
+        given["column"] = columns[0] if columns and len(columns) == 1 else columns
+        for name in ("label", "groups"):
+            given[name] = None if given[name] is None else _parse_column(given[name])
+        return audit_outputs(*asked.files, rng=asked.seed, **given)
+
+
+@contextlib.contextmanager
+def _report_unreadable_files() -> Iterator[None]:
+    """Report bad arguments, and files that cannot be read, as bad usage."""
+    try:
+        with report_bad_usage():
+            yield
+    except (OSError, ImportError, MemoryError) as error:
+        raise Usage(str(error)) from error
+
+
+def _find_attack(name: str | None) -> Any:
+    return None if name is None else attacks.named(name, "attack")
+
+
+def _parse_column(name: str) -> str | int:
+    return int(name) if name.isascii() and name.isdigit() else name
+
+
+def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
+    """Parse a number, a share such as 0.2, or two numbers with a comma between."""
+    if text is None:
+        return None
+    try:
+        if "," in text:
+            inside, outside = text.split(",")
+            return int(inside), int(outside)
+        return float(text) if "." in text else int(text)
+    except ValueError:
+        requirement = "a number, a share such as 0.2, or IN,OUT"
+        raise invalid("guesses", requirement, text) from None
+
+
+def run_plan(asked: PlanArguments) -> int:
+    """Plan as the options request, print the plan, and return the exit status."""
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    made = _make_plan(asked)
+    print(made.to_json() if asked.as_json else made)
+    if asked.plot is not None:
+        _save_plan_picture(made, asked.plot)
+    return NOT_REFUTED
+
+
+def _make_plan(asked: PlanArguments) -> Plan:
+    described = {one.name: getattr(asked, one.name) for one in fields(MechanismArguments)}
+    with report_bad_usage():
+        given = {
+            **select_arguments(asked, plan),
+            "rng": asked.seed,
+            "guesses": _parse_plan_guesses(asked.guesses),
+        }
+        if asked.attack is not None:
+            given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
+    if asked.target is None:
+        for name, value in described.items():
+            if value is not None:
+                raise Usage(f"{OPTIONS[name]} needs a system or FILE.py:FUNCTION")
+        if asked.claim is None:
+            raise Usage("give --claim EPSILON, or a mechanism that has a claim")
+        with report_bad_usage():
+            return plan(**given)
+    # Of a claim that is missing the plan itself complains.
+    with (
+        load_mechanism(AuditArguments(**described, no_claim=True), asked.target) as (
+            mechanism,
+            pair,
+        ),
+        report_bad_usage(),
+    ):
+        return plan(mechanism=mechanism, pair=pair, **given)
+
+
+def _parse_plan_guesses(text: str | None) -> Any:
+    """Parse guesses: a whole number, a share, or text that the plan will refuse."""
+    for kind in (int, float):
+        with contextlib.suppress(ValueError):
+            return None if text is None else kind(text)
+    return text
+
+
+def _save_plan_picture(made: Plan, path: str) -> None:
+    """Save the picture on its own figure, since pyplot would keep one open."""
+    from matplotlib.figure import Figure
+
+    picture = Figure(figsize=(5.5, 3.4), layout="constrained")
+    made.plot(picture.subplots())
+    picture.savefig(path)
+    write_line(f"wrote {path}")
+
+
+def run_table_audit(asked: TableArguments, command: str = "") -> int:
+    """Audit the table in a file, print the result, and return the exit status."""
+    if asked.claim is not None and asked.no_claim:
+        raise Usage("--claim and --no-claim exclude each other")
+    if asked.claim is None and not asked.no_claim:
+        raise Usage("give --claim EPSILON, or --no-claim to compute the loss only")
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    if asked.html is not None:
+        check_folder("--html", Path(asked.html))
+    found = _audit_table_file(asked)
+    made = tuple(replace(one, command=command) for one in found.provenance)
+    report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
+    for remark in report.remarks:
+        write_line(f"warning: {remark}")
+    deliver_outputs(asked, report)
+    return REFUTED if report.refuted else NOT_REFUTED
+
+
+def _audit_table_file(asked: TableArguments) -> TableAudit:
+    given = select_arguments(asked, audit_table)
+    given["table"] = _read_matrix("FILE", asked.table)
+    if asked.distances is not None:
+        given["distances"] = _read_matrix("--distances", asked.distances)
+    is_file = asked.neighbour is not None and asked.neighbour.endswith(".npy")
+    given["neighbour"] = (
+        _read_matrix("--neighbour", asked.neighbour or "")
+        if is_file
+        else parse_relation(asked.neighbour)
+    )
+    with report_bad_usage(), warnings.catch_warnings():
+        # The report holds them, and `run_table_audit` says them in its own words.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return audit_table(**given)
+
+
+def _read_matrix(option: str, path: str) -> Any:
+    """Read the matrix in a file; of a .npy file only the used part is read."""
+    try:
+        if path.endswith(".npz"):
+            from scipy.sparse import load_npz
+
+            return load_npz(path)
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except OSError as error:
+        raise Usage(f"{option} must be a file that can be read, got {path} ({error})") from error
+    except (ValueError, EOFError) as error:
+        raise Usage(f"{option} must be a matrix of numbers (.npy, .npz), got {path}") from error

@@ -2,14 +2,17 @@
 
 A command's options are the fields of a class. What a field is called is what the function that
 does the work calls its argument; `OPTIONS` says how the command line spells it.
+
+Options of a command, made from the fields of a class.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Annotated, Any, Final, get_type_hints
+from dataclasses import MISSING, Field, dataclass, field, fields
+from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
 
@@ -31,6 +34,7 @@ __all__ = [
     "Systems",
     "TableArguments",
     "Traceback",
+    "add_options",
     "select_arguments",
 ]
 
@@ -616,3 +620,48 @@ def _spell_options() -> dict[str, str]:
 
 OPTIONS: Final = _spell_options()
 """The options by the arguments that they stand for, as messages name them."""
+
+
+_Options = TypeVar("_Options")
+
+
+def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the fields of a class as its options, in the place of its argument `asked`.
+
+    Args:
+        kind: one of the classes above.
+
+    Returns:
+        The decorator.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        hints = get_type_hints(kind, include_extras=True)
+        spread = [
+            inspect.Parameter(
+                one.name,
+                inspect.Parameter.KEYWORD_ONLY,
+                default=_get_default(one),
+                annotation=hints[one.name],
+            )
+            for one in fields(kind)  # type: ignore[arg-type]
+        ]
+
+        @functools.wraps(command)
+        def run(**given: Any) -> None:
+            command(asked=kind(**{one.name: given.pop(one.name) for one in spread}), **given)
+
+        taken: list[inspect.Parameter] = []
+        for one in inspect.signature(command, eval_str=True).parameters.values():
+            own = one.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+            taken += spread if one.name == "asked" else [own]
+        vars(run)["__signature__"] = inspect.Signature(taken)
+        return run
+
+    return decorate
+
+
+def _get_default(one: Field[Any]) -> Any:
+    if one.default_factory is not MISSING:
+        return one.default_factory()
+    return inspect.Parameter.empty if one.default is MISSING else one.default

@@ -199,7 +199,7 @@ def reproduce(
     with _replace_sigterm(signal.SIG_IGN):
         record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
         (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
-        from .drawing import save_png_and_svg
+        from .presentation import save_png_and_svg
 
         save_png_and_svg(result, folder / name)
     return result

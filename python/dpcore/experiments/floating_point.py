@@ -1,0 +1,529 @@
+"""Leaks of released code through the low-order bits of its noise.
+
+The mechanisms of the experiment on the low-order bits of floating-point noise.
+
+A library is imported when its row is run. What cannot be imported has a row that says so.
+
+Leaks of released code through the low-order bits of its noise.
+
+Every system adds noise to one number, 0 against 1, and claims a small epsilon for it: a true claim
+about real numbers. The float lattice is looked for in what the code really returns. What is found
+concerns the floating-point implementation, not the law of the mechanism; noise that is snapped to
+a coarse grid, drawn from a discrete law or rounded exactly passes.
+
+The audits of the low-order bits as text and as plain data.
+
+The picture of the experiment on floating point: one bar for each system.
+"""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib import metadata
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .._core import __version__
+from ..attacks.lattice import FloatLattice
+from ..auditing.run import Audit, audit
+from ..errors import choice
+from ..events import event_of
+from ..loaded import imported_module
+from ..mechanisms import Gaussian, Laplace
+from ..records import Pair, Shown
+from ..report.style import BLUE, GREY, INK, RED
+from ..report.text import format_epsilon
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "PAIR",
+    "Config",
+    "Result",
+    "Row",
+    "run",
+]
+
+
+SCALE: Final = 10.0
+"""Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
+
+EPSILON: Final = 0.1
+"""Claim of Laplace noise of that scale."""
+
+GAUSSIAN: Final = (0.5, 1e-6)
+"""An (epsilon, delta) that Gaussian noise of that sigma has, in real numbers.
+
+By the closed form (Balle and Wang, 2018, theorem 8) its delta at epsilon 0.5 is 6.9e-9.
+"""
+
+Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
+Build = Callable[[], Mechanism]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class System(Shown):
+    """One row of the experiment.
+
+    Args:
+        name: what is called.
+        package: what must be imported, "" for the package itself.
+        build: makes the mechanism `(x, size, rng) -> outputs`.
+        claim: epsilon that the mechanism claims at distance 1.
+        delta: delta of that claim.
+        share: trials are divided by it: a library that is called once per output is slow.
+        lattice: True if it adds noise in floating point, unprotected.
+        seeded: False if it draws from the operating system, so that no seed repeats its counts.
+    """
+
+    name: str
+    package: str
+    build: Build
+    claim: float = EPSILON
+    delta: float = 0.0
+    share: int = 1
+    lattice: bool = True
+    seeded: bool = True
+
+
+def _numpy_laplace() -> Mechanism:
+    def numpy_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        outputs: npt.NDArray[Any] = x + rng.laplace(0.0, SCALE, (size, x.size))
+        return outputs
+
+    return numpy_laplace
+
+
+def _numpy_normal() -> Mechanism:
+    def numpy_normal(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        outputs: npt.NDArray[Any] = x + rng.normal(0.0, SCALE, (size, x.size))
+        return outputs
+
+    return numpy_normal
+
+
+def _numpy_legacy() -> Mechanism:
+    def numpy_legacy_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        legacy = np.random.RandomState(int(rng.integers(2**32)))
+        outputs: npt.NDArray[Any] = x + legacy.laplace(0.0, SCALE, (size, x.size))
+        return outputs
+
+    return numpy_legacy_laplace
+
+
+def _build_torch(kind: str, width: str) -> Build:
+    def build() -> Mechanism:
+        torch = importlib.import_module("torch")
+        dtype = getattr(torch, width)
+
+        def draw(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+            noise = getattr(torch.distributions, kind)(torch.tensor(x, dtype=dtype), SCALE)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(int(rng.integers(2**63)))
+                outputs: npt.NDArray[Any] = noise.sample((size,)).numpy()
+            return outputs
+
+        draw.__qualname__ = f"torch_{kind.lower()}_{width}"
+        return draw
+
+    return build
+
+
+def _build_diffprivlib(kind: str, **fields: float) -> Build:
+    def build() -> Mechanism:
+        mechanism = getattr(_diffprivlib_mechanisms(), kind)
+
+        def draw(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+            # Without a random_state it draws as it ships: another one takes other code.
+            inner, value = mechanism(sensitivity=1.0, **fields), float(x[0])
+            return np.array([[inner.randomise(value)] for _ in range(size)], dtype=np.float64)
+
+        draw.__qualname__ = f"diffprivlib_{kind.lower()}"
+        return draw
+
+    return build
+
+
+def _diffprivlib_mechanisms() -> Any:
+    try:
+        return importlib.import_module("diffprivlib.mechanisms")
+    except ImportError:
+        # Release 0.6.6 stumbles over its models where scikit-learn is 1.6 or later; its
+        # mechanisms, which need none of that, are loaded by then.
+        found = imported_module("diffprivlib.mechanisms")
+        if found is None:
+            raise
+        return found
+
+
+def _make_opendp_laplace() -> Mechanism:
+    prelude = importlib.import_module("opendp.prelude")
+    prelude.enable_features("contrib")
+    domain = prelude.vector_domain(prelude.atom_domain(T=float, nan=False))
+    noise = prelude.m.make_laplace(domain, prelude.l1_distance(T=float), scale=SCALE)
+
+    def opendp_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        # One call on a vector of copies: its noise is independent from entry to entry.
+        return np.array(noise([float(x[0])] * size))[:, np.newaxis]
+
+    return opendp_laplace
+
+
+def _make_snapped_laplace() -> Mechanism:
+    step, bound = 16.0, 1024.0
+
+    def snapped_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        noisy = np.clip(x, -bound, bound) + rng.laplace(0.0, SCALE, (size, x.size))
+        outputs: npt.NDArray[Any] = np.clip(step * np.rint(noisy / step), -bound, bound)
+        return outputs
+
+    return snapped_laplace
+
+
+def _make_discrete_laplace() -> Mechanism:
+    chance = -np.expm1(-EPSILON)
+
+    def discrete_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        up, down = (rng.geometric(chance, (size, x.size)) for _ in range(2))
+        outputs: npt.NDArray[Any] = x + (up - down)
+        return outputs
+
+    return discrete_laplace
+
+
+SYSTEMS: Final[tuple[System, ...]] = (
+    System("numpy Generator.laplace", "numpy", _numpy_laplace),
+    System("numpy RandomState.laplace", "numpy", _numpy_legacy),
+    System("numpy Generator.normal", "numpy", _numpy_normal, *GAUSSIAN),
+    System("dpcore.Laplace", "", lambda: Laplace(SCALE)),
+    System("dpcore.Gaussian", "", lambda: Gaussian(SCALE), *GAUSSIAN),
+    System("torch Laplace float64", "torch", _build_torch("Laplace", "float64")),
+    System("torch Laplace float32", "torch", _build_torch("Laplace", "float32")),
+    System("torch Normal float64", "torch", _build_torch("Normal", "float64"), *GAUSSIAN),
+    System("torch Normal float32", "torch", _build_torch("Normal", "float32"), *GAUSSIAN),
+    System(
+        "diffprivlib Laplace", "diffprivlib", _build_diffprivlib("Laplace", epsilon=EPSILON),
+        share=10, seeded=False,
+    ),
+    System(
+        "diffprivlib Gaussian", "diffprivlib",
+        _build_diffprivlib("Gaussian", epsilon=GAUSSIAN[0], delta=GAUSSIAN[1]), *GAUSSIAN,
+        share=10, seeded=False,
+    ),
+    System(
+        "diffprivlib Snapping", "diffprivlib",
+        _build_diffprivlib("Snapping", epsilon=EPSILON, lower=-100.0, upper=100.0),
+        share=50, lattice=False, seeded=False,
+    ),
+    System(
+        "OpenDP make_laplace", "opendp", _make_opendp_laplace, share=20, lattice=False, seeded=False
+    ),
+    System("snapped Laplace", "", _make_snapped_laplace, lattice=False),
+    System("discrete Laplace", "", _make_discrete_laplace, lattice=False),
+)  # fmt: skip
+"""The rows: first what adds noise in floating point, then what is protected."""
+
+
+NAME = "floating-point"
+PAIR = Pair([0.0], [1.0])
+_SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment: the systems, and the size of the audits.
+
+    Args:
+        trials: draws on each side of every audit; libraries that are called once for every output
+            get a tenth of them or less.
+        seed: int in [0, 2**63); every audit gets its own seed derived from it.
+        confidence: probability that a bound holds, for each bound on its own.
+        systems: names of the systems, in order; all of them by default.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(trials="2e4", systems=("dpcore.Laplace",)).trials
+        20000
+    """
+
+    trials: int = 10**6
+    seed: int = SEED
+    confidence: float = 0.95
+    systems: tuple[str, ...] = _SYSTEM_NAMES
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        names = check_list(
+            "systems", self.systems, lambda name: choice("systems", name, _SYSTEM_NAMES)
+        )
+        object.__setattr__(self, "systems", names)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
+    """One system.
+
+    Args:
+        system: which.
+        audit: what was counted; None if the system could not be imported.
+        missing: why not; empty where there is an audit.
+        version: of the package.
+        seconds: time for pilot and count (not compared).
+    """
+
+    system: System
+    audit: Audit | None
+    missing: str = ""
+    version: str = ""
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def found(self) -> bool | None:
+        """True if the low-order bits refute the claim, None if nothing was counted."""
+        return None if self.audit is None else self.audit.refuted
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit every system that can be imported.
+
+    Args:
+        config: what to audit, and how long.
+        threads: number of threads for dpcore's own mechanisms, None for all cores; callables get
+            one.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each system, missing ones too.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before anything was counted.
+
+    Source:
+        Mironov (2012); the event: see `dpcore.attacks.lattice`.
+
+    Example:
+        >>> result = run(Config(trials=10**5, systems=("dpcore.Laplace", "discrete Laplace")))
+        >>> [row.found for row in result.rows]
+        [True, False]
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
+    rows, partial = run_jobs(
+        "floating point",
+        systems,
+        lambda system: _make_system_row(system, config, threads),
+        progress,
+        ended=lambda row: row.audit is not None and row.audit.partial,
+        worth=lambda row: row.audit is not None,
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
+
+
+def _make_system_row(system: System, config: Config, threads: int | None) -> Row:
+    version = _installed_version(system.package)
+    try:
+        mechanism = system.build()
+    except ImportError as error:
+        return Row(system, None, _explain_missing(version, error), version)
+    begun = time.perf_counter()
+    found = _audit_system(system, mechanism, config, threads if not system.package else None)
+    return Row(system, found, "", version, time.perf_counter() - begun)
+
+
+def _installed_version(package: str) -> str:
+    try:
+        return metadata.version(package) if package else str(__version__)
+    except metadata.PackageNotFoundError:
+        return ""
+
+
+def _explain_missing(version: str, error: ImportError) -> str:
+    """Explain why a system has no audit; an installed package may still fail to import."""
+    return f"cannot be imported: {error}" if version else "not installed"
+
+
+def _audit_system(
+    system: System, mechanism: Mechanism, config: Config, threads: int | None
+) -> Audit:
+    return audit(
+        mechanism,
+        PAIR,
+        attack=FloatLattice(),
+        claim=system.claim,
+        delta=system.delta,
+        trials=max(1, config.trials // system.share),
+        confidence=config.confidence,
+        rng=cell_seed(config.seed, system.name),
+        threads=threads,
+        progress=False,
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The audits, system by system.
+
+    Args:
+        config: the options of the run.
+        rows: one for each system, in the order of the configuration.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    rows: tuple[Row, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def table(self) -> str:
+        """Return the figures as text, then the events that were counted."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the certified bounds as bars, one for each system, and the claims.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return draw_figure(self, ax)
+
+
+def write_table(result: Result) -> str:
+    """Format the figures, then the events that were counted."""
+    config = result.config
+    head = (
+        "system", "version", "draws a side", "hits on x", "on x'", "certified", "claim",
+        "verdict", "seconds",
+    )  # fmt: skip
+    parts = [
+        "Low-order bits of value + noise, x = 0 against x' = 1: traces of the "
+        f"floating-point\nimplementation, seed {config.seed}, each bound at "
+        f"{100 * config.confidence:g} % confidence on its own (Clopper-Pearson)"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    parts.append(aligned([head, *map(_format_system_audit, result.rows)], left=(0, 1, 7)))
+    if any(not row.system.seeded and row.audit for row in result.rows):
+        parts.append("* draws from the operating system: the seed does not repeat its counts")
+    events = [(row.system.name, _describe_event(row)) for row in result.rows]
+    parts.append("Events counted:\n" + aligned(events, left=(0, 1)))
+    return "\n\n".join(parts)
+
+
+def _describe_event(row: Row) -> str:
+    """Describe the counted event in words."""
+    if row.audit is None:
+        return row.missing
+    if not event_of(row.audit.event).happens:
+        return "none: the pilot shows no trace"
+    return str(row.audit.event)
+
+
+def _format_system_audit(row: Row) -> tuple[str, ...]:
+    name = row.system.name if row.system.seeded else f"{row.system.name} *"
+    claim = f"{row.system.claim:g}"
+    if row.system.delta:
+        claim = f"({claim}, {row.system.delta:g})"
+    if row.audit is None:
+        return name, row.version, "-", "-", "-", "-", claim, row.missing.partition(":")[0], "-"
+    counts = row.audit.counts
+    return (
+        name,
+        row.version,
+        f"{counts.n:,}",
+        f"{counts.k:,}",
+        f"{counts.k_prime:,}",
+        format_epsilon(row.audit.epsilon_lower),
+        claim,
+        row.audit.verdict,
+        f"{row.seconds:.2f}" if math.isfinite(row.seconds) else "-",
+    )
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data for strict JSON."""
+    rows = [
+        {
+            "system": row.system.name,
+            "package": row.system.package,
+            "version": row.version,
+            "lattice": row.system.lattice,
+            "seeded": row.system.seeded,
+            "missing": row.missing,
+            "seconds": row.seconds,
+            "audit": None if row.audit is None else row.audit.to_dict(),
+        }
+        for row in result.rows
+    ]
+    return {**make_record_head(NAME, result), "rows": rows}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw certified bounds as bars, claims as ticks, and a note where there is no audit."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    rows = result.rows
+    picture = make_canvas(0.9 + 0.24 * len(rows), ax)
+    axes = picture.subplots()
+    right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
+    for place, row in enumerate(reversed(rows)):
+        claim = row.system.claim
+        axes.plot([claim, claim], [place - 0.4, place + 0.4], color=INK, linewidth=1.2, zorder=3)
+        if row.audit is None:
+            axes.text(
+                claim + 0.02 * right,
+                place,
+                row.missing.partition(":")[0],
+                va="center",
+                fontsize=SMALL,
+            )
+            continue
+        bound = row.audit.epsilon_lower
+        axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)
+        beyond = max(bound, claim) + 0.01 * right
+        axes.text(beyond, place, f"{bound:.3g}", va="center", fontsize=SMALL, color=INK)
+    split = sum(not row.system.lattice for row in rows)
+    if 0 < split < len(rows):
+        axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
+    axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
+    axes.set_yticks(range(len(rows)), [row.system.name for row in reversed(rows)])
+    axes.set_xlabel("certified privacy loss epsilon", fontsize=TEXT)
+    tidy_axes(axes)
+    axes.tick_params(axis="y", length=0)
+    handles = [
+        Patch(color=RED, label="certified, refutes the claim"),
+        Patch(color=BLUE, label="certified, does not"),
+        Line2D([], [], color=INK, linewidth=1.2, label="claim"),
+    ]
+    picture.legend(
+        handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
+    )
+    return apply_style(picture)

@@ -1,0 +1,701 @@
+"""Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
+
+Another run of the figure, as it was printed, and whether it counts the same as ours.
+
+Cost of repairing ADePT: noise and signal of the two remedies that keep Laplace noise.
+
+Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
+
+ADePT clips an encoder's vector in L2 to a radius C and scales Laplace noise by 2C, the largest L2
+distance; Laplace noise needs the largest L1 distance, 2C sqrt(n). The share of pairs of random
+vectors that are more than 2C apart in L1 after clipping is counted, and for comparison after
+clipping in L1, which is one of the two remedies. What both cost is the second half of the picture.
+
+The tables of the experiment on ADePT's sensitivity, and its record.
+
+The picture of ADePT's sensitivity: unprotected pairs, and what the remedies cost.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..bounds.binomial import limits
+from ..errors import integer, real
+from ..records import Shown
+from ..report.style import BLUE, GREEN, GREY, INK, RED
+from ..sensitivity import Clip, laplace_scale, sensitivity
+from ..streams import threads_of
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "COMPARED_PAIRS",
+    "COMPARISON",
+    "CONFIDENCE",
+    "NAME",
+    "NORMS",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
+    2: (0.134, 0.0, 0.0),
+    8: (0.952, 0.0001, 0.0),
+    24: (1.0, 0.963, 0.0),
+    64: (1.0, 1.0, 0.0),
+    160: (1.0, 1.0, 0.037),
+    200: (1.0, 1.0, 0.986),
+    255: (1.0, 1.0, 1.0),
+}
+"""Shares after L2 clipping in another run of 10,000 pairs, by n and law, as they were printed."""
+
+COMPARED_PAIRS: Final = 10_000
+
+
+def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
+    """Compute the two-sided p-value of Fisher's exact test that two runs count the same thing.
+
+    Args:
+        ours: hits and pairs.
+        printed: the other run's share, rounded; of the counts that it may stand for, the one
+            nearest to ours is taken.
+        pairs: pairs of the other run.
+
+    Returns:
+        min(1, 2 min(P(K <= k), P(K >= k))), K hypergeometric.
+
+    Example:
+        >>> p_value((1340, 10_000), 0.134, 10_000), p_value((1, 10_000), 0.134, 10_000) < 1e-100
+        (1.0, True)
+    """
+    from scipy.special import gammaln
+
+    k, n = ours
+    half = 0.5 * 10.0 ** -max(3, len(f"{printed:g}".partition(".")[2]))
+    low, high = max(0.0, (printed - half) * pairs), min(pairs, (printed + half) * pairs)
+    total = k + round(min(max(k / n * pairs, low), high))
+    # Of `total` hits among n + pairs, so many may fall among our n.
+    hits = np.arange(max(0, total - pairs), min(total, n) + 1)
+    others = total - hits
+    log_mass = -(gammaln(hits + 1) + gammaln(n - hits + 1))
+    log_mass -= gammaln(others + 1) + gammaln(pairs - others + 1)
+    mass = np.exp(log_mass - log_mass.max())
+    below, above = mass[hits <= k].sum(), mass[hits >= k].sum()
+    return float(min(1.0, 2.0 * min(below, above) / mass.sum()))
+
+
+_COST_DIMS: Final = tuple(2**power for power in range(11))
+"""Sizes of the vector: up to the largest that Habernal takes to be typical."""
+
+_TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
+
+_AVERAGED_VECTORS: Final = 1000
+"""Vectors whose length after clipping is averaged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """Law of every entry of an unclipped vector.
+
+    Args:
+        title: what a picture says, C being the radius of the clip.
+        kind: "uniform" (between -spread C and spread C) or "normal" (standard deviation spread C).
+        spread: in units of C.
+    """
+
+    title: str
+    kind: str
+    spread: float
+
+    def draw(
+        self, rng: np.random.Generator, dim: int, radius: float, size: int
+    ) -> npt.NDArray[np.float64]:
+        """Draw vectors, shape `(size, dim)`, by numpy; they are not the counted draws."""
+        spread = self.spread * radius
+        if self.kind == "uniform":
+            return rng.uniform(-spread, spread, (size, dim))
+        return rng.normal(0.0, spread, (size, dim))
+
+
+LAWS: Final[dict[str, Law]] = {
+    "uniform": Law("uniform in [-C, C]", "uniform", 1.0),
+    "normal 0.1": Law("normal, std 0.1 C", "normal", 0.1),
+    "normal 0.01": Law("normal, std 0.01 C", "normal", 0.01),
+}
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Excess(Shown):
+    """True sensitivity compared with ADePT's.
+
+    Args:
+        dim: entries of the vector, n.
+        claimed: 2 C, what the noise is scaled by.
+        true: the L1 sensitivity after L2 clipping, 2 C sqrt(n).
+        attained: the L1 distance of the pair that goes with it.
+    """
+
+    dim: int
+    claimed: float
+    true: float
+    attained: float
+
+    @property
+    def factor(self) -> float:
+        """True over claimed sensitivity, the factor between the real and the claimed epsilon."""
+        return self.true / self.claimed
+
+
+def compute_excesses(radius: float) -> tuple[Excess, ...]:
+    """Return the table "5.66 to 32 times higher" for typical sizes of an encoder's vector.
+
+    Source:
+        Habernal (2021), corollary 5.1 and the paragraph after it.
+
+    Example:
+        >>> [round(row.factor, 2) for row in compute_excesses(10.0)]
+        [5.66, 8.0, 11.31, 16.0, 22.63, 32.0]
+    """
+    rows = []
+    for dim in _TYPICAL_DIMS:
+        found = sensitivity(Clip("l2", radius).range(dim), "l1")
+        attained = float(np.abs(found.pair.x - found.pair.x_prime).sum())
+        rows.append(Excess(dim, 2.0 * radius, found.value, attained))
+    return tuple(rows)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cost(Shown):
+    """One remedy on vectors of one size and law.
+
+    Args:
+        law: key in `LAWS`.
+        norm: the clip: "l1" (noise of scale 2 C / epsilon) or "l2" (2 C sqrt(n) / epsilon).
+        dim: entries of the vector, n.
+        scale: of the Laplace noise that is added to every entry.
+        signal: root mean square L2 length of the clipped vectors.
+    """
+
+    law: str
+    norm: str
+    dim: int
+    scale: float
+    signal: float
+
+    @property
+    def ratio(self) -> float:
+        """Noise to signal: root mean square lengths, that of the noise being scale sqrt(2 n)."""
+        return self.scale * math.sqrt(2.0 * self.dim) / self.signal
+
+
+def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
+    """Compute the costs of both remedies for every law and size, on the same vectors.
+
+    Args:
+        radius: C, the radius of the clip.
+        epsilon: what the noise must give.
+        seed: of the experiment.
+
+    Returns:
+        The costs; by law, then size, then norm.
+
+    Example:
+        >>> wide = [cost for cost in compute_costs(10.0, 1.0, 1) if cost.dim == 1024][:2]
+        >>> [(cost.norm, round(cost.scale), round(cost.ratio, -1)) for cost in wide]
+        [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
+    """
+    found = []
+    for name, law in LAWS.items():
+        for dim in _COST_DIMS:
+            rng = np.random.default_rng(cell_seed(seed, f"cost/{name}/{dim}"))
+            drawn = law.draw(rng, dim, radius, _AVERAGED_VECTORS)
+            for norm in ("l1", "l2"):
+                clip = Clip(norm, radius)
+                signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
+                found.append(Cost(name, norm, dim, laplace_scale(epsilon, clip, dim), signal))
+    return tuple(found)
+
+
+NAME = "habernal2021-figure1"
+NORMS: Final = ("l2", "l1")
+
+CONFIDENCE: Final = 0.95
+_MAX_MAGNITUDE: Final = 1e90
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment: the sizes, and the number of pairs.
+
+    Args:
+        trials: pairs for every size, law and clip.
+        dims: sizes n of the vectors, each from 1 to 4096.
+        radius: C, from 1e-90 to 1e90.
+        epsilon: what the noise of the remedies must give, from 1e-90 to 1e90.
+        seed: int in [0, 2**63); every size and law gets its own seed derived from it.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range, or `dims` is empty or has a size twice.
+
+    Example:
+        >>> Config(trials="1e6", dims=(2, 4096)).trials
+        1000000
+    """
+
+    trials: int = COMPARED_PAIRS
+    dims: tuple[int, ...] = tuple(range(1, 256))
+    radius: float = 10.0
+    epsilon: float = 1.0
+    seed: int = SEED
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        most = _core.MOST_PAIR_ENTRIES
+        dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
+        object.__setattr__(self, "dims", dims)
+        for name in ("radius", "epsilon"):
+            value = real(name, getattr(self, name), low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One size, law and clip.
+
+    Args:
+        dim: entries of a vector, n.
+        law: key in `LAWS`.
+        norm: what the vectors were clipped in, "l2" or "l1".
+        beyond: pairs with an L1 distance above 2C (1 + 1e-12).
+        pairs: pairs counted.
+        seed: repeats the pairs; both clips have the same ones.
+    """
+
+    dim: int
+    law: str
+    norm: str
+    beyond: int
+    pairs: int
+    seed: int
+
+    @property
+    def share(self) -> float:
+        """Share of pairs that are not protected."""
+        return self.beyond / self.pairs
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """Clopper-Pearson interval of the true share, with 95 % confidence."""
+        return limits(self.beyond, self.pairs, (1.0 - CONFIDENCE) / 2.0)
+
+    @property
+    def compared(self) -> float | None:
+        """The share to compare with, None where there is none."""
+        if self.norm != "l2" or self.dim not in COMPARISON:
+            return None
+        return COMPARISON[self.dim][list(LAWS).index(self.law)]
+
+    @property
+    def p_value(self) -> float | None:
+        """Probability of shares at least this different if both runs count the same thing."""
+        if self.compared is None:
+            return None
+        return p_value((self.beyond, self.pairs), self.compared, COMPARED_PAIRS)
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Count the pairs of every size, law and clip.
+
+    Args:
+        config: how many pairs of which sizes.
+        threads: number of threads, None for all cores.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result; after Ctrl-C, with the sizes that were done.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first size is done.
+
+    Source:
+        Habernal (2021), section 6.
+
+    Example:
+        >>> result = run(Config(trials=1000, dims=(1, 32)))
+        >>> [result.at(32, law, "l2").share for law in LAWS]
+        [1.0, 0.999, 0.0]
+        >>> max(cell.share for cell in result.cells if cell.norm == "l1")
+        0.0
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    using = threads_of(threads)
+    done, partial = run_jobs(
+        "figure 1",
+        config.dims,
+        lambda dim: _count_unprotected_pairs(config, dim, using),
+        progress,
+        size=lambda dim: dim,
+    )
+    cells = tuple(itertools.chain.from_iterable(done))
+    return Result(config, cells, partial, time.perf_counter() - begun)
+
+
+def _count_unprotected_pairs(config: Config, dim: int, threads: int) -> list[Cell]:
+    cells = []
+    for name, law in LAWS.items():
+        seed = cell_seed(config.seed, f"{name}/{dim}")
+        drawn = (law.kind, law.spread * config.radius)
+        for norm in NORMS:
+            clip = (norm, config.radius)
+            beyond = _core.pairs_beyond(drawn, clip, dim, config.trials, seed, threads)
+            cells.append(Cell(dim, name, norm, beyond, config.trials, seed))
+    return cells
+
+
+@dataclass(frozen=True, repr=False)
+class Result(Tabled):
+    """The shares, size by size.
+
+    Args:
+        config: the options of the run.
+        cells: one for each size, law and clip.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @cached_property
+    def _by_name(self) -> dict[tuple[int, str, str], Cell]:
+        return {(cell.dim, cell.law, cell.norm): cell for cell in self.cells}
+
+    def at(self, dim: int, law: str, norm: str) -> Cell:
+        """Return the cell of a size, law and clip.
+
+        Raises:
+            KeyError: if there is none.
+        """
+        return self._by_name[dim, law, norm]
+
+    @property
+    def dims(self) -> tuple[int, ...]:
+        """The sizes that were done."""
+        return tuple(dict.fromkeys(cell.dim for cell in self.cells))
+
+    @property
+    def smallest_p_value(self) -> float | None:
+        """The smallest of all comparisons, multiplied by their number; None without any."""
+        found = [cell.p_value for cell in self.cells if cell.p_value is not None]
+        return min(1.0, min(found) * len(found)) if found else None
+
+    @cached_property
+    def costs(self) -> tuple[Cost, ...]:
+        """Costs of the two remedies, computed at the first use."""
+        return compute_costs(self.config.radius, self.config.epsilon, self.config.seed)
+
+    @property
+    def excesses(self) -> tuple[Excess, ...]:
+        """The true sensitivity compared with ADePT's."""
+        return compute_excesses(self.config.radius)
+
+    def table(self) -> str:
+        """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the figure above, and the costs of the remedies below.
+
+        Returns:
+            A matplotlib figure of three panels.
+        """
+        return draw_figure(self, ax)
+
+
+_MAX_TABLE_SIZES: Final = 16
+"""Sizes that a table shows; of more, those that have something to be compared with."""
+
+
+def write_table(result: Result) -> str:
+    """Format all tables."""
+    config = result.config
+    parts = [
+        f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
+        f"{config.trials:,} pairs for each size and law, C = {config.radius:g}, "
+        f"seed {config.seed}"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    parts += [_format_shares_table(result), _format_excesses(result), _format_remedies(result)]
+    return "\n\n".join(parts)
+
+
+def _format_shares_table(result: Result) -> str:
+    head = ["n"]
+    for name in LAWS:
+        head += [name, "other"]
+    rows = [[*head, "L1 clip"]]
+    for dim in choose_sizes(
+        result.dims, [cell.dim for cell in result.cells if cell.compared is not None]
+    ):
+        row = [f"{dim}"]
+        for law in LAWS:
+            cell = result.at(dim, law, "l2")
+            row += [_format_share(cell), "-" if cell.compared is None else f"{cell.compared:g}"]
+        most = max((result.at(dim, law, "l1") for law in LAWS), key=lambda cell: cell.beyond)
+        rows.append([*row, _format_share(most)])
+    note = (
+        "Entries uniform in [-C, C], normal with standard deviation 0.1 C, and 0.01 C, clipped in\n"
+        "L2; other: another run of 10,000 pairs, as printed; L1 clip: the worst of the three laws\n"
+        "when clipped in L1 instead. +- is half the width of the 95 % Clopper-Pearson interval."
+    )
+    if result.smallest_p_value is not None:
+        note += (
+            f"\nSmallest p-value of the comparisons, times their number: "
+            f"{result.smallest_p_value:.2g}."
+        )
+    return f"{aligned(rows, left=())}\n{note}"
+
+
+def _format_share(cell: Cell) -> str:
+    low, high = cell.interval
+    return f"{cell.share:.4f} +- {(high - low) / 2.0:.4f}"
+
+
+def choose_sizes(dims: Sequence[int], compared: Sequence[int]) -> list[int]:
+    """Choose the sizes of a table: all if they are few, else those with a comparison, or some."""
+    if len(dims) <= _MAX_TABLE_SIZES:
+        return list(dims)
+    some = [dim for dim in dims if dim in set(compared)]
+    return some or list(dims[:: -(-len(dims) // _MAX_TABLE_SIZES)])
+
+
+def _format_excesses(result: Result) -> str:
+    rows = [["n", "claimed 2C", "true 2C sqrt(n)", "attained", "times higher"]]
+    for row in result.excesses:
+        figures = (row.claimed, row.true, row.attained, row.factor)
+        rows.append([f"{row.dim}", *(f"{value:.6g}" for value in figures)])
+    first, last = result.excesses[0], result.excesses[-1]
+    title = (
+        f"The true sensitivity is {first.factor:.3g} to {last.factor:.3g} times higher than "
+        f"claimed for n = {first.dim} to {last.dim},\nand so is the real epsilon"
+    )
+    return f"{title}\n{aligned(rows, left=())}"
+
+
+def _format_remedies(result: Result) -> str:
+    head = ["n", "scale: L1", "L2"]
+    for name in LAWS:
+        head += [f"{name}: L1", "L2"]
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in result.costs}
+    rows = [head]
+    for dim in dict.fromkeys(cost.dim for cost in result.costs):
+        pairs = [[found[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
+        scales = [f"{cost.scale:.4g}" for cost in pairs[0]]
+        ratios = [f"{cost.ratio:.4g}" for pair in pairs for cost in pair]
+        rows.append([f"{dim}", *scales, *ratios])
+    title = (
+        f"The two remedies, clip in L1 or more noise after the clip in L2, at epsilon = "
+        f"{result.config.epsilon:g}:\nscale of the Laplace noise; length of the noise over that of "
+        f"the clipped vector, by law\n(both root mean square L2 lengths)"
+    )
+    return f"{title}\n{aligned(rows, left=())}"
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data."""
+    return {
+        **make_record_head(NAME, result),
+        "smallest_p_value": result.smallest_p_value,
+        "cells": [_count_to_dict(cell) for cell in result.cells],
+        "true_sensitivity": [
+            {
+                "dim": row.dim,
+                "claimed": row.claimed,
+                "true": row.true,
+                "attained": row.attained,
+                "factor": row.factor,
+            }
+            for row in result.excesses
+        ],
+        "remedies": [_cost_to_dict(cost) for cost in result.costs],
+    }
+
+
+def _count_to_dict(cell: Cell) -> dict[str, Any]:
+    low, high = cell.interval
+    return {
+        "dim": cell.dim,
+        "law": cell.law,
+        "clip": cell.norm,
+        "beyond": cell.beyond,
+        "pairs": cell.pairs,
+        "share": cell.share,
+        "low": low,
+        "high": high,
+        "compared": cell.compared,
+        "p_value": cell.p_value,
+        "seed": str(cell.seed),
+    }
+
+
+def _cost_to_dict(cost: Cost) -> dict[str, Any]:
+    return {
+        "law": cost.law,
+        "clip": cost.norm,
+        "dim": cost.dim,
+        "scale": cost.scale,
+        "signal": cost.signal,
+        "noise_to_signal": cost.ratio,
+    }
+
+
+_LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
+    "uniform": (RED, "o", "-"),
+    "normal 0.1": (BLUE, "s", (0, (5, 1))),
+    "normal 0.01": (GREEN, "^", (0, (4, 1, 1, 1))),
+}
+"""Colour, marker and line of each law: told apart without colours, too."""
+
+_REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
+"""Line of each remedy."""
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw shares of unprotected pairs above; below, scale of the noise and noise to signal."""
+    picture = make_canvas(6.0, ax)
+    panels = picture.subplot_mosaic(
+        [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
+    )
+    _draw_shares(panels["share"], result)
+    _draw_scales(panels["scale"], result)
+    _draw_ratios(panels["ratio"], result)
+    return apply_style(picture)
+
+
+def _draw_shares(axes: Axes, result: Result) -> None:
+    dims = sorted(result.dims)
+    hollow: dict[str, Any] = {"linestyle": "none", "color": INK, "markerfacecolor": "none"}
+    hollow |= {"markersize": 6.0, "markeredgewidth": 0.8}
+    for name, law in LAWS.items():
+        colour, marker, line = _LAW_STYLES[name]
+        share = [100.0 * result.at(dim, name, "l2").share for dim in dims]
+        label = f"{law.title}, clipped in L2"
+        axes.plot(dims, share, color=colour, linestyle=line, linewidth=1.8, label=label)
+        known = [cell for cell in result.cells if cell.law == name and cell.compared is not None]
+        compared = [100.0 * (cell.compared or 0.0) for cell in known]
+        axes.plot([cell.dim for cell in known], compared, marker=marker, **hollow)
+    worst = [100.0 * max(result.at(dim, name, "l1").share for name in LAWS) for dim in dims]
+    axes.plot(dims, worst, ":", color=INK, linewidth=1.8, label="each of them, clipped in L1")
+    axes.plot([], [], marker="o", label="another run of 10,000 pairs", **hollow)
+    _set_size_axis(axes, dims)
+    axes.set(ylim=(-4.0, 104.0))
+    axes.set_ylabel("pairs more than 2C apart in L1 (%)", fontsize=TEXT)
+    title = "Pairs that ADePT's noise, of scale 2C / epsilon, does not protect"
+    axes.set_title(title, fontsize=TEXT, loc="left")
+    axes.legend(loc="center right", fontsize=SMALL, frameon=False, bbox_to_anchor=(0.87, 0.5))
+
+
+def _draw_scales(axes: Axes, result: Result) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    law = next(iter(LAWS))
+    styles = (
+        ("l2", RED, "-", "after the clip in L2: 2C sqrt(n) / epsilon"),
+        ("l1", BLUE, "--", "after one in L1: 2C / epsilon, ADePT's own"),
+    )
+    axes.set_yscale("log")
+    for norm, colour, line, label in styles:
+        found = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
+        dims, scales = [cost.dim for cost in found], [cost.scale for cost in found]
+        axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
+    _set_size_axis(axes, dims)
+    axes.yaxis.set_major_locator(FixedLocator([scales[0] * 2.0**power for power in range(6)]))
+    axes.yaxis.set_minor_locator(NullLocator())
+    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    # Space for the legend above the line.
+    axes.set_ylim(scales[0] / 1.3, scales[0] * 2.0**6.3)
+    axes.set_ylabel("scale of the noise (units of the input)", fontsize=TEXT)
+    title = f"Repaired: noise on each entry, epsilon = {result.config.epsilon:g}"
+    axes.set_title(title, fontsize=TEXT, loc="left")
+    axes.legend(loc="upper left", fontsize=SMALL, frameon=False)
+
+
+def _draw_ratios(axes: Axes, result: Result) -> None:
+    axes.set_yscale("log")
+    for name in LAWS:
+        colour, marker, _ = _LAW_STYLES[name]
+        style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
+        for norm, line in _REMEDY_LINES.items():
+            found = [cost for cost in result.costs if (cost.law, cost.norm) == (name, norm)]
+            dims, ratios = [cost.dim for cost in found], [cost.ratio for cost in found]
+            axes.plot(dims, ratios, linestyle=line, linewidth=1.2, **style)
+    _set_size_axis(axes, dims)
+    # Space for the legend above the lines.
+    axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
+    axes.set_ylabel("noise / clipped vector (ratio)", fontsize=TEXT)
+    axes.set_title("Repaired: noise to signal, by L2 lengths", fontsize=TEXT, loc="left")
+    axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
+
+
+def _make_law_legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    laws = [
+        Line2D([], [], color=colour, marker=marker, markersize=3.4, label=LAWS[name].title)
+        for name, (colour, marker, _) in _LAW_STYLES.items()
+    ]
+    clips = [
+        Line2D([], [], color=GREY, linestyle=line, label=f"clipped in {norm.upper()}")
+        for norm, line in _REMEDY_LINES.items()
+    ]
+    return [*laws, *clips]
+
+
+def _set_size_axis(axes: Axes, dims: list[int]) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    axes.set_xscale("log", base=2)
+    low, high = min(dims), max(dims)
+    marks = [2**power for power in range(13) if low <= 2**power <= high]
+    axes.xaxis.set_major_locator(FixedLocator(marks or [low]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    axes.set_xlim(low / 1.08, high * 1.08)
+    axes.set_xlabel("entries n of the vector", fontsize=TEXT)
+    tidy_axes(axes)

@@ -1,0 +1,437 @@
+"""Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
+
+Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
+
+Zeros against ones in n entries, majority vote, 10 million trials a side, for 7 epsilons and 6
+dimensions. Beside the paper's six panels stands a seventh, `HalfNoise`: the paper's control for
+a wrong sensitivity halves the noisy *output*, which costs no privacy (post-processing), so a
+truly under-noised one was missing. ADePT is the reference code's simplification for this pair
+(noise for one entry, loss n epsilon), not the real system, which loses sqrt(n) epsilon.
+
+Every cell holds four integers. Where one of them is 0 the empirical loss is infinite, although
+ADePT's true loss there is finite (13.7 to 284); the certified bound is finite everywhere.
+
+The figure as text and as plain data.
+
+The picture of Figure 1: panels with a band for infinite losses on top.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any
+
+from ..auditing.run import Audit
+from ..errors import choice, integer, real
+from ..exact import VoteLaw, loss, vote_log_probabilities
+from ..mechanisms import Identity, Native, RandomBits
+from ..pairs import zeros_ones
+from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
+from ..records import Shown
+from ..report.encoding import encode_float, encode_value
+from ..report.style import INK, PALE
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "MECHANISMS",
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "habernal2022-figure1"
+
+MECHANISMS: dict[str, Callable[[float, int], Native]] = {
+    "no privacy": lambda epsilon, dim: Identity(),
+    "random": lambda epsilon, dim: RandomBits(),
+    "Laplace": lambda epsilon, dim: LaplaceMechanism(epsilon, float(dim)),
+    "ADePT": lambda epsilon, dim: ADePTReference(epsilon),
+    "DPText": lambda epsilon, dim: DPText(epsilon, float(dim)),
+    "halved output": lambda epsilon, dim: HalvedOutput(epsilon, float(dim)),
+    "half noise": lambda epsilon, dim: HalfNoise(epsilon, float(dim)),
+}
+"""The panels: epsilon and the number of entries give the mechanism."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """The grid, by default the paper's.
+
+    Args:
+        trials: draws on each side of every cell.
+        seed: int in [0, 2**63); every cell gets its own seed derived from it.
+        epsilons: the claims, each above 0.
+        dims: numbers of entries, each at least 1.
+        mechanisms: names from `MECHANISMS`.
+        confidence: probability that a bound holds, for each cell on its own.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range, or the grid is empty.
+
+    Source:
+        Habernal (2022), section 4 and figure 1.
+
+    Example:
+        >>> config = Config()
+        >>> len(config.epsilons) * len(config.dims) * len(config.mechanisms)
+        294
+    """
+
+    trials: int = 10**7
+    seed: int = SEED
+    epsilons: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+    dims: tuple[int, ...] = (1, 2, 8, 32, 64, 128)
+    mechanisms: tuple[str, ...] = tuple(MECHANISMS)
+    confidence: float = 0.95
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        checks: dict[str, Callable[[Any], Any]] = {
+            "epsilons": lambda epsilon: real("epsilons", epsilon, low=0.0, open_low=True),
+            "dims": lambda dim: integer("dims", dim, 1),
+            "mechanisms": lambda name: choice("mechanisms", name, tuple(MECHANISMS)),
+        }
+        for name, checked in checks.items():
+            object.__setattr__(self, name, check_list(name, getattr(self, name), checked))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One point of the figure.
+
+    Args:
+        mechanism: name of the panel.
+        epsilon: the claim.
+        dim: number of entries.
+        audit: what was counted.
+    """
+
+    mechanism: str
+    epsilon: float
+    dim: int
+    audit: Audit
+
+    @property
+    def exact(self) -> float:
+        """The loss that the vote can see, in closed form."""
+        return loss(self._law())
+
+    @property
+    def p_values(self) -> tuple[float, float]:
+        """Two-sided binomial p-value of each side's count under the exact law."""
+        law, counts = self._law(), self.audit.counts
+        logs = (law.log_p, law.log_p_prime)
+        if self.audit.event.vote == "x":
+            logs = (law.log_q, law.log_q_prime)
+        return (
+            _p_value(counts.k, counts.n, math.exp(logs[0])),
+            _p_value(counts.k_prime, counts.n_prime, math.exp(logs[1])),
+        )
+
+    def _law(self) -> VoteLaw:
+        law = vote_log_probabilities(self.audit.mechanism, self.audit.pair)
+        assert law is not None  # every mechanism of the figure is native, all entries alike
+        return law
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit every cell of the grid.
+
+    Args:
+        config: the grid, and how long.
+        threads: number of threads, None for all cores.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one cell for each mechanism, epsilon and number of entries.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before anything was counted.
+
+    Source:
+        Habernal (2022), section 4, equation 12 and figure 1.
+
+    Example:
+        >>> grid = Config(trials=10**5, epsilons=(1.0,), dims=(2,), mechanisms=("Laplace",))
+        >>> cell = run(grid).cells[0]
+        >>> round(cell.exact, 4), abs(cell.audit.epsilon_hat - cell.exact) < 0.05
+        (0.8997, True)
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    grid = [
+        (name, epsilon, dim)
+        for name in config.mechanisms
+        for epsilon in config.epsilons
+        for dim in config.dims
+    ]
+    jobs = [
+        Job(MECHANISMS[name](epsilon, dim), zeros_ones(dim), epsilon, f"{name}/{epsilon!r}/{dim}")
+        for name, epsilon, dim in grid
+    ]
+    audits, partial = run_audits("figure 1", jobs, config, threads, progress)
+    cells = tuple(Cell(*place, audit) for place, audit in zip(grid, audits, strict=False))
+    return Result(config, cells, partial, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The grid of audits.
+
+    Args:
+        config: the options of the run.
+        cells: in the order mechanism, epsilon, number of entries.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def of(self, mechanism: str) -> tuple[Cell, ...]:
+        """Return the cells of one panel."""
+        return tuple(cell for cell in self.cells if cell.mechanism == mechanism)
+
+    @property
+    def smallest_p_value(self) -> float:
+        """The worst agreement of a count with the exact law.
+
+        Two-sided binomial p-values, one for each of the 2 len(cells) counts; with no fault
+        anywhere the smallest one is about 1 / (2 len(cells)).
+        """
+        return min(p for cell in self.cells for p in cell.p_values)
+
+    def table(self) -> str:
+        """Return the figures as text: estimate / closed form, a block for each mechanism."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw empirical loss against epsilon, a panel for each mechanism.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return draw_figure(self, ax)
+
+
+def _p_value(k: int, n: int, p: float) -> float:
+    """Compute min(1, 2 min(P(K <= k), P(K >= k))) for K ~ Binomial(n, p)."""
+    from scipy.special import betainc
+
+    p = min(p, 1.0)
+    above = 1.0 if k == 0 else float(betainc(k, n - k + 1, p))
+    below = 1.0 if k == n else float(betainc(n - k, k + 1, 1.0 - p))
+    return min(1.0, 2.0 * min(above, below))
+
+
+def write_table(result: Result) -> str:
+    """Format a block for each mechanism."""
+    config = result.config
+    parts = [
+        f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
+        "empirical loss / loss in closed form; rows epsilon, columns number of entries"
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    parts += [_format_mechanism(result, name) for name in config.mechanisms if result.of(name)]
+    parts.append(
+        f"{2 * len(result.cells)} counts against the exact law: smallest two-sided p-value "
+        f"{result.smallest_p_value:.2g} (about {0.5 / len(result.cells):.2g} is expected)"
+    )
+    return "\n\n".join(parts)
+
+
+def _format_mechanism(result: Result, name: str) -> str:
+    cells = {(cell.epsilon, cell.dim): cell for cell in result.of(name)}
+    refuted = sum(cell.audit.refuted is True for cell in cells.values())
+    rows = [["", *(f"n = {dim}" for dim in result.config.dims)]]
+    for epsilon in result.config.epsilons:
+        found = (cells.get((epsilon, dim)) for dim in result.config.dims)
+        rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in found)])
+    title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
+    return f"{title} ({100 * result.config.confidence:g} % each)\n{aligned(rows, left=())}"
+
+
+def _format_entry(cell: Cell | None) -> str:
+    if cell is None:
+        return "-"
+    return f"{_format_nats(cell.audit.epsilon_hat)} / {_format_nats(cell.exact)}"
+
+
+def _format_nats(value: float) -> str:
+    return f"{value:.4f}" if value < 10.0 else f"{value:.4g}"
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data for strict JSON."""
+    return {
+        **make_record_head(NAME, result),
+        "smallest_p_value": result.smallest_p_value,
+        "cells": [_audit_cell_to_dict(cell) for cell in result.cells],
+    }
+
+
+def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
+    audit = cell.audit
+    return {
+        "mechanism": cell.mechanism,
+        "epsilon": cell.epsilon,
+        "dim": cell.dim,
+        "counts": {f.name: getattr(audit.counts, f.name) for f in fields(audit.counts)},
+        "vote": audit.event.vote,
+        "direction": audit.direction,
+        "epsilon_hat": encode_float(audit.epsilon_hat),
+        "epsilon_lower": encode_float(audit.epsilon_lower),
+        "exact": encode_float(cell.exact),
+        "verdict": audit.verdict,
+        "native": encode_value(audit.mechanism),
+        "seed": str(audit.seed),
+        "block": audit.block,
+        "partial": audit.partial,
+    }
+
+
+_LINEAR_LOSS_RANGE = 0.01
+"""Below this loss the axis is linear, so that 0 has a place."""
+
+_INFINITE_LOSS_BAND = (1e3, 2e5)
+"""Lower and upper end of the band for infinite losses: a level for each number of entries."""
+
+_MAX_PANEL_COLUMNS = 4
+_MECHANISM_TITLES = {
+    "no privacy": "no privacy (copies x)",
+    "random": "random bits (ignores x)",
+    "Laplace": "Laplace mechanism",
+    "ADePT": "ADePT (reference code)",
+    "DPText": "DPText (NaN to 0)",
+    "halved output": "halved output (sound)",
+    "half noise": "half noise (loses 2 epsilon)",
+}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
+    names = result.config.mechanisms
+    columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
+    rows = -(-(len(names) + 1) // columns)
+    picture = make_canvas(0.5 + 2.2 * rows, ax)
+    panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+    colours = _choose_colours(result.config.dims)
+    for axes, name in zip(panels, names, strict=False):
+        _draw_frame(axes, result)
+        axes.set_title(_MECHANISM_TITLES[name], fontsize=TEXT, loc="left")
+        for place, dim in enumerate(result.config.dims):
+            cells = [cell for cell in result.of(name) if cell.dim == dim]
+            share = (place + 1) / (len(colours) + 1)
+            _draw_dimension(
+                axes,
+                cells,
+                colours[dim],
+                _INFINITE_LOSS_BAND[0] ** (1 - share) * _INFINITE_LOSS_BAND[1] ** share,
+            )
+    for axes in panels[len(names) :]:
+        axes.set_axis_off()
+    for place in range(len(names) - columns, len(names)):
+        panels[max(0, place)].tick_params(labelbottom=True)
+    _make_dimension_legend(panels[len(names)], colours, result.config.confidence)
+    picture.supxlabel("claimed epsilon", fontsize=TEXT)
+    picture.supylabel("privacy loss (nats)", fontsize=TEXT)
+    return apply_style(picture)
+
+
+def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
+    from matplotlib import colormaps
+
+    # The bright end of viridis is too pale for thin lines on white.
+    steps = max(1, len(dims) - 1)
+    return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
+
+
+def _draw_frame(axes: Axes, result: Result) -> None:
+    from matplotlib.ticker import FixedLocator, NullLocator
+
+    epsilons = result.config.epsilons
+    low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
+    axes.set_xscale("log")
+    axes.set_yscale("symlog", linthresh=_LINEAR_LOSS_RANGE, linscale=0.5)
+    axes.set(xlim=(low, high), ylim=(-0.25 * _LINEAR_LOSS_RANGE, _INFINITE_LOSS_BAND[1]))
+    axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
+    axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
+    marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
+    axes.xaxis.set_major_locator(FixedLocator(marks))
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_locator(NullLocator())
+    levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
+    axes.set_yticks(
+        [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],
+        [*(f"{v:g}" for v in levels), "infinite"],
+    )
+    axes.yaxis.set_minor_locator(NullLocator())
+    tidy_axes(axes)
+
+
+def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
+    """Draw the curve of one number of entries; `infinite` is its level in the band."""
+    if not cells:
+        return
+    epsilons = [cell.epsilon for cell in cells]
+    line = [min(cell.exact, infinite) for cell in cells]
+    axes.plot(epsilons, line, color=colour, linewidth=0.9, zorder=2)
+    hats = [(cell.epsilon, cell.audit.epsilon_hat) for cell in cells]
+    finite = [(e, hat) for e, hat in hats if math.isfinite(hat)]
+    beyond = [(e, infinite) for e, hat in hats if not math.isfinite(hat)]
+    style: dict[str, Any] = {"color": colour, "linestyle": "none", "markeredgewidth": 0}
+    for points, marker, size in ((finite, "o", 3.2), (beyond, "^", 3.6)):
+        if points:
+            axes.plot(*zip(*points, strict=True), marker=marker, markersize=size, **style)
+    lower = [cell.audit.epsilon_lower for cell in cells]
+    axes.plot(epsilons, lower, "_", color=colour, markersize=5, markeredgewidth=0.9, zorder=3)
+
+
+def _make_dimension_legend(axes: Axes, colours: dict[int, Any], confidence: float) -> None:
+    from matplotlib.lines import Line2D
+
+    def entry(label: str, colour: Any = INK, **style: Any) -> Line2D:
+        return Line2D([], [], color=colour, label=label, **{"linestyle": "none", **style})
+
+    dims = [
+        entry(f"n = {dim}", colour, linestyle="-", linewidth=2) for dim, colour in colours.items()
+    ]
+    marks = [
+        entry("empirical loss", marker="o", markersize=3.2),
+        entry("empirical loss, infinite", marker="^", markersize=3.6),
+        entry(f"certified at {100 * confidence:g} %", marker="_", markersize=6),
+        entry("closed form", linestyle="-", linewidth=0.9),
+        entry("loss = claim", linestyle="--", linewidth=0.8),
+    ]
+    kinds: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "borderaxespad": 0.0}
+    first = axes.legend(handles=dims, loc="upper left", ncols=2, columnspacing=1.0, **kinds)
+    axes.add_artist(first)
+    axes.legend(handles=marks, loc="lower left", **kinds)

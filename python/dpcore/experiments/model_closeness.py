@@ -1,0 +1,483 @@
+"""Does redaction bring models of a sensitive and of a safe set closer than chance?
+
+Does redaction bring models of a sensitive and of a safe set closer than chance?
+
+Figure 5 of Gusain and Leith shows three distances of the decoders of two next-word models, one of
+sensitive and one of safe texts, that fall as more words are masked. Here two models of disjoint
+halves of the safe set are the control: they have the same start and the same number of texts, and
+no difference but chance. Only the excess over their distance is due to the sets.
+"""
+
+from __future__ import annotations
+
+import textwrap
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import stdtrit
+
+from ..errors import choice, invalid
+from ..records import Record, list_shown_fields
+from ..streams import threads_of
+from ..text import Vocabulary, lm, redaction
+from ..text.needed import needed
+from .corpora import TextOptions, TwoSets, read_two_sets
+from .running import Tabled, cell_seed, gather_in_processes, require_own_config
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+Floats = npt.NDArray[np.float64]
+
+NAME = "model-closeness"
+
+_DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
+MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")
+"""Distances of decoders and of hidden states, and the mean divergence of next-word distributions,
+in nats, averaged over both directions."""
+
+COMPARISONS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
+    "sensitive/safe": (("sensitive", "first"), ("sensitive", "second")),
+    "safe/safe": (("first", "second"),),
+    "sensitive/safe, two starts": (("sensitive", "other start"),),
+}
+"""The pairs of models of each comparison, of which the mean is taken; the safe set has two halves,
+and the other start is one of the first half."""
+
+_REDACTION_SHARES: Final = {False: (0.0, 0.5, 0.9, 0.98), True: (0.0, 0.9)}
+"""Shares of words to mask, without and with `quick`. At .98 one word of 40 is left; at 1 no word is
+predicted, and each model stays at its start."""
+
+_WORDS_PER_TEXT: Final = 40
+"""Words of a text that are read."""
+
+_MAX_MODEL_TEXTS: Final = {False: 450, True: 60}
+"""Texts of a model, at most, without and with `quick`."""
+
+_HELD_OUT_DIVISOR: Final = 8
+"""One in so many sensitive texts is for validation, and one for the measurement; of the safe texts
+as many."""
+
+_TRAINING_SETTINGS: Final[Mapping[str, Mapping[str, Any]]] = {
+    "usual": {"hidden": 64, "epochs": 20},
+    "full": {"hidden": 200, "layers": 2, "dropout": 0.2, "epochs": 20},
+    "quick": {"hidden": 16, "epochs": 2},
+}
+"""Sizes and epochs of a training: those of the source with `full`."""
+
+_MAX_VOCABULARY: Final = {False: 1000, True: 200}
+"""Words of the vocabulary, at most, without and with `quick`."""
+
+_TEST_PERMUTATIONS: Final = 19
+"""Random divisions of the pooled texts; a p-value is at least 1/20."""
+
+_DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
+"""The measures that are drawn."""
+
+_COMPARISON_LABELS: Final = (
+    "sensitive and safe, same start", "two halves of safe, same start",
+    "sensitive and safe, two starts",
+)  # fmt: skip
+"""The comparisons in words."""
+
+_TABLE_NOTES: Final = (
+    "Distances of decoder weights, then of hidden states in the same contexts of held-out texts, "
+    "all words read; KL: of the next-word distributions there, mean of both directions, in nats. "
+    "In brackets the standard deviation over splits. PWCCA has the weights of the first model.",
+    "safe/safe: two disjoint halves of the safe set, the control. excess: sensitive/safe less "
+    "safe/safe, in the same split. Models of a comparison have the same start and as many texts, "
+    "those of two starts as many texts.",
+    "*: the 95 % t-interval of the mean excess over the splits lies above 0, for each figure by "
+    "itself. Splits draw from the same corpus and share texts: the interval covers the choice of "
+    "texts and start, not other corpora.",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The sets, and the number of splits.
+
+    Args:
+        trials: texts of the sensitive set, at most; at least 100.
+        seed: int in [0, 2**63); splits, redactions and starts get their own from it.
+        seeds: splits, each with starts of its own; None for 5, 1 with `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        full: True for the source's sizes and a permutation test; takes hours.
+        quick: True for one split, two levels, few texts and little training.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (5, 5, 1)
+    """
+
+    SEEDS: ClassVar[tuple[int, int]] = (5, 5)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Cell(Record):
+    """All distances in one split at one level.
+
+    Attributes:
+        split: number of the split, from 0.
+        level: share of the words that were to be masked.
+        values: distances, shape `(3, 7)`: a row for each of `COMPARISONS`, a column for each of
+            `MEASURES`.
+        perplexity: of held-out texts with all words, mean over the three models of one start.
+        unigram: the same for the frequencies of their training texts.
+        p_values: with `full`, in the first split, for each measure: of the distance of the first
+            pair of sensitive and safe, in a permutation test over its pooled texts; else None.
+    """
+
+    split: int
+    level: float
+    values: Floats
+    perplexity: float
+    unigram: float
+    p_values: Floats | None = None
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train four models in each split at each level, and compare them.
+
+    Args:
+        config: the sets, and the number of splits.
+        threads: processes, None for all cores; they change no result: a training has one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, with the levels and splits so far where Ctrl-C ended it.
+
+    Raises:
+        ModuleNotFoundError: without torch, or for two processes joblib; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if there are too few texts.
+        KeyboardInterrupt: on Ctrl-C before the first level of the first split is complete.
+
+    Source:
+        Gusain and Leith (2025), supplement, figure 5.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("torch"):
+        ...     result = run(Config(quick=True), progress=False)
+        ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
+    """
+    require_own_config(config, __name__)
+    begun, processes = time.perf_counter(), threads_of(threads)
+    needed("torch", NAME)
+    sets = read_two_sets(config)
+    study = _Study(config, sets)
+    jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
+    cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, processes, progress)
+    sizes = study.texts, 2 * study.held_out, study.words
+    seconds = time.perf_counter() - begun
+    return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
+
+
+class _Study:
+    """The sets, and how models of them are trained and compared."""
+
+    def __init__(self, config: Config, sets: TwoSets) -> None:
+        self.config, self.levels = config, _REDACTION_SHARES[config.quick]
+        size = "quick" if config.quick else "full" if config.full else "usual"
+        self.sets = [[_cut_text(text) for text in part] for part in (sets.sensitive, sets.rest)]
+        ill, rest = map(len, self.sets)
+        self.held_out = ill // _HELD_OUT_DIVISOR
+        spare = ill - 2 * self.held_out, rest // 2 - self.held_out
+        self.texts = min(_MAX_MODEL_TEXTS[config.quick], *spare)
+        # Of both sets: no model has words of its own.
+        self.vocabulary = Vocabulary.from_texts(
+            list(chain(*self.sets)),
+            unknown="token",
+            min_count=2,
+            max_size=_MAX_VOCABULARY[config.quick],
+        )
+        self.rules = {
+            "vocabulary": self.vocabulary,
+            "length": _WORDS_PER_TEXT,
+            **_TRAINING_SETTINGS[size],
+        }
+        self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
+
+    def measure_cell(self, number: int, level: float) -> Cell:
+        """Train and compare the models of a split at a level."""
+        names = ("split", "masks", "start", "other start")
+        seeds = {name: cell_seed(self.config.seed, f"{name} {number}") for name in names}
+        *clean, test = self.draw_split(seeds["split"])
+        # All texts at once: what is masked does not depend on the set. A word that is masked at a
+        # level is masked at all higher ones, for the seed is the same.
+        texts = list(chain(*clean))
+        pool = redaction.redact(texts, redaction.Random(), level=level, rng=seeds["masks"])
+        *parts, valid = (pool[at * self.texts :][: len(part)] for at, part in enumerate(clean))
+        fitted = [self.fit_model(part, valid, seeds["start"]) for part in parts]
+        found = [model.perplexity(test, rng=0) for model in fitted]
+        models = dict(zip(("sensitive", "first", "second"), fitted, strict=True))
+        models["other start"] = self.fit_model(parts[1], valid, seeds["other start"])
+        values = [
+            np.mean([_compare_models(models[a], models[b], test) for a, b in pairs], axis=0)
+            for pairs in COMPARISONS.values()
+        ]
+        p_values = None
+        if self.config.full and not number:
+            observed = _compare_models(models["sensitive"], models["first"], test)
+            p_values = self.permute_sets(observed, parts[0] + parts[1], valid, test, seeds["start"])
+        perplexity, unigram = np.mean([(one.value, one.unigram or 0.0) for one in found], axis=0)
+        return Cell(number, level, np.array(values), float(perplexity), float(unigram), p_values)
+
+    def draw_split(self, seed: int) -> list[list[str]]:
+        """Draw sensitive texts, two halves of safe ones, and mixed texts: validation and test."""
+        rng = np.random.default_rng(seed)
+        size, few = self.texts, self.held_out
+        ill, safe = ([part[row] for row in rng.permutation(len(part))] for part in self.sets)
+        held_out = [ill[size + at :][:few] + safe[2 * size + at :][:few] for at in (0, few)]
+        return [ill[:size], safe[:size], safe[size : 2 * size], *held_out]
+
+    def fit_model(self, texts: list[str], valid: list[str], seed: int) -> lm.NextWordModel:
+        """Train a model; one that Ctrl-C ended early ends the experiment."""
+        model = lm.fit(texts, valid, rng=seed, progress=False, **self.rules)
+        if model.partial:
+            raise KeyboardInterrupt
+        return model
+
+    def permute_sets(
+        self, observed: Floats, pool: list[str], valid: list[str], test: list[str], seed: int
+    ) -> Floats:
+        """Compute p-values: how often models of two random halves of the texts are as far."""
+        rng = np.random.default_rng(seed)
+        as_far = np.ones(len(MEASURES))
+        for _ in range(_TEST_PERMUTATIONS):
+            order = [pool[row] for row in rng.permutation(len(pool))]
+            halves = order[: self.texts], order[self.texts :]
+            a, b = (self.fit_model(half, valid, seed) for half in halves)
+            as_far += _compare_models(a, b, test) >= observed
+        return as_far / (1 + _TEST_PERMUTATIONS)
+
+
+def _cut_text(text: str) -> str:
+    return " ".join(text.split()[:_WORDS_PER_TEXT])
+
+
+def _compare_models(a: lm.NextWordModel, b: lm.NextWordModel, texts: list[str]) -> Floats:
+    """Return the measures of two models."""
+    found = lm.closeness(a, b, texts)
+    assert found.states is not None
+    assert found.kl is not None
+    both = found.decoder, found.states
+    distances = [value for one in both for value in (one.cka, one.pwcca, one.procrustes)]
+    return np.array([*distances, sum(found.kl) / 2.0])
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The distances, the excess over the control, and what they show.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        dropped: distinct texts that were left out because they belong to both sets.
+        texts: training texts of each model.
+        held_out: texts on which models are compared, half of them sensitive; as many others
+            choose epoch and rate.
+        words: words of the vocabulary, with the one for unknown words.
+        cells: the distances, for each split and level.
+        partial: True if Ctrl-C ended the experiment early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    dropped: int
+    texts: int
+    held_out: int
+    words: int
+    cells: tuple[Cell, ...]
+    partial: bool
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def levels(self) -> tuple[float, ...]:
+        """The levels that were measured, ascending."""
+        return tuple(sorted({cell.level for cell in self.cells}))
+
+    def values(self, level: float, comparison: str, measure: str) -> Floats:
+        """Return a distance in each split.
+
+        Args:
+            level: one of `levels`.
+            comparison: one of `COMPARISONS`.
+            measure: one of `MEASURES`.
+
+        Raises:
+            TypeError: if a name is not a string.
+            ValueError: if there is no such level or name.
+        """
+        row = list(COMPARISONS).index(choice("comparison", comparison, list(COMPARISONS)))
+        column = MEASURES.index(choice("measure", measure, MEASURES))
+        found = [cell.values[row, column] for cell in self.cells if cell.level == level]
+        if not found:
+            raise invalid("level", f"one of {', '.join(map(str, self.levels))}", level)
+        return np.array(found)
+
+    def excess(self, level: float, measure: str) -> Floats:
+        """Return by how much sensitive/safe is farther than safe/safe, in each split."""
+        far, near = (self.values(level, name, measure) for name in list(COMPARISONS)[:2])
+        return far - near
+
+    def mean(self, level: float, comparison: str, measure: str) -> float:
+        """Return the mean of a distance over the splits."""
+        return float(self.values(level, comparison, measure).mean())
+
+    def is_excess_shown(self, level: float, measure: str) -> bool:
+        """Return True if the t-interval of the mean excess, 95 %, lies above 0."""
+        found = self.excess(level, measure)
+        if len(found) < 2:
+            return False
+        reach = stdtrit(len(found) - 1, 0.975) * found.std(ddof=1) / len(found) ** 0.5
+        return bool(found.mean() > reach)
+
+    def findings(self) -> list[str]:
+        """Return a sentence on each measure that is drawn, then the answer to the question."""
+        found = []
+        for measure in _DRAWN_MEASURES:
+            far, near, other = (
+                ", ".join(f"{self.mean(level, name, measure):.3f}" for level in self.levels)
+                for name in COMPARISONS
+            )
+            shown = [f"{x:g}" for x in self.levels if self.is_excess_shown(x, measure)]
+            found.append(
+                f"{measure} at levels {', '.join(f'{x:g}' for x in self.levels)}: sensitive/safe "
+                f"{far}; the control safe/safe {near}; with two starts {other}. The excess over "
+                f"the control is shown to be above 0 at {', '.join(shown) or 'no level'}."
+            )
+        return [*found, self._answer_question("Procrustes")]
+
+    def _answer_question(self, measure: str) -> str:
+        if self.config.seeds == 1:
+            return "One split has no spread: whether an excess is chance is not judged."
+        names = list(COMPARISONS)[:2]
+        low, best = self.levels[0], min(self.levels, key=lambda x: self.mean(x, names[0], measure))
+        if best == low:
+            return f"At no level are decoders closer than at level {low:g} (by {measure})."
+        far, near = (self.mean(low, one, measure) - self.mean(best, one, measure) for one in names)
+        ends = " to ".join(f"{self.excess(level, measure).mean():.3f}" for level in (low, best))
+        return (
+            f"Decoders of sensitive and safe are closest at level {best:g} (by {measure}). Their "
+            f"distance falls by {far:.3f} up to there, and that of two halves of the safe set, "
+            f"which differ by chance alone, by {near:.3f}: only the excess, {ends}, is due to the "
+            "sets."
+        )
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        from .presentation import aligned, write_mean
+
+        head = (
+            f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
+            f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
+            f"held-out texts; splits: {self.config.seeds}; {self.dropped:,} texts of both sets "
+            f"were left out; seed {self.config.seed}"
+        )
+        rows: list[tuple[str, ...]] = [("masked", "models", *MEASURES)]
+        rates = []
+        for level in self.levels:
+            cells = [cell for cell in self.cells if cell.level == level]
+            for name in COMPARISONS:
+                values = [self.values(level, name, measure) for measure in MEASURES]
+                rows.append((f"{level:g}", name, *map(write_mean, values)))
+            marks = ("*" if self.is_excess_shown(level, measure) else "" for measure in MEASURES)
+            excess = (write_mean(self.excess(level, measure)) for measure in MEASURES)
+            rows.append((f"{level:g}", "excess", *map(str.__add__, excess, marks)))
+            tested = [cell.p_values for cell in cells if cell.p_values is not None]
+            rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
+            model, law = np.mean([(cell.perplexity, cell.unigram) for cell in cells], axis=0)
+            rates.append(f"{level:g}: {model:.1f} ({law:.1f})")
+        notes = [
+            *_TABLE_NOTES,
+            f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}.",
+        ]
+        notes += ["INTERRUPTED: not every split has every level."] if self.partial else []
+        lines = (textwrap.fill(note, 110) for note in (*notes, *self.findings()))
+        return "\n\n".join([head, aligned(rows, left=(0, 1)), "\n".join(lines)])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data; `values` as `Cell` has them."""
+        from .presentation import make_record_head
+
+        names = ("corpus", "dropped", "texts", "held_out", "words")
+        own_fields = {name: getattr(self, name) for name in names}
+        cells = [
+            {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
+            for cell in self.cells
+        ]
+        axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
+        found = {"cells": cells, "findings": self.findings()}
+        return {**make_record_head(NAME, self), **own_fields, **axes, **found}
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the distances above, and the excess of sensitive/safe over the control below.
+
+        Returns:
+            A matplotlib figure.
+        """
+        from ..report.style import BLUE, GREY, INK, RED, apply_style
+        from .presentation import SMALL, add_legend, make_canvas, tidy_axes
+
+        picture = make_canvas(4.6, ax)
+        panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)
+        for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):
+            styles = zip(
+                COMPARISONS, _COMPARISON_LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True
+            )
+            for name, label, hue, line in styles:
+                values = [self.values(level, name, measure) for level in self.levels]
+                _draw_measure_line(upper, self.levels, values, color=hue, fmt=line, label=label)
+            excess = [self.excess(level, measure) for level in self.levels]
+            _draw_measure_line(lower, self.levels, excess, color=INK, fmt="D-", label="excess")
+            lower.axhline(0.0, color=GREY, linewidth=0.8, linestyle=":")
+            title = "KL of next words, nats" if measure == "KL" else f"{measure} of decoders"
+            upper.set_title(title, fontsize=SMALL + 1)
+            upper.set_ylim(bottom=0.0)
+            lower.set_xlabel("share of words masked", fontsize=SMALL)
+            lower.set_xticks([0.0, 0.5, 1.0], ["0", ".5", "1"])
+            tidy_axes(upper)
+            tidy_axes(lower)
+        panels[0, 0].set_ylabel("distance (0: as one model)", fontsize=SMALL)
+        under = "excess of sensitive and safe\nover two halves (0: chance)"
+        panels[1, 0].set_ylabel(under, fontsize=SMALL)
+        made = "generated texts" if self.config.data is None else "texts"
+        splits = self.config.seeds
+        spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
+        picture.suptitle(
+            f"How close are two models of redacted {made}? {spread}", fontsize=SMALL + 1
+        )
+        add_legend(picture, panels[0, 0])
+        return apply_style(picture)
+
+
+def _draw_measure_line(
+    axes: Axes, levels: Sequence[float], values: list[Floats], **style: Any
+) -> None:
+    spreads = [one.std(ddof=1) if len(one) > 1 else 0.0 for one in values]
+    axes.errorbar(
+        levels, [one.mean() for one in values], spreads, markersize=3.5, linewidth=1.2,
+        elinewidth=0.8, capsize=2, **style,
+    )  # fmt: skip

@@ -1,0 +1,491 @@
+"""Do masked names hide who a text is about?
+
+Do masked names hide who a text is about?
+
+Names of a list are masked in news that name one or more of five people. An attacker who is fitted
+on masked texts infers from the other words, and from the masks alone, who was named; another
+classifier infers the topic, which shows what masking costs.
+
+Effect of masked names, as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records import Shown
+from ..report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..streams import threads_of
+from ..text import Corpus, TfidfSVD, generated, redaction, split
+from ..text.inference import Attacker, infer
+from ..text.needed import needed
+from .corpora import ENTITIES, TextOptions, read_corpus
+from .presentation import (
+    TEXT,
+    add_legend,
+    aligned,
+    apply_style,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import ShownResult, cell_seed, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "redaction-names"
+
+POLICIES: Final = ("none", "first names", "first names and people")
+"""Masked words: none, a list of first names, or that list and the names of the five people."""
+
+READS: Final = ("words", "masks")
+"""Inputs of an attacker: the words that are left, or the numbers of masks and of words."""
+
+TOPIC: Final = "topic"
+"""Stands for the label of a text among the people who are inferred."""
+
+_QUICK_TEXTS: Final = 600
+_QUICK_PEOPLE: Final = 2
+_GENERATED_ROWS: Final = {False: 5_000, True: 1_000}
+_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
+
+_MAX_WORD_COLUMNS: Final = 2000
+"""The most frequent words, each a column."""
+
+_VECTOR_DIM: Final = 100
+"""Entries of a vector."""
+
+Floats = npt.NDArray[np.float64]
+Interval = tuple[float, float, float]
+"""A figure with the ends of its interval."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The texts, and the number of splits.
+
+    Args:
+        trials: texts that are used, at most; at least 100.
+        seed: int in [0, 2**63); splits and attackers get their own from it.
+        seeds: splits, of which the first is the file's; None for 3, 10 with `full`, 1 with `quick`.
+        data: the folder of the corpora, with dpnr_ag/ag_data.txt and words/names.zip in it; None
+            generates texts.
+        full: True for 10 splits.
+        quick: True for one split of at most 600 texts, and two of the people.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (3, 10, 1)
+    """
+
+    SEEDS: ClassVar[tuple[int, int]] = (3, 10)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """Result of one attacker for one person, or for the topic.
+
+    Args:
+        number: of the split, from 0.
+        policy: one of `POLICIES`.
+        reads: one of `READS`.
+        target: the person, or `TOPIC`.
+        attacker: the classifier that was chosen on validation.
+        value: F1 of the texts that name the person, or accuracy of the topic, with interval.
+        floor: the same measure of the best constant answer.
+        beats_floor: True where the interval of the gain over the floor lies above 0.
+        tested: the number of test texts.
+    """
+
+    number: int
+    policy: str
+    reads: str
+    target: str
+    attacker: str
+    value: Interval
+    floor: float
+    beats_floor: bool
+    tested: int
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Masking(Shown):
+    """The share of words and texts that a policy masks.
+
+    Args:
+        policy: one of `POLICIES`.
+        words: share of the words that are masked.
+        texts: share of the texts with a mask.
+        named: for each person the share of the texts that name him in which the name still
+            occurs, in whatever case and within whatever word.
+    """
+
+    policy: str
+    words: float
+    texts: float
+    named: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class _Material:
+    """The texts, the people in them, and each text as each policy leaves it."""
+
+    corpus: Corpus
+    people: tuple[str, ...]
+    redacted: dict[str, dict[str, str]]
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Infer the people and the topic from the texts under every policy.
+
+    Args:
+        config: the texts, and the number of splits.
+        threads: checked and not used: attackers are fitted on one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, two cells for each split, policy and target.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        The attack on named people: Lyu, He and Li (2020).
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     result = run(Config(quick=True, trials=600), progress=False)
+        ...     assert result.mean("none", "words", "Alder") > 0.9
+    """
+    require_own_config(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    needed("sklearn", NAME)
+    material = _prepare_texts(config)
+    people = material.people[: _QUICK_PEOPLE if config.quick else None]
+    # The targets of one split and policy follow each other and share its vectors.
+    vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
+    jobs = [
+        (number, policy, target)
+        for number in range(config.seeds or 1)
+        for policy in POLICIES
+        for target in (*people, TOPIC)
+    ]
+    done, partial = run_jobs(
+        "masked names", jobs, lambda job: _make_cells(config, material, vectors, *job), progress
+    )
+    return Result(
+        config, material.corpus.origin, len(material.corpus), material.people,
+        statistics.fmean(text != text.lower() for text in material.corpus.texts),
+        tuple(_describe_masking(material, policy) for policy in POLICIES),
+        tuple(cell for cells in done for cell in cells), partial, time.perf_counter() - begun,
+    )  # fmt: skip
+
+
+def _prepare_texts(config: Config) -> _Material:
+    """Read or generate the texts, and redact them by every policy."""
+    if config.data is None:
+        seed = cell_seed(config.seed, "corpus")
+        corpus = generated("repeats", _GENERATED_ROWS[config.quick], rng=seed)
+        people = tuple(corpus.attributes or ())
+        # As in the real list, two of the five are missing.
+        names = people[:3]
+    else:
+        corpus, people = read_corpus(config.data, "dpnr_ag"), ENTITIES
+        names = tuple(dict.fromkeys(read_corpus(config.data, "names").texts))
+    most = min(config.trials, _QUICK_TEXTS) if config.quick else config.trials
+    order = np.random.default_rng(cell_seed(config.seed, "texts")).permutation(len(corpus))
+    corpus = corpus[np.sort(order[:most])]
+    redacted = {POLICIES[0]: dict(zip(corpus.texts, corpus.texts, strict=True))}
+    for policy, masked in zip(POLICIES[1:], (names, (*names, *people)), strict=True):
+        outputs = redaction.redact(corpus.texts, redaction.Gazetteer(masked))
+        redacted[policy] = dict(zip(corpus.texts, outputs, strict=True))
+    return _Material(corpus, people, redacted)
+
+
+def _describe_masking(material: _Material, policy: str) -> Masking:
+    corpus, redacted = material.corpus, material.redacted[policy]
+    masks, words = _count_masks([redacted[text] for text in corpus.texts]).T
+    left = []
+    for name in material.people:
+        texts = corpus[corpus.attribute(name) == 1].texts
+        left.append(statistics.fmean(name.lower() in redacted[text].lower() for text in texts))
+    return Masking(policy, float(masks.sum() / words.sum()), float((masks > 0).mean()), tuple(left))
+
+
+def _count_masks(texts: Sequence[str]) -> Floats:
+    """Return the numbers of masks and of words of each text."""
+    words = [redaction.split_words(text) for text in texts]
+    return np.array([[one.count(redaction.MASK), len(one)] for one in words], np.float64)
+
+
+def _make_vectors(
+    config: Config, material: _Material, number: int, policy: str
+) -> tuple[Corpus, Floats, int]:
+    """Return a split of the originals, the vectors of their redactions, and their dimension."""
+    corpus, outputs = material.corpus, material.redacted[policy]
+    if number:
+        corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
+    known = [outputs[text] for text in corpus.train.texts]
+    extraction = needed("sklearn.feature_extraction.text", NAME)
+    words = extraction.TfidfVectorizer(max_features=_MAX_WORD_COLUMNS, sublinear_tf=True).fit(known)
+    vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(known)
+    redacted = [outputs[text] for text in corpus.texts]
+    columns = words.transform(redacted).toarray()
+    rows = np.hstack([_count_masks(redacted), vectors.encode(redacted), columns])
+    return corpus, rows, vectors.dim
+
+
+def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
+    """Return a logistic regression and boosted trees, each on the columns that it reads."""
+    linear = needed("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
+    ensemble = needed("sklearn.ensemble", NAME)
+    trees = ensemble.HistGradientBoostingClassifier(max_iter=8 if quick else 60)
+    counts, vectors = slice(2), slice(2 + dim)
+    parts = (counts, counts) if reads == "masks" else (slice(2 + dim, None), vectors)
+    return [
+        Attacker(linear, lambda rows: rows[:, parts[0]], "logistic regression"),
+        Attacker(trees, lambda rows: rows[:, parts[1]], "boosted trees"),
+    ]
+
+
+def _make_cells(
+    config: Config,
+    material: _Material,
+    vectors: Callable[[int, str], tuple[Corpus, Floats, int]],
+    number: int,
+    policy: str,
+    target: str,
+) -> list[Cell]:
+    """Infer one target from the words that are left, and from the masks alone."""
+    corpus, rows, dim = vectors(number, policy)
+    # Without the labels, which would be a floor of their own here.
+    columns = {TOPIC: corpus.labels} if target == TOPIC else {target: corpus.attribute(target)}
+    unlabelled = Corpus(corpus.texts, attributes=columns, split=corpus.split)
+    measure: Literal["accuracy", "f1"] = "accuracy" if target == TOPIC else "f1"
+    cells = []
+    for reads in READS:
+        # One thread repeats the same bits, and so few rows are not worth sharing.
+        with needed("threadpoolctl", NAME).threadpool_limits(1):
+            found = infer(
+                None, unlabelled, target, vectors=rows, measure=measure, progress=False,
+                attackers=_make_name_attackers(reads, dim, config.quick),
+                rng=cell_seed(config.seed, f"{number}/{policy}/{target}"),
+            )  # fmt: skip
+        measured, floor = getattr(found, measure), getattr(found.floors[0], measure)
+        value = measured.value, measured.low, measured.high
+        sizes = found.above_floor, found.sizes[2]
+        cells.append(Cell(number, policy, reads, target, found.attacker, value, floor, *sizes))
+    return cells
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """Results of the attackers under every policy.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        texts: their number.
+        people: the names of those who are inferred.
+        cased: share of the texts that have a capital letter; elsewhere no name is masked.
+        maskings: what each policy masks.
+        cells: two for each split, policy and target.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    texts: int
+    people: tuple[str, ...]
+    cased: float
+    maskings: tuple[Masking, ...]
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The people that were inferred, and the topic where Ctrl-C did not come before it."""
+        return tuple(dict.fromkeys(one.target for one in self.cells))
+
+    def of(self, policy: str, reads: str, target: str) -> tuple[Cell, ...]:
+        """Return the cells of a kind, one a split; none after Ctrl-C before the first."""
+        key = (policy, reads, target)
+        return tuple(one for one in self.cells if (one.policy, one.reads, one.target) == key)
+
+    def mean(self, policy: str, reads: str, target: str) -> float:
+        """Return the mean of `Cell.value` over the splits; NaN where there are none."""
+        values = [cell.value[0] for cell in self.of(policy, reads, target)]
+        return statistics.fmean(values) if values else math.nan
+
+
+KINDS: Final = (
+    (POLICIES[0], "words", "nothing masked", INK, "o"),
+    (POLICIES[1], "words", "first names masked", BLUE, "s"),
+    (POLICIES[2], "words", "first names and people masked", GREEN, "D"),
+    (POLICIES[1], "masks", "masks of first names alone", RED, "^"),
+    (POLICIES[2], "masks", "masks of both alone", RED, "v"),
+    (POLICIES[0], "masks", "number of words alone", GREY, "x"),
+)
+"""Policy, what is read, and its label, colour and mark."""
+
+LISTED: Final = 0.5
+"""A person's name is masked if it occurs in less than this share of the texts on him."""
+
+
+def write_table(result: Result) -> str:
+    """Return what is masked, and what is inferred of each person and of the topic."""
+    parts = [_write_head(result)]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was done is shown")
+    masked = [["masked", "words", "texts", *(f"{name} left" for name in result.people)]]
+    for one in result.maskings[1:]:
+        shares = (one.words, one.texts, *one.named)
+        masked.append([one.policy, *(f"{100 * share:.1f} %" for share in shares)])
+    parts.append(aligned(masked))
+    rows = [["attacker reads", *result.targets]]
+    for policy, reads, label, *_ in KINDS:
+        found = (result.of(policy, reads, target) for target in result.targets)
+        rows.append([label, *map(_write_figure, found)])
+    floors = (result.of(POLICIES[0], "words", target)[0].floor for target in result.targets)
+    parts.append(aligned([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]))
+    parts.append(
+        "left: share of the texts on a person in which the name still occurs, in any case or word\n"
+        "F1 of each person, accuracy of the topic; +- half of the 95 % interval; * = above the "
+        "floor of a constant answer;\nintervals and stars are those of the first split"
+    )
+    parts.append("\n".join(describe_findings(result)))
+    return "\n\n".join(parts)
+
+
+def _write_head(result: Result) -> str:
+    config = result.config
+    splits = f"mean of {config.seeds} splits" if config.seeds != 1 else "one split"
+    return (
+        f"Names masked in texts: {result.corpus}{config.origin_note}\n"
+        f"{result.texts:,} texts, {splits}, {result.cells[0].tested:,} test texts that occur in no "
+        f"other part; seed {config.seed}\n"
+        f"names are masked where they are capitalised; {100 * result.cased:.0f} % of the texts "
+        f"have capital letters"
+    )
+
+
+def _write_figure(cells: tuple[Cell, ...]) -> str:
+    if not cells:
+        return "-"
+    _, low, high = cells[0].value
+    mean = statistics.fmean(cell.value[0] for cell in cells)
+    mark = "*" if cells[0].beats_floor else " "
+    return f"{mean:.3f} +-{(high - low) / 2:.3f}{mark}"
+
+
+def describe_findings(result: Result) -> list[str]:
+    """Return sentences on the people whose names are masked, and on the topic."""
+    found = []
+    for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):
+        hidden = [name for name in list_hidden(result, masking) if result.of(policy, "words", name)]
+        above = [name for name in hidden if result.of(policy, "words", name)[0].beats_floor]
+        means = (
+            " -> ".join(f"{result.mean(one, 'words', name):.2f}" for one in (POLICIES[0], policy))
+            for name in hidden
+        )
+        lines = ", ".join(map(" ".join, zip(hidden, means, strict=True)))
+        found.append(
+            f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
+            f"are inferred from the other words (F1 above the floor):\n  {lines}"
+        )
+    topics = [result.mean(policy, "words", TOPIC) for policy in POLICIES]
+    pairs = zip(topics, POLICIES, strict=True)
+    shown = ", ".join(f"{topic:.3f} ({policy})" for topic, policy in pairs)
+    return [*found, f"Accuracy of the topic by what is masked: {shown}."]
+
+
+def list_hidden(result: Result, masking: Masking) -> list[str]:
+    """Return the people whose names a policy masks."""
+    pairs = zip(result.people, masking.named, strict=True)
+    return [name for name, share in pairs if share < LISTED]
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON."""
+    return {
+        **make_record_head(NAME, result),
+        "corpus": result.corpus,
+        "texts": result.texts,
+        "people": list(result.people),
+        "findings": describe_findings(result),
+        "maskings": [encode_fields(one) for one in result.maskings],
+        "cells": [encode_fields(cell) for cell in result.cells],
+    }
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
+    picture = make_canvas(3.9, ax)
+    people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
+    for axes, is_topic in ((people, False), (topic, True)):
+        _draw_targets(axes, result, [one for one in result.targets if (one == TOPIC) == is_topic])
+    people.set_ylabel("F1 of the attack on each person", fontsize=TEXT)
+    topic.set_ylabel("accuracy of the topic", fontsize=TEXT)
+    made = "generated texts" if result.config.data is None else "AG news on five people"
+    picture.suptitle(
+        f"Names masked in {result.texts:,} {made}: who is still inferred?\nthe list of first names "
+        f"has {', '.join(list_hidden(result, result.maskings[1]))}; hollow: not above the floor; "
+        "intervals of the first split",
+        fontsize=TEXT,
+    )
+    add_legend(picture, people)
+    return apply_style(picture)
+
+
+def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
+    for place, target in enumerate(targets):
+        floor = result.of(POLICIES[0], "words", target)[0].floor
+        axes.hlines(
+            floor, place - 0.42, place + 0.42, color=GREY, linestyle="--", linewidth=0.9,
+            label="" if place else "floor",
+        )  # fmt: skip
+        for number, (policy, reads, label, colour, mark) in enumerate(KINDS):
+            cells = result.of(policy, reads, target)
+            if not cells:
+                continue
+            x = place + 0.13 * (number - (len(KINDS) - 1) / 2)
+            axes.vlines(x, *cells[0].value[1:], color=colour, linewidth=0.8)
+            axes.plot(
+                x, result.mean(policy, reads, target), color=colour, marker=mark, markersize=4,
+                linestyle="none", label="" if place else label,
+                markerfacecolor=colour if cells[0].beats_floor else WHITE,
+            )  # fmt: skip
+    axes.set_xticks(range(len(targets)), targets)
+    axes.set_ylim(-0.03, 1.04)
+    tidy_axes(axes)

@@ -1,0 +1,188 @@
+"""Effect of masked words on the inference of the set, the document and the words.
+
+Effect of masked words on the inference of the set of a text, the document and the words.
+
+Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
+accuracy of an attack on the set, against the share of masked words. Here the estimates have error
+bars, a null and certified bounds. An attack that finds the original of a redacted text is added.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..streams import threads_of
+from ..text import redaction
+from ..text.needed import needed
+from .corpora import TextOptions, read_two_sets
+from .running import Tabled, cell_seed, require_own_config
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "redaction-sweep"
+
+_QUICK_LEVELS: Final = (0.0, 0.5, 0.95, 1.0)
+_QUICK_TEXTS: Final = 120
+_LABEL_PERMUTATIONS: Final = {False: 20, True: 2}
+"""Permutations of the labels, without and with `quick`."""
+
+_COMPARED_ACCURACY: Final = 0.7
+"""Accuracy of the attack at which the utility of the policies is compared."""
+
+_COMPARED_LEVEL: Final = 0.95
+"""Level at which the set and the document are compared."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The sets, and the number of splits.
+
+    Args:
+        trials: texts of the sensitive set, at most; the other set has as many. At least 100.
+        seed: int in [0, 2**63); the draw of the other set and the splits get their own from it.
+        seeds: splits; None for 5, 20 with `full`, 1 with `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        full: True for 20 splits, and for twelve attackers more.
+        quick: True for one split, few levels and few texts.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (5, 20, 1)
+    """
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Sweep over random and ranked words.
+
+    Args:
+        config: the sets, and the number of splits.
+        threads: not used: the sweep has one thread.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, with the splits so far where Ctrl-C ended the sweep.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if there are too few texts.
+        KeyboardInterrupt: on Ctrl-C before the first split is complete.
+
+    Source:
+        Gusain and Leith (2023), figures 1 and 2.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     result = run(Config(quick=True), progress=False)
+        ...     assert result.sweep["random", 0].attack.above_floor
+    """
+    require_own_config(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    needed("sklearn", NAME)
+    sets = read_two_sets(config)
+    sensitive = sets.sensitive[:_QUICK_TEXTS] if config.quick else sets.sensitive
+    rng = np.random.default_rng(cell_seed(config.seed, "other set"))
+    order = rng.permutation(len(sets.rest)).tolist()
+    drawn, others = order[: len(sensitive)], order[len(sensitive) :]
+    sweep = redaction.sweep(
+        sensitive,
+        [sets.rest[row] for row in drawn],
+        policies=[redaction.Random(), redaction.Ranked()],
+        levels=_QUICK_LEVELS if config.quick else redaction.LEVELS,
+        public=[sets.rest[row] for row in others],
+        utility=[sets.rest_labels[row] for row in drawn],
+        splits=config.seeds or 1,
+        nulls=_LABEL_PERMUTATIONS[config.quick],
+        attackers="usual" if config.full else None,
+        rng=cell_seed(config.seed, "splits"),
+        progress=progress,
+    )
+    return Result(config, sets.origin, sets.dropped, sweep, time.perf_counter() - begun)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The sweep, and what it shows.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        dropped: distinct texts that were left out because they belong to both sets.
+        sweep: the sweep over random and ranked words.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    dropped: int
+    sweep: redaction.Sweep
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def partial(self) -> bool:
+        """True if Ctrl-C ended the sweep after some of its splits."""
+        return self.sweep.partial
+
+    def findings(self) -> list[str]:
+        """Return sentences on the set and the document, and on utility against attack."""
+        found = [self._compare_questions(name) for name in self.sweep.policies]
+        kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
+        line = f"Macro-F1 where the attack on the set has accuracy {_COMPARED_ACCURACY:g}: {', '.join(kept)}"
+        whole = self.sweep["random", 0.0].mean("utility")
+        return [*found, f"{line}; {whole:.3f} with all words."]
+
+    def _compare_questions(self, policy: str) -> str:
+        point = self.sweep[policy, _COMPARED_LEVEL]
+        attack = point.attack
+        return (
+            f"With {100 * point.mean('masked'):.0f} % of the words masked ({policy}), the set is "
+            f"named rightly for {100 * point.mean('accuracy'):.1f} % of the texts (first split "
+            f"{attack.accuracy}, guessing {attack.floors[0].accuracy:.3f}), and "
+            f"{100 * point.linkages[0].share:.1f} % of the documents are identified."
+        )
+
+    def utility(self, policy: str, accuracy: float = _COMPARED_ACCURACY) -> float:
+        """Return the macro-F1 at an accuracy of the attack, between levels by a straight line."""
+        points = sorted(self.sweep.of(policy), key=lambda point: float(point.mean("accuracy")))
+        curve = np.array([[point.mean("accuracy"), point.mean("utility")] for point in points])
+        return float(np.interp(accuracy, *curve.T))
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        left = f"{self.dropped:,} texts of both sets were left out; seed {self.config.seed}"
+        head = f"Redacted texts: {self.corpus}{self.config.origin_note}\n{left}"
+        return "\n\n".join([head, str(self.sweep), "\n".join(self.findings())])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data."""
+        from .presentation import make_record_head
+
+        own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
+        return {**make_record_head(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw divergence, attack and linkage against the share masked, and the utility.
+
+        Returns:
+            A matplotlib figure.
+        """
+        return self.sweep.plot(ax)

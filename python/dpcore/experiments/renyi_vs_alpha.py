@@ -1,0 +1,512 @@
+"""Does the divergence of two sets of texts grow with its order, or does the formula?
+
+Does the divergence of two sets of texts grow with its order, or does the formula?
+
+Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
+order, and a line above it from which they compute an epsilon. Here the curve is estimated by their
+formula as printed, by that formula with its misprints corrected, and by the cross-fitted score with
+its certified lower bound; and by all three on permuted labels, where every divergence is 0.
+
+The curves against the order as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from ..divergence import Estimate, Line, line, renyi
+from ..divergence.reliability.belief import ESTIMATE
+from ..records import Shown
+from ..report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
+from ..streams import threads_of
+from ..text import TfidfSVD
+from ..text.needed import needed
+from .corpora import TextOptions, TwoSets, read_two_sets
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import ShownResult, cell_seed, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "renyi-vs-alpha"
+
+ORDERS: Final = (1.1, 1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0)
+"""Orders of the curves. The formulas of the source divide by alpha - 1: they have no order 1."""
+
+METHODS: Final = {"paper-literal": 5, "paper": 5, "score": 20}
+"""Methods of `divergence.renyi`, and the number of neighbours of each."""
+
+DIM: Final = 50
+"""Entries of a vector."""
+
+DELTA: Final = 0.05
+"""The delta of every epsilon."""
+
+_DRAW_PERMUTATIONS: Final = {False: 4, True: 2}
+"""Permutations of the labels in each draw, without and with `quick`."""
+
+Curves = tuple[tuple[float, ...], ...]
+"""D(sensitive||rest) and D(rest||sensitive) at each order, in nats."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(TextOptions):
+    """The sets, and the number of draws.
+
+    Args:
+        trials: texts of the sensitive set, at most; the other set has as many. At least 100.
+        seed: int in [0, 2**63); draws, permutations and folds get their own from it.
+        seeds: draws of the other set; None for 5, 20 with `full`, 1 with `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None generates texts.
+        full: True for 20 draws.
+        quick: True for one draw and few permutations.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(full=True).seeds, Config(quick=True).seeds
+        (5, 20, 1)
+    """
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """The curves of one method on one draw of the other set.
+
+    Args:
+        method: a key of `METHODS`.
+        number: of the draw, from 0.
+        value: the estimates, shape `(2, orders)`.
+        belief: of each estimate, the same shape.
+        ceiling: the largest value that the method can give; None where it has no ceiling.
+        certified: lower bounds at 95 % in each direction; None except for "score".
+        epsilon_lower: certified at `DELTA` by a held-out event; None except for "score".
+        null: the estimates on permuted labels, shape `(permutations, 2, orders)`.
+        null_certified: lower bounds on permuted labels, the same shape; None except for "score".
+    """
+
+    method: str
+    number: int
+    value: Curves
+    belief: tuple[tuple[str, ...], ...]
+    ceiling: Curves | None
+    certified: Curves | None
+    epsilon_lower: float | None
+    null: tuple[Curves, ...]
+    null_certified: tuple[Curves, ...] | None
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Estimate the curves of every method on every draw.
+
+    Args:
+        config: the sets, and the number of draws.
+        threads: number of threads, None for all cores; never changes a result.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each draw and method.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        ValueError: if there are too few texts.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        Gusain and Leith (2025), supplement, figure 3.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     result = run(Config(quick=True, trials=200), progress=False)
+        ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
+    """
+    require_own_config(config, __name__)
+    threads = threads_of(threads)
+    begun = time.perf_counter()
+    needed("sklearn", NAME)
+    sets = read_two_sets(config)
+    # The methods of one draw follow each other and share its vectors.
+    features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
+    jobs = [(number, method) for number in range(config.seeds or 1) for method in METHODS]
+    cells, partial = run_jobs(
+        "renyi against alpha", jobs, lambda job: _make_cell(config, features, *job, threads),
+        progress,
+    )  # fmt: skip
+    size = len(sets.sensitive)
+    sizes = (size, len(sets.rest) - size, sets.dropped)
+    return Result(config, sets.origin, sizes, cells, partial, time.perf_counter() - begun)
+
+
+def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
+    """Return the vectors of both sets, one below the other, by an encoder fitted on other texts."""
+    size = len(sets.sensitive)
+    rng = np.random.default_rng(cell_seed(config.seed, f"draw {number}"))
+    order = rng.permutation(len(sets.rest))
+    drawn, public = ([sets.rest[row] for row in rows] for rows in (order[:size], order[size:]))
+    encoder = TfidfSVD(DIM).fit(public)
+    return encoder.encode([*sets.sensitive, *drawn])
+
+
+def _make_cell(
+    config: Config, features: Callable[[int], Floats], number: int, method: str, threads: int
+) -> Cell:
+    """Estimate the curves of one method on one draw, and on permuted labels."""
+    rows = features(number)
+    size = len(rows) // 2
+    seed = cell_seed(config.seed, f"folds {number}")
+    certifies = method == "score"
+
+    def estimate(order: npt.NDArray[np.intp], **options: Any) -> Estimate:
+        if certifies:
+            options |= {"certified": True, "rows": "independent"}
+        with warnings.catch_warnings():
+            # The package warns that the printed formula is not a divergence, which is shown here.
+            warnings.simplefilter("ignore", UserWarning)
+            return renyi(
+                rows[order[:size]], rows[order[size:]], alphas=ORDERS, method=cast(Any, method),
+                k=METHODS[method], rng=seed, threads=threads, progress=False, **options,
+            )  # fmt: skip
+
+    found = estimate(np.arange(2 * size))
+    rng = np.random.default_rng(cell_seed(config.seed, f"permutations {number}"))
+    orders = [rng.permutation(2 * size) for _ in range(_DRAW_PERMUTATIONS[config.quick])]
+    null = [estimate(order, checks=False, error=None) for order in orders]
+    return Cell(
+        method, number, _to_curves(found.value), tuple(map(tuple, found.belief.tolist())),
+        None if np.isnan(found.ceiling).all() else _to_curves(found.ceiling),
+        _to_curves(found.certified) if certifies else None,
+        found.epsilon(DELTA).epsilon_lower if certifies else None,
+        tuple(_to_curves(one.value) for one in null),
+        tuple(_to_curves(one.certified) for one in null) if certifies else None,
+    )  # fmt: skip
+
+
+def _to_curves(values: Any) -> Curves:
+    return tuple(map(tuple, values.tolist()))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """The curves, draw by draw and method by method.
+
+    Args:
+        config: the options.
+        corpus: where the texts come from.
+        sizes: texts of each set, those that the encoder was fitted on, and those left out because
+            they belong to both sets.
+        cells: one for each draw and method.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    sizes: tuple[int, int, int]
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def methods(self) -> tuple[str, ...]:
+        """The methods of which there are curves."""
+        return tuple(dict.fromkeys(cell.method for cell in self.cells))
+
+    def of(self, method: str) -> tuple[Cell, ...]:
+        """Return the cells of a method, one a draw; none after Ctrl-C before the first."""
+        return tuple(cell for cell in self.cells if cell.method == method)
+
+    def mean(self, method: str, name: str = "value") -> Floats:
+        """Return the mean over the draws, shape `(2, orders)`.
+
+        Args:
+            method: a key of `METHODS`.
+            name: a field of `Cell` that has a value at each order; those on permuted labels are
+                averaged over the permutations, too.
+        """
+        found = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
+        means: Floats = found.mean(axis=tuple(range(found.ndim - 2)))
+        return means
+
+    def sd(self, method: str) -> Floats | None:
+        """Return the standard deviation over the draws, None of one draw."""
+        found = np.array([cell.value for cell in self.of(method)])
+        return found.std(axis=0, ddof=1) if len(found) > 1 else None
+
+    def resolved(self, method: str) -> npt.NDArray[np.bool_]:
+        """Return True at the orders where the belief is "estimate only" in every draw."""
+        beliefs = np.array([cell.belief for cell in self.of(method)])
+        believed: npt.NDArray[np.bool_] = (beliefs == ESTIMATE).all(axis=0)
+        return believed
+
+    def line(self, method: str, name: str = "value") -> Line:
+        """Return the source's line above the mean curve of the larger direction.
+
+        Fitted to all orders, as the source does, believed or not: the epsilon is not a bound.
+        """
+        return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
+
+
+DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
+"""From the sensitive set S to the rest R, and back."""
+
+_METHOD_TITLES: Final = {
+    "paper-literal": "formula as printed",
+    "paper": "formula corrected",
+    "score": "score, and certified",
+}
+
+
+def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
+    """Fit a + b / (alpha - 1) to a curve at `ORDERS` by least squares.
+
+    The printed formula is such a curve for any two sets: ln(p^alpha / q^(alpha - 1)) / (alpha - 1)
+    is ln(p/q) + ln(p) / (alpha - 1). So a estimates the KL divergence, and b is the mean
+    log-density of the first set.
+
+    Returns:
+        a, b, and the largest distance of the curve from the values.
+
+    Example:
+        >>> a, b, distance = fit_hyperbola(2.0 + 3.0 / (np.array(ORDERS) - 1.0))
+        >>> round(a, 6), round(b, 6), distance < 1e-9
+        (2.0, 3.0, True)
+    """
+    columns = np.stack([np.ones(len(ORDERS)), 1.0 / (np.array(ORDERS) - 1.0)], axis=1)
+    (a, b), *_ = np.linalg.lstsq(columns, values, rcond=None)
+    return float(a), float(b), float(np.abs(columns @ [a, b] - values).max())
+
+
+def write_table(result: Result) -> str:
+    """Return the curves, and what they show."""
+    parts = [_write_head(result)]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was done is shown")
+    parts.append(aligned(_make_rows(result), left=(0, 1)))
+    parts.append(
+        "S: sensitive set, R: as many of the rest; permuted: mean of both directions where labels "
+        "were permuted, the truth is 0\n"
+        "? = not resolved or saturated in some draw; certified: from below on the first draw, 95 % "
+        "in each direction; all other figures are estimates"
+    )
+    parts.append("\n".join(describe_findings(result)))
+    return "\n\n".join(parts)
+
+
+def _write_head(result: Result) -> str:
+    config = result.config
+    size, public, dropped = result.sizes
+    draws = f"mean (sd) of {config.seeds} draws" if config.seeds != 1 else "one draw"
+    return (
+        f"Renyi divergence of two sets of texts against its order: {result.corpus}"
+        f"{config.origin_note}\n{size:,} texts a side, {dropped:,} of both sets left out; TF-IDF "
+        f"and SVD {DIM} fitted on {public:,} other texts\n"
+        f"{draws} of the other set, seed {config.seed}; estimates in nats; delta {DELTA:g}"
+    )
+
+
+def _make_rows(result: Result) -> list[list[str]]:
+    rows = [["method", "curve", *(f"{order:g}" for order in ORDERS)]]
+    for method in result.methods:
+        name = f"{method}, k = {METHODS[method]}"
+        mean, sd, resolved = result.mean(method), result.sd(method), result.resolved(method)
+        for side, direction in enumerate(DIRECTIONS):
+            marks = ["" if believed else "?" for believed in resolved[side]]
+            rows.append([name, direction, *map(_write_number, mean[side], marks)])
+            if sd is not None:
+                rows.append([name, "  sd", *map(_write_number, sd[side])])
+        null = result.mean(method, "null").mean(axis=0)
+        rows.append([name, "permuted", *map(_write_number, null)])
+        if method == "score":
+            first = result.of(method)[0]
+            for direction, bounds in zip(DIRECTIONS, first.certified or (), strict=True):
+                rows.append([name, f"certified {direction}", *map(_write_number, bounds)])
+            rows.append([name, "ceiling", *map(_write_number, (first.ceiling or ((),))[0])])
+    return rows
+
+
+def _write_number(value: float, mark: str = "") -> str:
+    return f"{value:.{1 if abs(value) >= 10 else 2}f}".replace("-0.00", "0.00") + mark
+
+
+def describe_findings(result: Result) -> list[str]:
+    """Return a sentence on each formula, on the lines, and on what is certified."""
+    found = []
+    for method in result.methods:
+        mean, null = result.mean(method)[0], result.mean(method, "null").mean(axis=0)
+        if method == "paper-literal":
+            (a, b, distance), (null_a, null_b, _) = fit_hyperbola(mean), fit_hyperbola(null)
+            found.append(
+                f"As printed, every curve is a + b/(alpha - 1) for any two sets: here a = {a:.1f}, "
+                f"b = {b:.0f} (off by {distance:.0e}), on permuted labels a = {null_a:.1f}, "
+                f"b = {null_b:.0f}.\n  The shape is the formula's: at order 2 "
+                f"{100 * null[3] / mean[3]:.0f} % of the value remain where the truth is 0."
+            )
+        elif method == "paper":
+            found.append(
+                f"Corrected, it goes from {mean[0]:.1f} to {mean[-1]:.1f} nats as the order grows, "
+                f"on permuted labels from {null[0]:.1f} to {null[-1]:.1f}."
+            )
+        else:
+            cells = result.of(method)
+            certified, control = (
+                np.max([getattr(cell, name) for cell in cells[:1]])
+                for name in ("certified", "null_certified")
+            )
+            found.append(
+                f"The score gives {mean[0]:.1f} to {mean.max():.1f} nats, on permuted labels at "
+                f"most {max(0.0, null.max()):.2f}; up to {certified:.1f} nats are certified, on "
+                f"permuted labels {control:.1f}.\n  A held-out event certifies epsilon "
+                f"{cells[0].epsilon_lower:.2f}."
+            )
+    return [*found, *_describe_lines(result)]
+
+
+def _describe_lines(result: Result) -> list[str]:
+    """Return the source's line above each curve, with the certified figures."""
+    found = ["The source's line above each curve, and its epsilon (an estimate, not a bound):"]
+    for method in result.methods:
+        lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))
+        found.append(f"  {method}: {'; on permuted labels '.join(lines)}")
+    return found
+
+
+def _write_line(one: Line, between: str) -> str:
+    xi, rho, epsilon = map(_write_number, (one.xi, one.rho, one.epsilon))
+    return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON."""
+    lines = {
+        name: {method: asdict(result.line(method, name)) for method in result.methods}
+        for name in ("value", "null")
+    }
+    return {
+        **make_record_head(NAME, result),
+        "corpus": result.corpus,
+        "sizes": list(result.sizes),
+        "orders": list(ORDERS),
+        "findings": describe_findings(result),
+        "lines": lines,
+        "cells": [encode_fields(cell) for cell in result.cells],
+    }
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw the curves, a panel for each method."""
+    picture = make_canvas(3.7, ax)
+    panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
+    for panel, method in zip(panels, METHODS, strict=True):
+        panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
+        if method in result.methods:
+            _draw_curves(panel, result, method)
+        _label_panel(panel, method)
+    made = "generated texts" if result.config.data is None else "medical abstracts"
+    picture.suptitle(
+        f"Renyi divergence of two sets of {result.sizes[0]:,} {made}\n"
+        "the shape is the formula's: it remains on permuted labels (grey), where the truth is 0",
+        fontsize=TEXT,
+    )
+    picture.legend(
+        handles=_make_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
+    )
+    return apply_style(picture)
+
+
+def _draw_curves(panel: Axes, result: Result, method: str) -> None:
+    mean, sd, resolved = result.mean(method), result.sd(method), result.resolved(method)
+    for side, (colour, mark) in enumerate(zip((BLUE, RED), "os", strict=True)):
+        errors = None if sd is None else sd[side]
+        panel.errorbar(ORDERS, mean[side], errors, color=colour, linewidth=1.0, elinewidth=0.6)
+        for believed, face in ((True, colour), (False, WHITE)):
+            kept = resolved[side] == believed
+            panel.plot(
+                np.array(ORDERS)[kept], mean[side][kept], color=colour, marker=mark, markersize=3.5,
+                markerfacecolor=face, markeredgewidth=0.8, linestyle="none",
+            )  # fmt: skip
+    first = result.of(method)[0]
+    for colour, bounds in zip((BLUE, RED), first.certified or (), strict=False):
+        panel.plot(ORDERS, bounds, color=colour, linewidth=2.2, alpha=0.8)
+    if first.certified is not None and first.ceiling is not None:
+        excluded = np.min(first.certified, axis=0)
+        panel.fill_between(ORDERS, 0.0, excluded, color=PALE, linewidth=0, zorder=0)
+        panel.plot(ORDERS, first.ceiling[0], color=INK, linewidth=0.8, linestyle="-.")
+    null = np.array([curves for cell in result.of(method) for curves in cell.null])
+    panel.fill_between(
+        ORDERS, null.min(axis=(0, 1)), null.max(axis=(0, 1)), color=GREY, alpha=0.25, linewidth=0
+    )
+    panel.plot(ORDERS, null.mean(axis=(0, 1)), color=GREY, linewidth=1.2, linestyle="--")
+    panel.annotate(
+        f"order 2: {_write_number(mean[0, 3])}, permuted {_write_number(null[..., 3].mean())}",
+        (0.97, 0.84), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL,
+    )  # fmt: skip
+    high = np.max([mean.max(), null.max(), *(first.ceiling or ((),))[0]])
+    low = min(0.0, 1.2 * mean.min(), 1.2 * null.min())
+    panel.set_ylim(low, high * (50.0 if method == "paper-literal" else 1.6))
+    above = result.line(method)
+    ends = np.array([ORDERS[0], ORDERS[-1]])
+    panel.plot(ends, above.xi + above.rho * ends, color=GREEN, linewidth=1.0, linestyle=":")
+    panel.annotate(
+        f"line {_write_line(above, chr(10))}: an estimate",
+        (0.97, 0.97), xycoords="axes fraction", ha="right", va="top", fontsize=SMALL, color=GREEN,
+    )  # fmt: skip
+
+
+def _label_panel(panel: Axes, method: str) -> None:
+    panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
+    panel.set_xlabel("order alpha", fontsize=TEXT)
+    if method == "paper-literal":
+        panel.set_yscale("symlog", linthresh=1.0)
+        panel.set_ylabel("nats", fontsize=TEXT)
+    tidy_axes(panel)
+
+
+def _make_legend() -> list[Any]:
+    from matplotlib.lines import Line2D
+
+    def entry(label: str, **style: Any) -> Line2D:
+        return Line2D([], [], label=label, **{"markersize": 4, **style})
+
+    return [
+        entry("from sensitive to rest", color=BLUE, marker="o", markerfacecolor=WHITE),
+        entry("from rest to sensitive", color=RED, marker="s", markerfacecolor=WHITE),
+        entry("hollow: not resolved, saturated", color=INK, marker="o", markerfacecolor=WHITE,
+              linestyle="none"),
+        entry("permuted labels, and range", color=GREY, linestyle="--"),
+        entry("certified, 95 % (excluded below)", color=INK, linewidth=2.2, alpha=0.8),
+        entry("ceiling of the score", color=INK, linestyle="-.", linewidth=0.8),
+        entry("the source's line", color=GREEN, linestyle=":"),
+    ]  # fmt: skip

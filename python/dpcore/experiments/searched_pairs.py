@@ -1,0 +1,267 @@
+"""Mechanisms for which a searched pair certifies more than the field's usual pairs can.
+
+Mechanisms for which a searched pair certifies more than the field's usual pairs can.
+
+The patterns of StatDP and DP-Sniper do not reach the worst pair of every mechanism: an auditor
+that stays with them cannot certify what the mechanism loses, with any number of trials.
+
+The audits on usual and searched pairs as text and as plain data.
+
+The picture of the searched pairs: two bars for each mechanism.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..auditing.run import Audit, audit
+from ..bounds import BoundName
+from ..pairs import Box, Linf, distance, search
+from ..records import Shown
+from ..report.style import BLUE, GREY, INK, WHITE
+from ..report.text import format_epsilon
+from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
+from .dp_sniper_table.truth import exact_supremum
+from .presentation import (
+    SMALL,
+    TEXT,
+    aligned,
+    apply_style,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "MECHANISMS",
+    "NAME",
+    "Config",
+    "Result",
+    "Row",
+    "run",
+]
+
+
+NAME = "searched-pairs"
+MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
+_QUERY_BOUND: Final = 30.0
+"""Queries are searched in [-30, 30]: beyond it the change of one query no longer tells."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment: size, confidence and bound of the audits.
+
+    Args:
+        trials: draws on each side of every audit.
+        seed: int in [0, 2**63); every audit gets its own seed derived from it.
+        confidence: probability that a bound holds, for each bound on its own.
+        bound: name of the bound.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(trials="1e6").trials
+        1000000
+    """
+
+    trials: int = 10**8
+    seed: int = SEED
+    confidence: float = 0.9
+    bound: BoundName = "exact"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
+    """One mechanism: audited on the usual pairs, and on a pair that was searched for.
+
+    Args:
+        name: of the mechanism.
+        usual: the audit on the best of the patterns.
+        searched: the audit on the pair that the search found.
+    """
+
+    name: str
+    usual: Audit
+    searched: Audit
+
+    def supremum(self, report: Audit) -> float:
+        """Compute the exact loss on the pair of one of the two audits."""
+        return exact_supremum(self.name, (report.pair,))
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Audit every mechanism twice.
+
+    Args:
+        config: what to audit, and how long.
+        threads: number of threads, None for two.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each mechanism.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first mechanism is done.
+
+    Source:
+        The patterns: Ding et al. (2018), section 5.2, as extended by Bichsel et al. (2021).
+
+    Example:
+        >>> result = run(Config(trials=20_000))
+        >>> [row.name for row in result.rows]
+        ['ReportNoisyMax1', 'SVT1']
+    """
+    require_own_config(config, __name__)
+    begun = time.perf_counter()
+    rows, partial = run_jobs(
+        "searched pairs",
+        MECHANISMS,
+        lambda name: _audit_both_pairs(BENCHMARKS[name], config, threads),
+        progress,
+        ended=lambda row: row.usual.partial or row.searched.partial,
+    )
+    return Result(config, rows, partial, time.perf_counter() - begun)
+
+
+def _audit_both_pairs(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
+    dim = len(benchmark.pairs[0].x)
+    # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
+    # certifying one does.
+    budget = max(2**14, 2 * config.trials)
+    plan = search(Box(-_QUERY_BOUND, _QUERY_BOUND, dim), Linf(1.0), budget=budget)
+    audits = [
+        audit(
+            benchmark.mechanism,
+            pair,
+            claim=benchmark.claim,
+            trials=config.trials,
+            confidence=config.confidence,
+            bound=config.bound,
+            rng=cell_seed(config.seed, f"{benchmark.name}/{kind}"),
+            threads=2 if threads is None else threads,
+            progress=False,
+        )
+        for kind, pair in (("usual", benchmark.pairs), ("searched", plan))
+    ]
+    return Row(benchmark.name, *audits)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The audits, mechanism by mechanism.
+
+    Args:
+        config: the options of the run.
+        rows: one for each mechanism.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    rows: tuple[Row, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw certified bounds and exact losses on both pairs of every mechanism."""
+        return draw_figure(self, ax)
+
+
+def write_table(result: Result) -> str:
+    """Format two rows for each mechanism."""
+    config = result.config
+    head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
+    lines = [head]
+    for row in result.rows:
+        for kind, report in (("usual", row.usual), ("searched", row.searched)):
+            lines.append(
+                (
+                    row.name,
+                    f"{report.claim:g}",
+                    kind,
+                    format_epsilon(report.epsilon_lower),
+                    format_epsilon(row.supremum(report)),
+                    _format_pair(report),
+                )
+            )
+    note = "INTERRUPTED: only what was counted is shown\n" if result.partial else ""
+    return (
+        f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
+        f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
+        + aligned(lines, left=(0, 2, 5))
+    )
+
+
+def _format_pair(report: Audit) -> str:
+    """Format the pair briefly: x, and its difference from x'."""
+    x, change = report.pair.x, report.pair.x_prime - report.pair.x
+    edge: dict[str, Any] = {"precision": 2, "suppress_small": True, "separator": " "}
+    apart = distance(report.pair, "linf")
+    steps = np.array2string(change, **edge).replace("\n", "")
+    return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return the result as plain data for strict JSON."""
+    rows = [
+        {
+            "mechanism": row.name,
+            **{
+                kind: {**report.to_dict(), "exact_loss": row.supremum(report)}
+                for kind, report in (("usual", row.usual), ("searched", row.searched))
+            },
+        }
+        for row in result.rows
+    ]
+    return {**make_record_head(NAME, result), "rows": rows}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw certified bounds and exact losses on both pairs of every mechanism."""
+    picture = make_canvas(0.9 + 0.9 * len(result.rows), ax)
+    axes = picture.subplots()
+    ticks: dict[float, str] = {}
+    for place, row in enumerate(reversed(result.rows)):
+        for shift, kind, report in (
+            (0.2, "usual", row.usual),
+            (-0.2, "searched", row.searched),
+        ):
+            at = place + shift
+            ticks[at] = f"{row.name}, {kind} pair"
+            axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
+            axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
+            text = format_epsilon(report.epsilon_lower)
+            axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
+    claim = result.rows[0].usual.claimed_epsilon or 0.0
+    axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
+    axes.set_yticks(list(ticks), list(ticks.values()))
+    axes.set_xlim(0.0, 1.1 * claim)
+    axes.set_xlabel(
+        "certified epsilon (bar), exact loss on that pair (diamond), claim (line)",
+        fontsize=TEXT,
+    )
+    tidy_axes(axes)
+    return apply_style(picture)

@@ -1,0 +1,739 @@
+"""Does replacing words hide what a text is about, and whose text it is?
+
+Does replacing words hide what a text is about, and whose text it is?
+
+Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
+epsilons. Here each mechanism is set against the same attack, and beside it stand the exact loss of
+two words, the share of words that stay, and the share of texts that are linked to their originals:
+an epsilon of one mechanism says nothing about another.
+
+The attack on rewritten texts as text, plain data and picture.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import statistics
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..divergence import renyi
+from ..divergence.reliability.belief import ESTIMATE
+from ..errors import flag, integer, invalid, mistyped
+from ..records import Shown
+from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
+from ..streams import threads_of
+from ..text import Corpus, generated, words
+from ..text.inference import Attacker, infer
+from ..text.needed import needed
+from ..text.splitting import likeness
+from ..text.vocabulary import words_of
+from ..text.words import Embedding
+from .corpora import read_corpus
+from .presentation import (
+    SMALL,
+    TEXT,
+    add_legend,
+    aligned,
+    apply_style,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
+from .word2vec_leakage.leakage import train_word2vec
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "NAME",
+    "Cell",
+    "Config",
+    "Result",
+    "run",
+]
+
+
+NAME = "word-dp-attack"
+
+GRID: Final[dict[str, tuple[float, ...]]] = {
+    "SanText": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    "TEM": (1.0, 3.0, 5.0, 10.0, 15.0, 20.0, 30.0),
+    "SanTextPlus": (1.0, 5.0, 15.0, 30.0),
+    "CusText": (0.1, 1.0, 5.0),
+    "MetricLaplace": (5.0, 10.0, 50.0, 100.0),
+    "Vickrey": (5.0, 10.0, 50.0, 100.0),
+}
+"""Epsilons of each mechanism."""
+
+_QUICK_GRID: Final = {"SanText": (1.0, 10.0), "CusText": (0.1,), "MetricLaplace": (10.0,)}
+
+LINKED_WORDS: Final = 100
+"""Words of a text that is linked; of generated texts, which are shorter, ten."""
+
+SHARES: Final = (0.4, 0.3, 0.3)
+"""Shares of train, valid and test."""
+
+_SENSITIVE_SET_LABELS: Final = {"medical": 1, "topics": "money"}
+"""The label of the sensitive set, by the kind of the corpus."""
+
+_SPLIT_PERMUTATIONS: Final = 3
+"""Permutations of the labels in each split."""
+
+_INVERSE_PENALTY: Final = 10.0
+
+_MIN_WORD_COUNT: Final = 4
+"""Occurrences of a word on other texts from which on it has a vector."""
+
+_WORD2VEC_EPOCHS: Final = 10
+"""After five, gensim's default, the vectors of so few texts are nearly parallel."""
+
+_FREQUENT_SHARE: Final = 0.1
+"""Share of the words, the most frequent of other texts, that are not sensitive in SanTextPlus."""
+
+_COUNT_SMOOTHING: Final = 0.5
+"""Added to the count of every word before its frequency is estimated."""
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment: the texts, and the number of splits.
+
+    Args:
+        trials: texts of the sensitive set, at most; as many others are drawn.
+        seed: int in [0, 2**63); splits, draws and attackers get their own from it.
+        seeds: splits, of which mean and spread are shown; None for 3, or 1 if `quick`.
+        data: the folder of the corpora, with medical/abstracts.csv in it; None makes texts up.
+        full: True adds the twelve usual attackers, 15 to 25 seconds a split.
+        quick: True for four points and one split.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config().seeds, Config(quick=True).seeds
+        (3, 1)
+    """
+
+    trials: int = 10**4
+    seed: int = SEED
+    seeds: int | None = None
+    data: str | None = None
+    full: bool = False
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        integer("trials", self.trials, 100)
+        if self.data is not None:
+            if not isinstance(self.data, (str, os.PathLike)):
+                raise mistyped("data", "a path of a folder", self.data)
+            object.__setattr__(self, "data", str(self.data))
+        flag("full", self.full)
+        seeds = (1 if flag("quick", self.quick) else 3) if self.seeds is None else self.seeds
+        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
+
+    @property
+    def grid(self) -> dict[str, tuple[float, ...]]:
+        """Epsilons of each mechanism."""
+        return _QUICK_GRID if self.quick else GRID
+
+
+class Spread(NamedTuple):
+    """Mean and standard deviation over the splits; the latter is NaN of one split."""
+
+    mean: float
+    sd: float
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """One mechanism at one epsilon.
+
+    Args:
+        mechanism: its class; "none" for the texts as they are.
+        epsilon: its parameter; 0 for "none".
+        loss: largest loss of any two words in nats; inf where words share no outputs.
+        is_exact: False where that is the bound by the noise.
+        kept: share of the words that stayed, first split.
+        accuracy: of the logistic regressions, chosen on validation, for each split.
+        interval: of the first split.
+        majority: floor of the first split.
+        boosted_trees: accuracy of scikit-learn's boosted trees on mean vectors, each split.
+        informed: accuracy of the attacker who knows the table and the originals of train, each
+            split; empty without a table.
+        usual: accuracy of the best of the twelve usual attackers, each split; empty unless `full`.
+        divergences: KL and D_2 from the sensitive set, shape `(splits, 2)`; estimates, no bounds.
+        beliefs: what the estimates of the first split are worth, one for each order.
+        null: the same on permuted labels, shape `(splits x 3, 2)`.
+        linked: share of the texts that were linked to their originals, and its interval.
+        linked_texts: their number.
+        linked_words: words of each of them.
+    """
+
+    mechanism: str
+    epsilon: float
+    loss: float
+    is_exact: bool
+    kept: float
+    accuracy: tuple[float, ...]
+    interval: tuple[float, float]
+    majority: float
+    boosted_trees: tuple[float, ...]
+    informed: tuple[float, ...]
+    usual: tuple[float, ...]
+    divergences: tuple[tuple[float, float], ...]
+    beliefs: tuple[str, str]
+    null: tuple[tuple[float, float], ...]
+    linked: tuple[float, float, float]
+    linked_texts: int
+    linked_words: int
+
+    def spread(self, name: str) -> Spread:
+        """Return mean and standard deviation of the accuracies of an attacker."""
+        values = getattr(self, name)
+        sd = statistics.stdev(values) if len(values) > 1 else math.nan
+        return Spread(statistics.fmean(values), sd)
+
+
+@dataclass(frozen=True)
+class _Texts:
+    """The texts of both sets with their vectors, and the weights of words."""
+
+    texts: tuple[str, ...]
+    truth: npt.NDArray[np.int64]
+    vectors: Embedding
+    weights: Any
+    covered: float
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Attack the rewritten texts of every mechanism at every epsilon.
+
+    Args:
+        config: which texts, and how many splits.
+        threads: checked and not used: draws use all cores, attackers one.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, a cell for each mechanism and epsilon.
+
+    Raises:
+        ModuleNotFoundError: without gensim or scikit-learn; it says what to install.
+        FileNotFoundError: if the folder has no such file.
+        KeyboardInterrupt: on Ctrl-C before anything was found.
+
+    Source:
+        Gusain and Leith (2025), figure 4; the mechanisms name theirs.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("gensim") and find_spec("sklearn"):
+        ...     found = run(Config(quick=True, trials=200), progress=False)
+        ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
+    """
+    require_own_config(config, __name__)
+    threads_of(threads)
+    begun = time.perf_counter()
+    for module in ("gensim.models", "sklearn"):
+        needed(module, NAME)
+    corpus, prepared = _prepare_sets(config)
+    jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
+    cells, partial = run_jobs(
+        "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
+    )
+    vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"
+    return Result(
+        config, corpus, vectors, prepared.covered, len(prepared.texts) // 2, cells, partial,
+        time.perf_counter() - begun,
+    )  # fmt: skip
+
+
+def _prepare_sets(config: Config) -> tuple[str, _Texts]:
+    """Return the name of the corpus, and both sets with vectors from texts of neither."""
+    if config.data is None:
+        rows = 2_000 if config.quick else 6_000
+        corpus = generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
+        sensitive = _SENSITIVE_SET_LABELS["topics"]
+    else:
+        corpus = read_corpus(config.data, "medical")
+        sensitive = _SENSITIVE_SET_LABELS["medical"]
+    labels: dict[str, set[Any]] = {}
+    firsts: dict[str, str] = {}
+    assert corpus.labels is not None
+    for text, label in zip(corpus.texts, corpus.labels.tolist(), strict=True):
+        labels.setdefault(likeness(text), set()).add(label)
+        firsts.setdefault(likeness(text), text)
+    # Texts of both sets are left out.
+    sets = [
+        [firsts[key] for key, found in labels.items() if wanted(found)]
+        for wanted in (lambda found: found == {sensitive}, lambda found: sensitive not in found)
+    ]
+    rng = np.random.default_rng(cell_seed(config.seed, "sets"))
+    chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in sets)
+    size = min(len(chosen), len(others) // 3, config.trials)
+    if size < 50:
+        raise invalid("data", "a corpus of at least 50 texts a side", size)
+    public = others[size:] + chosen[size:]
+    vectors = train_word2vec(
+        public, seed=1, min_count=_MIN_WORD_COUNT, epochs=_WORD2VEC_EPOCHS, progress=False
+    )
+    lengths = np.linalg.norm(vectors.vectors, axis=1, keepdims=True)
+    vectors = Embedding(vectors.words, vectors.vectors / lengths)
+    texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
+    known = [word in vectors for text in texts for word in text.split()]
+    extraction = needed("sklearn.feature_extraction.text", NAME)
+    weights = extraction.TfidfVectorizer(
+        vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
+        lowercase=False,
+    )  # fmt: skip
+    weights.fit([" ".join(words_of(text)) for text in public])
+    truth = np.repeat([1, 0], size)
+    prepared = _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(known))
+    return corpus.origin, prepared
+
+
+def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
+    """Attack one mechanism in all splits."""
+    mechanism = _make_mechanism(name, prepared.vectors, epsilon)
+    assert config.seeds is not None
+    # In one call, for the rows of a large table are prepared anew in each.
+    seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
+    rewritten = _rewrite_texts(mechanism, config.seeds * [*prepared.texts], seed)
+    size = len(prepared.texts)
+    seeds = [cell_seed(config.seed, f"split {number}") for number in range(config.seeds)]
+    deals = [_deal_parts(size // 2, seed) for seed in seeds]
+    ratios = _find_log_ratios(prepared, mechanism, deals)
+    splits = [
+        _attack_split(config, prepared, rewritten[at * size : (at + 1) * size], deal, ratio, seed)
+        for at, (deal, ratio, seed) in enumerate(zip(deals, ratios, seeds, strict=True))
+    ]
+    loss, is_exact = _worst_loss(mechanism)
+    linkage = _link_texts(config, prepared, mechanism)
+    first = splits[0]
+    return Cell(
+        name, epsilon, loss, is_exact, _find_kept_share(prepared, rewritten[:size]),
+        tuple(one["accuracy"] for one in splits), first["interval"], first["majority"],
+        tuple(one["boosted_trees"] for one in splits),
+        tuple(one["informed"] for one in splits if "informed" in one),
+        tuple(one["usual"] for one in splits if "usual" in one),
+        tuple(one["divergences"] for one in splits), first["beliefs"],
+        tuple(row for one in splits for row in one["null"]),
+        (linkage.share, *linkage.interval), linkage.texts, linkage.words,
+    )  # fmt: skip
+
+
+def _make_mechanism(name: str, vectors: Embedding, epsilon: float) -> Any:
+    if name != "SanTextPlus":
+        return None if name == "none" else getattr(words, name)(vectors, epsilon)
+    # The words stand in the order of their frequency on other texts, which are public.
+    sensitive = vectors.words[round(_FREQUENT_SHARE * len(vectors)) :]
+    return words.SanTextPlus(vectors, epsilon, tuple(sensitive))
+
+
+def _worst_loss(mechanism: Any) -> tuple[float, bool]:
+    """Return the largest loss of any two words, and True if it is exact."""
+    # SanTextPlus: a word that is kept and not sensitive shows itself.
+    if mechanism is None or isinstance(mechanism, words.SanTextPlus):
+        return math.inf, True
+    if isinstance(mechanism, (words.SanText, words.TEM)):
+        return mechanism.worst_loss(), True
+    size = len(mechanism.vectors)
+    if isinstance(mechanism, words.CusText):
+        # Lists of outputs are shorter than the vocabulary: some words have unlike lists.
+        return (math.inf if mechanism.k < size else mechanism.epsilon), True
+    blocks = (mechanism.distance_rows(at, min(at + 256, size)) for at in range(0, size, 256))
+    return mechanism.epsilon * max(float(block.max()) for block in blocks), False
+
+
+def _rewrite_texts(mechanism: Any, texts: list[str], seed: int) -> list[str]:
+    return texts if mechanism is None else mechanism.rewrite(texts, unknown="drop", rng=seed)
+
+
+def _link_texts(config: Config, prepared: _Texts, mechanism: Any) -> words.Linkage:
+    """Link rewritten texts of one length to their originals."""
+    length = LINKED_WORDS if config.data is not None else 10
+    known = ([w for w in text.split() if w in prepared.vectors] for text in prepared.texts)
+    originals = [" ".join(found[:length]) for found in known if len(found) >= length]
+    outputs = _rewrite_texts(mechanism, originals, cell_seed(config.seed, "link"))
+    # Texts as they are are linked by the table of a mechanism that hardly changes a word.
+    ranked = words.SanText(prepared.vectors, 100.0) if mechanism is None else mechanism
+    return words.link(ranked, originals, outputs)
+
+
+def _deal_parts(size: int, seed: int) -> npt.NDArray[np.str_]:
+    """Return the part of every text, at random within each of two sets of one size."""
+    rng = np.random.default_rng(seed)
+    ends = np.cumsum(np.round(np.array(SHARES[:2]) * size).astype(int))
+    parts = np.repeat(["train", "valid", "test"], np.diff([0, *ends, size]))
+    return np.concatenate([parts[rng.permutation(size)] for _ in range(2)])
+
+
+def _attack_split(
+    config: Config, prepared: _Texts, rewritten: list[str], split: npt.NDArray[np.str_],
+    ratio: Floats | None, seed: int,
+) -> dict[str, Any]:  # fmt: skip
+    """Attack one split, and estimate the divergence of both sets."""
+    corpus = Corpus(prepared.texts, attributes={"sensitive": prepared.truth}, split=split.tolist())
+    counted = prepared.weights.transform(rewritten)
+    words = (counted > 0).astype(float)
+    averages = np.asarray(
+        words @ prepared.vectors.vectors / np.maximum(1.0, words.sum(axis=1)), np.float64
+    )
+    width = len(prepared.vectors)
+    found = infer(
+        None, corpus, "sensitive", vectors=np.hstack([counted.toarray(), averages]),
+        attackers=_make_set_attackers(width), rng=seed, progress=False,
+    )  # fmt: skip
+    parts = [split == part for part in ("train", "valid", "test")]
+    answers = [prepared.truth[part] for part in parts]
+    means = [averages[part] for part in parts]
+    trees = needed("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
+        max_iter=60, random_state=seed % 2**32
+    )
+    # So few rows are sooner split by one thread than shared among several.
+    with needed("threadpoolctl", NAME).threadpool_limits(1):
+        trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
+    result: dict[str, Any] = {
+        "accuracy": found.accuracy.value,
+        "interval": (found.accuracy.low, found.accuracy.high),
+        "majority": found.floors[0].accuracy,
+        "boosted_trees": float(trees.score(means[2], answers[2])),
+    }
+    if ratio is not None:
+        rows = prepared.vectors.rows
+        sums = [[sum(ratio[rows[w]] for w in text.split() if w in rows)] for text in rewritten]
+        informed = infer(
+            None, corpus, "sensitive", vectors=np.array(sums, np.float64),
+            attackers=_make_set_attackers(0)[1], rng=seed, progress=False,
+        )  # fmt: skip
+        result["informed"] = informed.accuracy.value
+    if config.full:
+        usual = infer(None, corpus, "sensitive", vectors=averages, rng=seed, progress=False)
+        result["usual"] = usual.accuracy.value
+    return result | _estimate_with_null(np.vstack(means), np.concatenate(answers), seed)
+
+
+def _find_log_ratios(
+    prepared: _Texts, mechanism: Any, splits: Sequence[npt.NDArray[np.str_]]
+) -> Sequence[Floats | None]:
+    """Return the log ratio of each output's probabilities on both sides, for each split.
+
+    The attacker knows the table, and how often each word occurs in the originals of train on
+    either side. Without a table there is no ratio.
+    """
+    if mechanism is not None and not hasattr(mechanism, "log_rows"):
+        return [None] * len(splits)
+    rows, size = prepared.vectors.rows, len(prepared.vectors)
+    laws = np.full((len(splits), 2, size), _COUNT_SMOOTHING)
+    for text, side, parts in zip(prepared.texts, prepared.truth, np.transpose(splits), strict=True):
+        numbers = [rows[word] for word in text.split() if word in rows]
+        laws[parts == "train", side] += np.bincount(numbers, minlength=size)
+    laws /= laws.sum(axis=2, keepdims=True)
+    if mechanism is not None:
+        blocks = [(at, min(at + 512, size)) for at in range(0, size, 512)]
+        pushed = [laws[:, :, a:b] @ np.exp(mechanism.log_rows(a, b)) for a, b in blocks]
+        laws = np.sum(pushed, axis=0)
+    return list(np.log(laws[:, 1]) - np.log(laws[:, 0]))
+
+
+def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
+    """Return the share of the replaced words that stayed."""
+    known, same, total = prepared.vectors.rows, 0, 0
+    for text, other in zip(prepared.texts, rewritten, strict=True):
+        # Texts as they are still have their unknown words.
+        one, two = ([w for w in each.split() if w in known] for each in (text, other))
+        same += sum(map(str.__eq__, one, two))
+        total += len(one)
+    return same / max(1, total)
+
+
+def _make_set_attackers(width: int) -> list[Attacker]:
+    """Return logistic regressions on the weights of words and on mean vectors."""
+    linear = needed("sklearn.linear_model", NAME)
+    scaling = needed("sklearn.preprocessing", NAME)
+    pipeline = needed("sklearn.pipeline", NAME)
+    model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=300)
+    standard = pipeline.make_pipeline(scaling.StandardScaler(), linear.LogisticRegression())
+    columns: list[tuple[Any, str, Callable[[Floats], Floats]]] = [
+        (model, "words", lambda rows: rows[:, :width]),
+        (standard, "mean vectors", lambda rows: rows[:, width:]),
+    ]
+    return [Attacker(one, reads, f"logistic regression on {what}") for one, what, reads in columns]
+
+
+def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -> dict[str, Any]:
+    """Estimate KL and D_2 of the sensitive set from the other, and both on permuted labels."""
+    rng = np.random.default_rng([seed, 1])
+
+    def divergences(labels: npt.NDArray[np.int64], **options: Any) -> Any:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            return renyi(
+                rows[labels == 1], rows[labels == 0], alphas=[1.0, 2.0], method="score", rng=seed,
+                k=min(20, len(truth) // 8), progress=False, **options,
+            )  # fmt: skip
+
+    found = divergences(truth)
+    fast = {"checks": False, "error": None}
+    null = [
+        divergences(rng.permutation(truth), **fast).value[0] for _ in range(_SPLIT_PERMUTATIONS)
+    ]
+    return {
+        "divergences": tuple(map(float, found.value[0])),
+        "beliefs": tuple(map(str, found.belief[0])),
+        "null": [tuple(map(float, row)) for row in null],
+    }
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(ShownResult):
+    """Results of the attacks, mechanism by mechanism.
+
+    Args:
+        config: the options of the run.
+        corpus: where the texts are from.
+        vectors: number of words with vectors, and their dimension.
+        covered: share of the words of the texts that have vectors.
+        texts: texts of each set.
+        cells: one for each mechanism and epsilon.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    corpus: str
+    vectors: str
+    covered: float
+    texts: int
+    cells: tuple[Cell, ...]
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    def __getitem__(self, key: tuple[str, float]) -> Cell:
+        """Return the cell of a mechanism and an epsilon.
+
+        Raises:
+            KeyError: if there is no such cell.
+        """
+        for cell in self.cells:
+            if (cell.mechanism, cell.epsilon) == key:
+                return cell
+        raise KeyError(key)
+
+
+_MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
+_MECHANISM_MARKS: Final = dict(zip(_MECHANISM_COLOURS, "osPD^v", strict=True))
+
+
+def write_table(result: Result) -> str:
+    """Return the figures, and where the claim of the source holds."""
+    parts = [_write_head(result)]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was done is shown")
+    usual = result.config.full
+    head = ["mechanism", "epsilon", "worst loss", "kept", "attack", "trees", "informed"]
+    head += [*(["usual"] if usual else []), "KL", "D_2", "null D_2", "linked"]
+    rows = [head]
+    for cell in result.cells:
+        loss = f"{cell.loss:.4g}{'' if cell.is_exact else ' (bound)'}"
+        row = [cell.mechanism, f"{cell.epsilon:g}" if cell.epsilon else "", loss]
+        row += [f"{cell.kept:.3f}", _write_spread(cell, "accuracy")]
+        row.append(_write_spread(cell, "boosted_trees"))
+        row.append(_write_spread(cell, "informed") if cell.informed else "-")
+        row += [_write_spread(cell, "usual")] if usual else []
+        for order in (0, 1):
+            hollow = "" if cell.beliefs[order] == ESTIMATE else "?"
+            row.append(f"{statistics.fmean(one[order] for one in cell.divergences):.2f}{hollow}")
+        row.append(f"{statistics.fmean(one[1] for one in cell.null):.2f}")
+        row.append("{:.2f} [{:.2f}, {:.2f}]".format(*cell.linked))
+        rows.append(row)
+    parts.append(aligned(rows))
+    parts.append(_write_legend(result))
+    parts.append("\n".join(describe_claim(result)))
+    return "\n\n".join(parts)
+
+
+def _write_head(result: Result) -> str:
+    config, first = result.config, result.cells[0]
+    made = " (made-up texts: give --data for real ones)" if config.data is None else ""
+    splits = f"mean (sd) of {config.seeds} splits" if config.seeds != 1 else "one split"
+    return (
+        f"Attack on texts of which words are replaced: {result.corpus}{made}\n"
+        f"{result.texts:,} texts a side; vectors of {result.vectors}, learnt on other texts, for "
+        f"{100 * result.covered:.0f} % of the words (others are dropped)\n"
+        f"{splits} of 40/30/30 % to fit, choose and test, seed {config.seed}; floor "
+        f"{first.majority:.2f}, interval of the first split +- "
+        f"{(first.interval[1] - first.interval[0]) / 2:.2f}"
+    )
+
+
+def _write_legend(result: Result) -> str:
+    first = result.cells[0]
+    return (
+        "worst loss: nats for any two words, exact; inf where two words have unlike lists of "
+        "outputs; (bound) by the noise alone\n"
+        "attack: logistic regression on words or on mean vectors, chosen on validation; trees: "
+        "scikit-learn's boosted trees on mean vectors\n"
+        "KL, D_2: estimates between the two sets of mean vectors, which bound nothing and say "
+        "nothing about one text; ? = not resolved or saturated\n"
+        f"linked: share of {first.linked_texts:,} texts of {first.linked_words} words that the "
+        "likeliest (or nearest) original is right for, 95 % interval\n"
+        "informed: naive Bayes by an attacker who has the originals of train and the table of the "
+        "mechanism, where there is one\n"
+        "SanTextPlus: all but the most frequent tenth of the words are sensitive; frequent words "
+        "are kept with probability .7"
+    )
+
+
+def describe_claim(result: Result) -> list[str]:
+    """Return sentences on where the attack stays accurate at low epsilons."""
+    found = ["Does the attack stay accurate at low epsilon (Gusain and Leith, figure 4)?"]
+    for name in result.config.grid:
+        cells = [cell for cell in result.cells if cell.mechanism == name]
+        if not cells:
+            continue
+        lowest = cells[0]
+        best = max(lowest.spread("accuracy").mean, lowest.spread("boosted_trees").mean)
+        error = (lowest.interval[1] - lowest.interval[0]) / 2
+        words = "yes" if best > lowest.majority + 2 * error else "not shown"
+        linked = [cell for cell in cells if cell.linked[1] > 0.5]
+        more = ""
+        if linked:
+            more = f"; more than half of the texts are linked from epsilon {linked[0].epsilon:g} on"
+        informed = lowest.spread("informed").mean if lowest.informed else math.nan
+        table = f"with the table {informed:.2f}, " if lowest.informed else ""
+        found.append(
+            f"  {name}: {words} at epsilon {lowest.epsilon:g} (attack {best:.2f}, {table}worst "
+            f"loss {lowest.loss:.3g} nats){more}"
+        )
+    return found
+
+
+def _write_spread(cell: Cell, name: str) -> str:
+    mean, sd = cell.spread(name)
+    return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ({sd:.3f})"
+
+
+def write_plain_data(result: Result) -> dict[str, Any]:
+    """Return everything as plain data for strict JSON."""
+    plain = {
+        **make_record_head(NAME, result),
+        "corpus": result.corpus,
+        "vectors": result.vectors,
+        "covered": result.covered,
+        "texts": result.texts,
+        "claim": describe_claim(result),
+    }
+    cells = [encode_fields(cell) for cell in result.cells]
+    return {**plain, "cells": cells}
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw attack, linkage, loss and share kept against epsilon."""
+    picture = make_canvas(4.8, ax)
+    panels = picture.subplots(2, 3, sharex=True)
+    (attack, informed, linkage), (loss, kept, divergence) = panels
+    for name in GRID:
+        cells = [cell for cell in result.cells if cell.mechanism == name]
+        for cell in cells:
+            trees = cell.spread("boosted_trees").mean
+            attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
+        _draw_mechanism_line(attack, cells, lambda cell: cell.spread("accuracy"))
+        _draw_mechanism_line(
+            informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed")
+        )
+        _draw_mechanism_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
+        _draw_mechanism_line(
+            loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact
+        )
+        _draw_mechanism_line(kept, cells, lambda cell: (cell.kept, math.nan))
+        _draw_mechanism_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
+    unchanged = result.cells[0]
+    for axes, figure in ((attack, "accuracy"), (informed, "informed")):
+        for y, words in ((unchanged.spread(figure).mean, "unchanged"),
+                         (unchanged.majority, "majority")):  # fmt: skip
+            axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+            axes.annotate(words, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
+                          textcoords="offset points", fontsize=SMALL)  # fmt: skip
+    _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
+    _label_axes(informed, "accuracy, table known", (0.4, 1.0))
+    _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
+    _label_axes(loss, "largest loss of two words (nats)", None)
+    loss.set_yscale("log")
+    infinite = [c.mechanism for c in result.cells[1:] if math.isinf(c.loss)]
+    for row, name in enumerate(dict.fromkeys(infinite)):
+        loss.text(0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
+                  fontsize=SMALL, color=_MECHANISM_COLOURS[name])  # fmt: skip
+    # Space for these lines above the curves.
+    loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
+    _label_axes(kept, "share of words that stay", (-0.03, 1.05))
+    _label_axes(divergence, "D_2 of the two sets (nats)", None)
+    made = "made-up texts" if result.config.data is None else "medical abstracts"
+    picture.suptitle(
+        f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
+        f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
+        f"{_summarise_claim(result)}",
+        fontsize=TEXT,
+    )
+    add_legend(picture, attack, 6)
+    return apply_style(picture)
+
+
+def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
+    colour, width = _MECHANISM_COLOURS[name], "elinewidth" if is_full else "markeredgewidth"
+    return {"color": colour, "marker": _MECHANISM_MARKS[name], "markersize": 3.5, "linewidth": 1.1,
+            "markerfacecolor": colour if is_full else WHITE, width: 0.7,
+            "zorder": 2 if is_full else 4}  # fmt: skip
+
+
+def _draw_mechanism_line(
+    axes: Axes, cells: Sequence[Cell], figure: Callable[[Cell], tuple[float, float]],
+    is_full: Callable[[Cell], bool] = lambda cell: True,
+) -> None:  # fmt: skip
+    """Draw a figure of one mechanism against epsilon; infinite ones are left out."""
+    points = [(cell, *figure(cell)) for cell in cells if math.isfinite(figure(cell)[0])]
+    if not points:
+        return
+    name, (chosen, means, sds) = cells[0].mechanism, zip(*points, strict=True)
+    errors = [0.0 if math.isnan(sd) else sd for sd in sds]
+    epsilons = [cell.epsilon for cell in chosen]
+    axes.errorbar(epsilons, means, errors, label=name, **_mechanism_style(name, is_full=True))
+    for cell, mean, _ in points:
+        if not is_full(cell):
+            axes.plot(cell.epsilon, mean, **_mechanism_style(name, is_full=False))
+
+
+def _find_d_2(cell: Cell) -> tuple[float, float]:
+    values = [one[1] for one in cell.divergences]
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan
+
+
+def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:
+    axes.set_xscale("log")
+    if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
+        axes.set_xlabel("epsilon (CusText: per list)", fontsize=TEXT)
+    axes.set_ylabel(words, fontsize=TEXT)
+    if limits is not None:
+        axes.set_ylim(*limits)
+    tidy_axes(axes)
+
+
+def _summarise_claim(result: Result) -> str:
+    """Return which mechanisms leave the attack above the floor at their lowest epsilon."""
+    names = [line.split(":")[0].strip() for line in describe_claim(result)[1:] if ": yes" in line]
+    return f"above the floor at the lowest epsilon: {', '.join(names) or 'no mechanism'}"
