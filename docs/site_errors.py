@@ -28,7 +28,7 @@ REASONS = ("sampling/rows/evidence.py", "recorded/doubts.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
-    "attacks/choosing/choice.py", "auditing/answer_types.py", "report/next_step.py",
+    "attacks/attack.py", "auditing/answer_types.py", "report/next_step.py",
     "results/certificate.py", "sampling/forecast.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""

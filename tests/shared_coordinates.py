@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpcore.attacks.choosing.choice import Goal
+from dpcore.attacks.attack import Goal
 from dpcore.attacks.coordinatewise import Coordinatewise
 from dpcore.bounds.product import every_coordinate
 from dpcore.records import Counts

@@ -15,7 +15,7 @@ from pathlib import Path
 import dpcore
 from dpcore import _core, mechanisms, published
 from dpcore.mechanisms import native
-from dpcore.mechanisms.laws import Law
+from dpcore.mechanisms.native import Law
 
 PACKAGE = Path(dpcore.__file__).parent
 

@@ -23,8 +23,8 @@ from .mechanisms import (
     RandomBits,
     Uniform,
 )
+from .mechanisms.callables import Raised, repeat
 from .mechanisms.commands import command
-from .mechanisms.repeating import Raised, repeat
 from .recorded.run import OutputsAudit, audit_outputs
 from .records import Counts, Pair
 from .sampling.drawing import sample

@@ -16,8 +16,7 @@ from . import _core
 from .errors import instance, mistyped
 from .events import Vote
 from .hints import hinted
-from .mechanisms.laws import Logs, log_complement
-from .mechanisms.native import Clip, Native, law_of, log_votes
+from .mechanisms.native import Clip, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
 from .published import is_native
 from .records import Pair, Shown, pair_of

@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.attacks.additive import Additive, AdditiveScore
-from dpcore.attacks.choosing.choice import Goal, choose_events
-from dpcore.attacks.scores.patterns import fit_scores
+from dpcore.attacks.additive import Additive, AdditiveScore, fit_scores
+from dpcore.attacks.attack import Goal, choose_events
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts, Pair

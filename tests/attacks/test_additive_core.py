@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from shared_examples import examples
 
 from dpcore import _core
-from dpcore.attacks.additive import AdditiveScore
-from dpcore.attacks.scores.layout import float_blocks, transform_columns
-from dpcore.attacks.scores.patterns import order_by_hash
+from dpcore.attacks.additive import AdditiveScore, order_by_hash
+from dpcore.attacks.bins import float_blocks, transform_columns
 
 # The kernel.
 

@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks.additive import Additive, AdditiveScore
-from dpcore.attacks.choosing.grains import EXACT, Grain
-from dpcore.attacks.scores.layout import Layout, bin_column, classes_of_columns
-from dpcore.attacks.scores.patterns import (
+from dpcore.attacks.additive import (
+    Additive,
+    AdditiveScore,
     Part,
     Patterns,
     code_by_class,
     code_by_column,
     order_by_hash,
 )
-from dpcore.attacks.scores.tables import (
+from dpcore.attacks.arrays import (
+    EXACT,
+    Grain,
     clear_runs,
     even_runs,
     log_ratios,
@@ -27,6 +28,7 @@ from dpcore.attacks.scores.tables import (
     shrink_log_ratios,
     smooth_bins,
 )
+from dpcore.attacks.bins import Layout, bin_column, classes_of_columns
 from dpcore.records import Pair
 
 VALUES = [-np.inf, -2.0, -1.0, -0.5, -0.0, 0.0, 0.25, 1.0, 3.0, np.inf, np.nan]

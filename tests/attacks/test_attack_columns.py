@@ -7,8 +7,8 @@ import pytest
 from shared_audits import rng
 
 import dpcore
-from dpcore.attacks.choosing.grains import EXACT, grain_of
-from dpcore.attacks.scores.columns import (
+from dpcore.attacks.arrays import EXACT, grain_of
+from dpcore.attacks.rows import (
     atoms_of,
     first_rows,
     known,

@@ -15,10 +15,9 @@ from shared_histograms import check, fitted
 import dpcore
 from dpcore.attacks import Histogram
 from dpcore.attacks import histogram as histogram_module
-from dpcore.attacks.histogram import Cells
-from dpcore.attacks.scores import letters as letters_module
-from dpcore.attacks.scores.columns import chunk_slices
-from dpcore.attacks.scores.letters import Letters, Outcomes, real_columns
+from dpcore.attacks import histogram as letters_module
+from dpcore.attacks.histogram import Cells, Letters, Outcomes, real_columns
+from dpcore.attacks.rows import chunk_slices
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.records import Counts

@@ -12,7 +12,7 @@ from shared_audits import rng
 from shared_histograms import check, fitted, naive
 
 from dpcore.attacks import histogram as histogram_module
-from dpcore.attacks.scores.letters import Outcomes
+from dpcore.attacks.histogram import Outcomes
 
 # Tables, against the definition.
 

@@ -11,8 +11,8 @@ from scipy.stats import binom
 from shared_extras import needs
 
 import dpcore
-from dpcore.attacks.choosing.choice import Goal, choose_events
-from dpcore.attacks.choosing.grains import FINEST
+from dpcore.attacks.arrays import FINEST
+from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.lattice import (
     FinerThan,
     FloatLattice,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks.choosing.grains import FINEST, lowest_bit
+from dpcore.attacks.arrays import FINEST, lowest_bit
 from dpcore.attacks.lattice import FinerThan, LowBits, classify_exponents, find_cells, is_finer
 
 WORDS = st.integers(0, 2**64 - 1)

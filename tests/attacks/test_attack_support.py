@@ -12,9 +12,9 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 
 import dpcore
 from dpcore.attacks import Support, support
-from dpcore.attacks.choosing.choice import Goal
-from dpcore.attacks.choosing.grains import EXACT, Grain
-from dpcore.attacks.scores.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
+from dpcore.attacks.arrays import EXACT, Grain
+from dpcore.attacks.attack import Goal
+from dpcore.attacks.rows import AtAtoms, Outside, Repeats, RowMax, RowMin, Special
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones

@@ -11,8 +11,8 @@ from shared_audits import AUDITS, CONFIDENCE, MOST, UNIT, rng
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import Threshold
-from dpcore.attacks.choosing.choice import Goal, choose_events
-from dpcore.attacks.scores.rows import Closer, Coordinate, RowMin, RowSum
+from dpcore.attacks.attack import Goal, choose_events
+from dpcore.attacks.rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones

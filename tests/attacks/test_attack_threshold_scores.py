@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 from shared_audits import rng
 
-from dpcore.attacks.choosing.choice import Goal, choose_events
-from dpcore.attacks.reading.candidates import OfParts
-from dpcore.attacks.reading.parts import Part, Parts
-from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.attacks.attack import Goal, choose_events
+from dpcore.attacks.candidates import OfParts
+from dpcore.attacks.parts import Part, Parts
+from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
 from dpcore.report import encoding
 

@@ -12,17 +12,19 @@ from scipy.stats import binom
 import dpcore
 from dpcore import Audit, Pair
 from dpcore.attacks import Timing
-from dpcore.attacks.scores.rows import Coordinate, RowSum
-from dpcore.attacks.scores.timed import (
+from dpcore.attacks.rows import Coordinate, RowSum
+from dpcore.attacks.timing import (
     ExcessLatency,
     Latency,
     OutcomeCode,
     OutputDistance,
     OutputEntry,
     OutputGroup,
+    Timed,
     TimedScore,
+    choose_latency,
+    time_calls,
 )
-from dpcore.attacks.timing import Timed, choose_latency, time_calls
 from dpcore.sampling.timed import rows_of
 
 PAIR = Pair(0.0, 1.0)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from shared_formats import FORMATS, PLACES, farthest
 
-from dpcore.attacks.choosing.grains import (
+from dpcore.attacks.arrays import (
     APART,
     EXACT,
     NEAR,
@@ -19,7 +19,7 @@ from dpcore.attacks.choosing.grains import (
     steps_of,
     sum_grains,
 )
-from dpcore.events.held import BITS, stated_bits
+from dpcore.events.device_outputs import BITS, stated_bits
 from dpcore.mechanisms.answers import of_format
 
 RNG = np.random.default_rng(20)

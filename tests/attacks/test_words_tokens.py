@@ -12,8 +12,7 @@ from shared_examples import examples
 
 import dpcore
 from dpcore.attacks import Words
-from dpcore.attacks.tokens.ratios import TokenRatios, ratios_of
-from dpcore.attacks.tokens.rows import Numbering, words_of
+from dpcore.attacks.words import Numbering, TokenRatios, ratios_of, words_of
 from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])

@@ -8,7 +8,7 @@ from shared_audits import UNIT
 from shared_extras import needs
 
 import dpcore
-from dpcore.mechanisms.frames import frame_to_rows, table_to_mapping
+from dpcore.mechanisms.answers import frame_to_rows, table_to_mapping
 
 
 def draw_fields(first, second):

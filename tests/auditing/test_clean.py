@@ -8,7 +8,7 @@ import pytest
 
 import dpcore
 from dpcore.attacks import Threshold
-from dpcore.mechanisms.clean import clean_pair, declared_loss, notes_on
+from dpcore.mechanisms.declarations import clean_pair, declared_loss, notes_on
 
 TEXTS = ("the flu is back again", "cancer")
 

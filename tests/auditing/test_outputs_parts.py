@@ -21,7 +21,7 @@ from shared_parts import CASES, PAIR, Leaky
 import dpcore
 from dpcore import Audit, audit_outputs
 from dpcore.attacks import Additive, Auto, Histogram, MajorityVote, Support, Threshold
-from dpcore.mechanisms.repeating import Raised
+from dpcore.mechanisms.callables import Raised
 
 TRIALS = 40_000
 

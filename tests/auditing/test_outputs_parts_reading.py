@@ -15,12 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shared_examples import examples
 
+from dpcore.attacks.candidates import OfParts, parts_of, presence_parts
 from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.parts import Part, Parts, remember_parts
 from dpcore.attacks.products import SignProducts
-from dpcore.attacks.reading.candidates import OfParts
-from dpcore.attacks.reading.exploring import parts_of, presence_parts
-from dpcore.attacks.reading.parts import Part, Parts, remember_parts
-from dpcore.attacks.scores.rows import Coordinate, RowMax
+from dpcore.attacks.rows import Coordinate, RowMax
 from dpcore.events import Above
 from dpcore.mechanisms.answers import outputs_of, rows_of, to_object_array
 from dpcore.report import encoding

@@ -11,7 +11,7 @@ from shared_audits import ALPHA, UNIT
 
 import dpcore
 from dpcore import attacks
-from dpcore.attacks.reading.parts import Part, Parts
+from dpcore.attacks.parts import Part, Parts
 from dpcore.events import Above, EveryCoordinate, Vote
 from dpcore.events.every_coordinate import Intervals
 from dpcore.mechanisms.answers import rows_to_objects, to_object_array

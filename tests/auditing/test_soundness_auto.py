@@ -20,7 +20,7 @@ from scipy import stats
 import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks import Histogram
-from dpcore.attacks.choosing.choice import Goal, choose_events
+from dpcore.attacks.attack import Goal, choose_events
 from dpcore.bounds import exact
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table.truth import exact_supremum

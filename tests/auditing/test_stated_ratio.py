@@ -11,7 +11,7 @@ from scipy import stats
 
 import dpcore
 from dpcore.calibration import L2Laplace
-from dpcore.mechanisms.clean import StatedLogRatio, declared_loss, stated_log_ratio
+from dpcore.mechanisms.declarations import StatedLogRatio, declared_loss, stated_log_ratio
 
 PAIR = dpcore.Pair([0.0, 0.0], [1.34, 0.0])
 NEAR = dpcore.Pair([0.0, 0.0], [1.0, 0.0])

@@ -12,8 +12,7 @@ from shared_natives import ALL, copied, forgotten, run
 
 import dpcore
 from dpcore import mechanisms
-from dpcore.mechanisms.laws import Law
-from dpcore.mechanisms.native import law_of, log_votes
+from dpcore.mechanisms.native import Law, law_of, log_votes
 
 LAWS = {
     "nothing": "Law()",

@@ -14,7 +14,7 @@ from shared_audits import rng
 
 import dpcore
 from dpcore.events import Vote
-from dpcore.mechanisms.repeating import Raised, Repeated, repeat
+from dpcore.mechanisms.callables import Raised, Repeated, repeat
 
 ALPHA = 1e-6
 """Significance of every test of a law; seeds are fixed, so a pass stays one."""

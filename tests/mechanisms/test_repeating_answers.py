@@ -8,7 +8,7 @@ from shared_audits import rng
 
 import dpcore
 from dpcore.mechanisms.answers import outputs_of
-from dpcore.mechanisms.repeating import repeat
+from dpcore.mechanisms.callables import repeat
 
 # What answers become.
 

@@ -373,7 +373,7 @@ def test_the_example_of_the_readme(inner):
 
 WIDE = """
 import numpy as np
-from dpcore.attacks.reading import exploring
+from dpcore.attacks.candidates import exploring
 
 exploring.MOST_PARTS = 10
 

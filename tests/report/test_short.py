@@ -18,8 +18,8 @@ from dpcore.records import Record, Shown
 from dpcore.report.short import make_card, record_to_html
 
 WORKINGS = (
-    "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.choosing.", "dpcore.attacks.scores.", 
-"dpcore.attacks.tokens.",
+    "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.bins.", "dpcore.attacks.rows.", 
+"dpcore.attacks.words.",
     "dpcore.divergence.points.", "dpcore.divergence.raw", "dpcore.divergence.request",
     "dpcore.experiments.running", "dpcore.tables.comparing", "dpcore.training.columns",
 )  # fmt: skip

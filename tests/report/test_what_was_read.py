@@ -10,7 +10,7 @@ import pytest
 
 import dpcore
 from dpcore import Audit, audit_outputs
-from dpcore.attacks.reading import exploring
+from dpcore.attacks import candidates
 from dpcore.report.page import make_page
 
 ANSWERS = np.array(["never", "weekly", "daily"])
@@ -39,9 +39,9 @@ def audited(mechanism=draw_answers, pair=("daily", "never"), **more):
 def test_what_is_left_out_at_one_place_is_counted(make, left_out):
     outputs = np.empty(2000, object)
     outputs[:] = [make(i) for i in range(2000)]
-    read = exploring.parts_of(outputs, outputs, "outputs")[1]
+    read = candidates.parts_of(outputs, outputs, "outputs")[1]
     assert read.found - read.compared >= left_out
-    assert exploring.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
+    assert candidates.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
 
 
 def test_a_report_says_that_all_was_read():
@@ -58,7 +58,7 @@ def test_a_report_says_that_all_was_read():
 
 def test_what_is_left_out_is_counted_and_said(monkeypatch):
     whole = audited().read.found
-    monkeypatch.setattr(exploring, "MOST_PARTS", 20)
+    monkeypatch.setattr(candidates, "MOST_PARTS", 20)
     report = audited()
     assert (report.read.found, report.read.compared) == (whole, 20)
     assert not report.read.is_whole

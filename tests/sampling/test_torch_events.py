@@ -7,14 +7,14 @@ import pytest
 from shared_extras import needs
 
 import dpcore
-import dpcore.events.held as held_module
+import dpcore.events.device_outputs as held_module
 from dpcore import Pair
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.attacks.classifier import Features, Linear
-from dpcore.attacks.scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
+from dpcore.events.device_outputs import Held, at_least, numpy_of, score_held
 from dpcore.events.every_coordinate import Intervals
-from dpcore.events.held import Held, at_least, numpy_of, score_held
 from dpcore.sampling.calling import CallableDraws, Place
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, message
-from ..mechanisms.repeating import stack_answers
+from ..mechanisms.callables import stack_answers
 from ..records import Pair
 from ._adapter import Adapter, pure_epsilon, unwrap_scalar
 

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid
-from ..mechanisms.repeating import stack_answers
+from ..mechanisms.callables import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ._adapter import Adapter, unwrap_scalar
 

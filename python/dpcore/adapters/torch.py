@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, show
-from ..events.held import numpy_of
+from ..events.device_outputs import numpy_of
 from ..streams.generators import seeded_torch
 from ._adapter import Adapter, read_numbers
 

@@ -1,24 +1,478 @@
-"""Scores that are sums over features of an output: the likelihood ratio of independent noise."""
+"""Scores that are sums over features of an output: the likelihood ratio of independent noise.
+
+Additive scores fitted on a pilot: which features, which bins, which weights.
+
+Which of them is best depends on the mechanism, so there are several, from few bins shared by all
+columns (weak signals) to patterns with bins of their own (strong ones). The draws that choose the
+threshold choose among them.
+
+A pattern is what the symbols of a row's columns say together. Its key is the sum of what the bins
+add, below 2**52 so that every reader of JSON can hold it: digits of one number where they fit;
+else random bits, with which two patterns may in principle agree. They are scored as one then, which
+costs nothing but sharpness.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, integer, invalid
-from ..events.above import Score
+from ..events.event import Score
 from ..hints import hinted
 from ..records import Pair
-from .arrays import Array, Codes, Floats, Merged, Whole, Words, freeze_arrays
+from .arrays import (
+    Array,
+    Codes,
+    Flags,
+    Floats,
+    Merged,
+    Places,
+    Whole,
+    Words,
+    clear_runs,
+    count_values,
+    even_runs,
+    freeze_arrays,
+    grains_of,
+    log_ratios,
+    round_weights,
+    shrink_log_ratios,
+    smooth_bins,
+)
 from .attack import ScoreAttack
-from .choosing.marks import scale_of
-from .scores.columns import read_both_sides, read_numbers
-from .scores.layout import TRANSFORMS, float_blocks, is_exact_in_float64
-from .scores.patterns import Fitted, fit_scores, order_by_hash
-from .scores.tables import round_weights
+from .bins import (
+    TRANSFORMS,
+    Layout,
+    classes_of_columns,
+    float_blocks,
+    is_exact_in_float64,
+    scale_of,
+)
+from .rows import read_both_sides, read_numbers
+
+__all__ = [
+    "Additive",
+    "AdditiveScore",
+]
+
+
+_KEY_BITS: Final = 52
+_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+_MAX_PATTERNS: Final = 2**20
+_MAX_WEIGHT_GROUPS: Final = 255
+_MIN_GROUP_OUTPUTS: Final = 1000
+"""Pilot outputs, both sides together, that give a pattern bin weights of its own."""
+_DEPENDENCE_ROWS: Final = 2**15
+"""Outputs of each side on which dependence is looked for."""
+_DEPENDENCE_DEVIATIONS: Final = 6.0
+"""Two columns depend on each other when chi-square is so many deviations above its mean."""
+_ORDINARY_LETTERS: Final = 4
+_MAX_LINKED_COLUMNS: Final = 64
+"""Columns among which dependence is looked for."""
+_BIN_SAMPLE_NUMBERS: Final = 2**19
+"""Numbers of each side on which bins are made; at least and at most so many rows."""
+_BIN_SAMPLE_ROWS: Final = (2**12, 2**16)
+_FEW_BINS_LIMIT: Final = 5
+"""Columns of so few bins are not smoothed in several ways."""
+_MIN_PATTERN_SHARE: Final = 0.5
+"""Patterns that recur hold so much of the pilot, or they are not worth a score."""
+
+
+class Coding(NamedTuple):
+    """The weights by which bins add up to the key of a pattern.
+
+    Args:
+        keys: what every bin adds, shape `(bins,)`.
+        radices: the value of each column's digit, shape `(columns,)`; None if the key holds no
+            digits of columns.
+        sizes: how many digits each column has.
+    """
+
+    keys: Words
+    radices: Whole | None
+    sizes: Whole
+
+
+def code_by_column(layout: Layout) -> Coding:
+    """Code patterns that say which symbol each column has."""
+    digits, sizes = _number_symbols(layout)
+    if math.prod(sizes.tolist()) <= 2**_KEY_BITS:
+        radices = np.cumprod([1, *sizes[:-1]])
+        return Coding(layout.flat(digits * radices[:, None]).astype(np.uint64), radices, sizes)
+    random = np.random.Generator(np.random.PCG64(len(sizes)))
+    most = 2 ** (_KEY_BITS - len(sizes).bit_length())
+    drawn = random.integers(most, size=(len(sizes), int(sizes.max())))
+    keys = layout.flat(np.take_along_axis(drawn, digits, axis=1)).astype(np.uint64)
+    return Coding(keys, None, sizes)
+
+
+def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
+    """Code patterns that count the columns of each class with each symbol; None if too long.
+
+    What is lost is the order of the columns in a class, which carries nothing where they are
+    exchangeable.
+    """
+    digits, sizes = _number_symbols(layout)
+    radix, adds = 1, np.zeros(digits.shape)
+    for kind in np.unique(classes):
+        members = np.flatnonzero(classes == kind)
+        for digit in range(1, int(sizes[members[0]])):
+            adds[members] += np.where(digits[members] == digit, radix, 0)
+            radix *= members.size + 1
+            if radix > 2**_KEY_BITS:
+                return None
+    return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
+
+
+def _number_symbols(layout: Layout) -> tuple[Whole, Whole]:
+    """Return numbers from 0 for the symbols of each column, as in `Layout.places`, and counts."""
+    digits = np.zeros(layout.places.shape, dtype=np.int64)
+    sizes = []
+    for i, places in enumerate(layout.places):
+        symbols = layout.symbols[places[places >= 0]]
+        if symbols[-1] == 0:
+            # NaN has not been met: it needs no digit of its own.
+            symbols[-1] = symbols[0]
+        different, numbered = np.unique(symbols, return_inverse=True)
+        digits[i, : numbered.size] = numbered
+        sizes.append(different.size)
+    return digits, np.array(sizes)
+
+
+class Part(NamedTuple):
+    """Columns that depend on each other, and on no others.
+
+    Args:
+        columns: those of them that have symbols; None stands for all columns of a pattern whose
+            key holds no digits.
+        valued: whether ordinary values depend on them.
+    """
+
+    columns: Whole | None
+    valued: bool
+
+
+class Patterns(NamedTuple):
+    """The patterns of a pilot, and how often each occurs.
+
+    Args:
+        coding: how they are numbered.
+        keys: the patterns, increasing.
+        k: how often each occurs on x.
+        k_prime: how often on x'.
+        parts: sets of columns that do not depend on each other.
+        sizes: outputs on x and on x'.
+    """
+
+    coding: Coding
+    keys: Words
+    k: Floats
+    k_prime: Floats
+    parts: list[Part]
+    sizes: tuple[int, int]
+
+    @classmethod
+    def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
+        """Count the patterns of a pilot; those met once are left out."""
+        sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
+        keys, counts = count_values(*sides)
+        often = np.flatnonzero(counts.sum(axis=0) >= 2)
+        if often.size > _MAX_PATTERNS:
+            most = np.argpartition(counts[:, often].sum(axis=0, dtype=float), -_MAX_PATTERNS)[
+                -_MAX_PATTERNS:
+            ]
+            often = often[np.sort(most)]
+        parts = _independent_parts(
+            coding, layout, (rows[:_DEPENDENCE_ROWS], rows_prime[:_DEPENDENCE_ROWS])
+        )
+        k, k_prime = counts[:, often].astype(np.float64)
+        return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
+
+    def covered(self) -> float:
+        """Return the share of the pilot that has one of these patterns."""
+        return float((self.k.sum() + self.k_prime.sum()) / sum(self.sizes))
+
+    def weights(self) -> Floats:
+        """Return a weight for every pattern: the sum of those of its independent parts."""
+        weights = np.zeros(self.keys.size)
+        for part in self.parts:
+            which = self._number_restrictions(part.columns)
+            k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
+            weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
+        return weights
+
+    def groups(self) -> Whole:
+        """Return which bin weights each pattern uses.
+
+        The parts that values depend on have groups; 0 is that of all rare ones.
+        """
+        parts = [part.columns for part in self.parts if part.valued]
+        if not parts:
+            return np.zeros(self.keys.size, dtype=np.int64)
+        known = [part for part in parts if part is not None]
+        which = self._number_restrictions(np.concatenate(known) if known else None)
+        seen = np.bincount(which, self.k + self.k_prime)
+        order = np.argsort(-seen, kind="stable")[:_MAX_WEIGHT_GROUPS]
+        order = order[seen[order] >= _MIN_GROUP_OUTPUTS]
+        numbers = np.zeros(seen.size, dtype=np.int64)
+        numbers[order] = np.arange(1, order.size + 1)
+        return numbers[which]
+
+    def _number_restrictions(self, columns: Whole | None) -> Whole:
+        """Return a number for each pattern's symbols in some columns (None: in all)."""
+        if columns is None or self.coding.radices is None:
+            return np.arange(self.keys.size)
+        radices, sizes = self.coding.radices[columns], self.coding.sizes[columns]
+        digits = self.keys.astype(np.int64)[:, None] // radices % sizes
+        return np.unique((digits * radices).sum(axis=1), return_inverse=True)[1]
+
+
+def _independent_parts(coding: Coding, layout: Layout, samples: tuple[Array, ...]) -> list[Part]:
+    """Find sets of columns that do not depend on each other on either side, with any symbols."""
+    live, valued = coding.sizes > 1, layout.valued()
+    either = np.flatnonzero(live | valued)
+    if coding.radices is None or either.size > _MAX_LINKED_COLUMNS:
+        return [Part(None, bool(valued.any()))]
+    letters, sizes = _letters_of_bins(layout)
+    linked = np.zeros((either.size, either.size), dtype=np.bool_)
+    for sample in samples:
+        found = np.take_along_axis(letters, layout.bins(sample).T, axis=1)
+        linked |= _find_dependence(found[either], sizes[either])
+    parts = [either[part] for part in _connected_components(linked)]
+    return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
+
+
+def _letters_of_bins(layout: Layout) -> tuple[Whole, Whole]:
+    """Return a letter for each bin, a symbol or a quarter of the ordinary bins; and how many."""
+    ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
+    rank = np.cumsum(ordinary, axis=1) - 1
+    total = np.maximum(ordinary.sum(axis=1, keepdims=True), 1)
+    letters = np.where(ordinary, rank * _ORDINARY_LETTERS // total, _ORDINARY_LETTERS + symbols)
+    return letters, letters.max(axis=1) + 1
+
+
+def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
+    keys = np.empty(len(rows), dtype=np.uint64)
+    for part, block in float_blocks(rows):
+        _core.pattern_keys(block, layout.core(coding.keys), keys[part])
+    return keys
+
+
+def _find_dependence(columns: Whole, sizes: Whole) -> Flags:
+    """Return pairs of columns that depend on each other, by chi-square over frequent cells.
+
+    Args:
+        columns: letters, shape `(columns, size)`.
+        sizes: how many letters each column has.
+    """
+    linked = np.zeros((sizes.size, sizes.size), dtype=np.bool_)
+    total = max(1, columns.shape[1])
+    single = [np.bincount(one, minlength=n) for one, n in zip(columns, sizes, strict=True)]
+    for i in range(sizes.size):
+        for j in range(i):
+            both = columns[i] * sizes[j] + columns[j]
+            joint = np.bincount(both, minlength=int(sizes[i] * sizes[j]))
+            expected = np.outer(single[i], single[j]).ravel() / total
+            terms = (joint - expected) ** 2 / np.maximum(expected, 1.0)
+            freedom = float(np.count_nonzero(single[i]) - 1) * (np.count_nonzero(single[j]) - 1)
+            limit = freedom + _DEPENDENCE_DEVIATIONS * np.sqrt(2.0 * freedom)
+            linked[i, j] = terms[expected >= 1.0].sum() > limit
+    return linked
+
+
+def _connected_components(linked: Flags) -> list[Whole]:
+    """Return the connected components of a graph, each as increasing places."""
+    linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
+    # The smallest place that each can reach, passed on from neighbour to neighbour.
+    firsts = np.arange(len(linked))
+    for _ in range(len(linked)):
+        firsts = np.where(linked, firsts, len(linked)).min(axis=1, initial=len(linked))
+    return [np.flatnonzero(firsts == first) for first in np.unique(firsts)]
+
+
+def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
+    """Return the order of patterns in the core's table, and where those of each hash begin."""
+    bits = max(1, int(keys.size).bit_length())
+    hashes = (keys * _HASH_MULTIPLIER) >> np.uint64(64 - bits)
+    order = np.argsort(hashes, kind="stable")
+    every = np.arange(2**bits + 1, dtype=np.uint64)
+    return order, np.searchsorted(hashes[order], every).astype(np.uint32)
+
+
+class Fitted(NamedTuple):
+    """An additive score in parts.
+
+    Args:
+        layout: its columns and bins.
+        keys: what every bin adds to the pattern, or nothing.
+        patterns: the patterns that weigh something or have bin weights of their own, increasing.
+        groups: the row of bin weights that each uses.
+        pattern_weights: one for each pattern.
+        weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
+    """
+
+    layout: Layout
+    keys: Words
+    patterns: Words
+    groups: Whole
+    pattern_weights: Floats
+    weights: Floats
+
+
+class Pilot:
+    """Rows of numbers of both sides, and what several fits have in common."""
+
+    def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
+        """Take a sample of both sides."""
+        self.sides = rows, rows_prime
+        self.pair, self.bins = pair, bins
+        most = min(
+            max(_BIN_SAMPLE_NUMBERS // rows.shape[1], _BIN_SAMPLE_ROWS[0]), _BIN_SAMPLE_ROWS[1]
+        )
+        heads = [side[:most] for side in self.sides]
+        self.grains = grains_of(*heads)
+        self.sample = np.concatenate([head.astype(np.float64) for head in heads])
+        self.columns = rows.shape[1]
+        self.own = np.arange(self.columns)
+        self.layouts: dict[tuple[str, bytes], Layout] = {}
+
+    def layout(self, transform: str, classes: Whole) -> Layout:
+        """Return the layout of a transform with bins by class, made once."""
+        key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
+        if key not in self.layouts:
+            self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
+        return self.layouts[key]
+
+    def counts(self, found: Layout, keys: Words, patterns: Words, groups: Whole) -> list[Floats]:
+        """Count every bin of every group, on x and on x', shapes `(groups, columns, bins)`."""
+        order, first = order_by_hash(patterns)
+        table = patterns[order], first, groups[order].astype(np.uint32)
+        totals = []
+        for side in self.sides:
+            total = np.zeros((groups.max(initial=0) + 1, found.symbols.size))
+            for _, block in float_blocks(side):
+                seen = np.empty(patterns.size + 1, dtype=np.uint64)
+                counts = np.empty(total.shape, dtype=np.uint64)
+                _core.count_additive(block, found.core(keys), table, seen, counts)
+                total += counts
+            totals.append(found.spread(total))
+        return totals
+
+
+def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitted]:
+    """Fit the scores to try on pilot outputs.
+
+    Args:
+        rows: outputs on x, shape `(size, columns)`.
+        rows_prime: outputs on x'.
+        pair: the inputs; only used to see which columns are alike.
+        bins: quantile bins of a column.
+
+    Yields:
+        The scores.
+    """
+    pilot = Pilot(rows, rows_prime, pair, bins)
+    yield from _fit_columns(pilot, "values")
+    if pilot.columns == 1:
+        return
+    yield from _fit_patterns(pilot)
+    if np.count_nonzero(pilot.layout("values", pilot.own).valued()) > 1:
+        yield from _fit_columns(pilot, "differences")
+        yield from _fit_columns(pilot, "sorted")
+
+
+_NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
+_NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
+
+
+def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
+    """Fit scores of columns that are taken to be independent."""
+    classes = classes_of_columns(pilot.pair, transform, pilot.columns)
+    kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
+    for some in kinds:
+        found = pilot.layout(transform, some)
+        members = np.bincount(some)[:, None]
+        sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
+        k, k_prime = (_sum_by_class(side[0], some) for side in sides)
+        runs: list[Places | None] = [clear_runs(k, k_prime)]
+        if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
+            # Few bins are for weak signals, and best where several columns share them.
+            if some is kinds[-1]:
+                runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
+            if some is pilot.own and transform == "values":
+                runs.append(None)
+        n, n_prime = (members * len(side) for side in pilot.sides)
+        for each in runs:
+            flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            yield Fitted(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
+
+
+def _sum_by_class(counts: Floats, kinds: Whole) -> Floats:
+    """Sum counts over the columns of each class."""
+    return np.array([counts[kinds == kind].sum(axis=0) for kind in range(kinds.max() + 1)])
+
+
+def _fit_patterns(pilot: Pilot) -> Iterator[Fitted]:
+    """Fit scores of patterns, alone and with values given the pattern."""
+    classes = classes_of_columns(pilot.pair, "values", pilot.columns)
+    found = pilot.layout("values", classes)
+    codings: list[Coding | None] = [code_by_column(found)]
+    if classes.max() + 1 < pilot.columns:
+        codings.append(code_by_class(found, classes))
+    for coding in codings:
+        if coding is None or (coding.sizes == 1).all():
+            continue
+        patterns = Patterns.of(*pilot.sides, found, coding)
+        if patterns.keys.size > 1 and patterns.covered() >= _MIN_PATTERN_SHARE:
+            yield from _fit_given_patterns(pilot, found, patterns, classes)
+
+
+def _fit_given_patterns(
+    pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole
+) -> Iterator[Fitted]:
+    """Fit the pattern alone, then with values given the symbol and given the pattern."""
+    keys, weights = patterns.coding.keys, patterns.weights()
+    none = np.zeros(patterns.keys.size, dtype=np.int64)
+    yield Fitted(found, keys, patterns.keys, none, weights, np.zeros((0, found.symbols.size)))
+    if not found.valued().any():
+        return
+    groups, ordinary = patterns.groups(), found.ordinary()
+    sides = pilot.counts(found, keys, patterns.keys, groups)
+    sides = [np.where(ordinary, side, 0.0) for side in sides]
+    usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
+    yield Fitted(found, keys, patterns.keys, none, weights, found.flat(usual)[None])
+    if groups.any() and patterns.coding.radices is not None:
+        own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
+        bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
+        yield Fitted(found, keys, patterns.keys, groups, weights, found.flat(bins))
+
+
+def _weights_given_symbol(sides: list[Floats], kinds: Whole) -> Floats:
+    """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
+    k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
+    n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
+    return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
+
+
+def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
+    """Compute weights given the pattern: the usual ones and what surely differs from them."""
+    k, k_prime = sides
+    n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
+    ratios, variances = log_ratios(k, k_prime, n, n_prime)
+    seen = k + k_prime > 0
+    moved = np.where(seen, ratios - usual, 0.0)
+    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
+    # The group of all other patterns keeps the usual weights.
+    beyond[0] = 0.0
+    return usual + beyond
+
 
 _MAX_BINS: Final = 1024
 _MAX_OUTPUT_MAGNITUDE: Final = 1e300
@@ -236,6 +690,3 @@ class Additive(ScoreAttack):
         scores = [AdditiveScore.of(fitted) for fitted in fit_scores(*rows, pair, self.bins)]
         telling = [score for score in scores if score.weights.any() or score.patterns.size]
         return tuple(dict.fromkeys(telling or scores[:1]))
-
-
-__all__ = ["Additive", "AdditiveScore"]

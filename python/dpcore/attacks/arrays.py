@@ -1,19 +1,40 @@
-"""Kinds of arrays by short names, and arrays inside records."""
+"""Kinds of arrays by short names, and arrays inside records.
+
+Grids of columns: the distance at which two numbers may still stand for one real number.
+
+The same real number comes out of different sums as floats that differ in their last places; which
+of them, may depend on the input. Every column is judged by itself: by the format that its numbers
+were rounded to, at the magnitude that the number has or, near 0, that its terms have. Numbers that
+were never rounded (integers, multiples of a fixed step) are told apart however near they are.
+
+From pilot counts to weights: log ratios, shrunk towards 0 where the pilot says little.
+"""
 
 from __future__ import annotations
 
-from dataclasses import fields
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped
+from ..events.device_outputs import BITS, stated_bits
 from ..records import Record, frozen_array
 
 __all__ = [
-    "Array", "Codes", "Flags", "Floats", "Merged", "Places", "Whole", "Words", "freeze_arrays",
-]  # fmt: skip
+    "Array",
+    "Codes",
+    "Flags",
+    "Floats",
+    "Merged",
+    "Places",
+    "Whole",
+    "Words",
+    "freeze_arrays",
+]
+
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint32]
@@ -56,3 +77,450 @@ def freeze_arrays(record: Any) -> None:
             if field.type != "Floats" and not (values == given).all():
                 raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
             object.__setattr__(record, field.name, frozen_array(values))
+
+
+PLACES: Final = 8.0
+"""Last places within which two computations of one real number are taken to agree."""
+_FLOAT64_BITS: Final = 53
+_CERTAIN_FORMAT_BITS: Final = 40
+"""A format or a step is believed where chance would need so many bits of luck."""
+_CERTAIN_GROWTH_BITS: Final = 24
+"""The same for last places that grow with the magnitude, one number giving at most `_MAX_GROWTH_BITS`: a
+sentinel such as -2147483648 is a multiple of large powers of two by itself."""
+_MAX_GROWTH_BITS: Final = 8
+_LARGEST_FLOAT16: Final = 65504.0
+_FORMAT_SAMPLE_NUMBERS: Final = 2**18
+_FORMAT_SAMPLE_ROWS: Final = (512, 4096)
+"""Numbers a side that a format is read off; at least and at most so many rows."""
+LARGEST_WHOLE: Final = 2.0**53
+_MAX_RUN_TOLERANCES: Final = 512.0
+"""Tolerances that a long computation may spread one number over, where nothing else is near..."""
+_RUN_ISOLATION_FACTOR: Final = 1000.0
+"""...which means so many times the width of the run."""
+_CROWDED_RUN_VALUES: Final = 16
+_MIN_CROWDED_RUNS: Final = 3
+"""A run of more than so many values is one number only where there are so many runs."""
+_CELL_TOLERANCES: Final = 16.0
+SAME, NEAR, APART = 0, 1, 2
+"""Kinds of a step between neighbouring values, see `steps_of`."""
+FINEST: Final = 1074
+"""Every double is a multiple of 2^-1074."""
+EVERY: Final = 1024
+_FRACTION_MASK: Final = (1 << 52) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Grain:
+    """The step by which rounding may move a number of one column.
+
+    Args:
+        bits: significant bits of the column's format; 0 for numbers that were never rounded.
+        middle: median magnitude of its numbers that are not 0: near 0 a sum carries the rounding
+            of its terms.
+        absolute: what is added at every magnitude, in the units of the column.
+    """
+
+    bits: int
+    middle: float = 0.0
+    absolute: float = 0.0
+
+    @property
+    def exact(self) -> bool:
+        """True where nothing was rounded."""
+        return self.bits == 0 and self.absolute == 0.0
+
+    def at(self, values: Any) -> Any:
+        """Return the tolerance at each value, in the shape of the values."""
+        size = np.maximum(np.abs(values), self.middle)
+        if self.bits == 0:
+            return np.full_like(size, self.absolute)
+        # Beyond the largest double nothing lies.
+        last = np.spacing(np.minimum(size, np.finfo(np.float64).max))
+        with np.errstate(over="ignore"):
+            return self.absolute + PLACES * 2.0 ** (_FLOAT64_BITS - self.bits) * last
+
+    @property
+    def typical(self) -> float:
+        """The tolerance at the middle."""
+        return float(self.at(self.middle))
+
+
+EXACT: Final = Grain(0)
+
+
+def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
+    """Return the grain of every column of two sets of rows, shape `(size, columns)` each."""
+    sides = rows, rows_prime
+    columns = rows.shape[1]
+    if all(side.dtype.kind != "f" for side in sides):
+        return tuple([EXACT] * columns)
+    most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
+    own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
+    with np.errstate(invalid="ignore", over="ignore"):
+        samples = [np.asarray(side[:most], np.float64) for side in sides]
+        middles = _median_magnitudes(
+            np.concatenate([sample[: _FORMAT_SAMPLE_ROWS[0]] for sample in samples])
+        )
+        full = _use_all_bits(samples, own)
+        usual = [Grain(own, middle) for middle in middles.tolist()]
+        return tuple(
+            usual[i] if full[i] else _judge_column([side[:, i] for side in sides], own, most)
+            for i in range(columns)
+        )
+
+
+def grain_of(values: Array, values_prime: Array) -> Grain:
+    """Return the grain of one column, values of any number on either side."""
+    if not values.size and not values_prime.size:
+        return EXACT
+    return grains_of(values[:, np.newaxis], values_prime[:, np.newaxis])[0]
+
+
+def coarsest_grain(grains: Sequence[Grain]) -> Grain:
+    """Return one grain for numbers of several columns."""
+    bits = min((grain.bits for grain in grains if grain.bits), default=0)
+    middle = max((grain.middle for grain in grains), default=0.0)
+    return Grain(bits, middle, max((grain.absolute for grain in grains), default=0.0))
+
+
+def sum_grains(grains: Sequence[Grain], weights: Floats | None = None) -> Grain:
+    """Return the grain of a sum of columns in doubles: what all of them can move it by."""
+    places = [PLACES * float(np.spacing(grain.middle)) for grain in grains]
+    each = np.maximum([grain.typical for grain in grains], places)
+    total = each.sum() if weights is None else (np.abs(weights) * each).sum()
+    return Grain(_FLOAT64_BITS, 0.0, float(total))
+
+
+def _median_magnitudes(pooled: Floats) -> Floats:
+    """Return the median magnitude of each column's finite numbers but 0; 0 without any."""
+    if not len(pooled):
+        return np.zeros(pooled.shape[1])
+    size = np.abs(pooled)
+    size[~np.isfinite(size) | (size == 0.0)] = np.nan
+    held = np.count_nonzero(~np.isnan(size), axis=0)
+    # NaN sorts last: the median of the rest stands at half their number.
+    size.sort(axis=0)
+    found = np.take_along_axis(size, np.maximum(held - 1, 0)[np.newaxis] // 2, axis=0)[0]
+    return np.where(held > 0, found, 0.0)
+
+
+def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
+    """Return usual columns: a number of each side needs all bits, and not all are whole."""
+    most = [_bits_needed(np.ascontiguousarray(side)).max(axis=0, initial=0) for side in samples]
+    broken = [(side != np.rint(side)).any(axis=0) for side in samples]
+    return np.asarray((np.minimum(*most) >= own) & (broken[0] | broken[1]))
+
+
+def _bits_needed(values: Floats) -> Whole:
+    """Return significant bits that each number needs; 0 for 0, NaN and infinities."""
+    lowest = lowest_bit(values.ravel()).reshape(values.shape)
+    highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
+    return np.where(lowest < 1024, highest - lowest + 1, 0)
+
+
+def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
+    """Return the grain of a column that may be coarser than its type."""
+    kept = [np.setdiff1d(_finite_values(side[:most]), [0.0]) for side in sides]
+    pooled = np.union1d(*kept)
+    if _all_multiples(sides, pooled, 0, LARGEST_WHOLE):
+        return EXACT
+    most = most if pooled.size else max(map(len, sides))
+    finite = np.concatenate([_finite_values(side[:most]) for side in sides])
+    middle = float(_median_magnitudes(finite[:, None])[0])
+    if not pooled.size:
+        return Grain(own, middle)
+    found = min(_narrowest_format(values, own) for values in kept)
+    if found < own:
+        return Grain(found, middle)
+    # A step that leaves bits of the format unused at the largest number was not made by rounding.
+    step = int(lowest_bit(np.ascontiguousarray(pooled)).min())
+    used = int(np.frexp(np.abs(pooled).max())[1]) - step
+    if (own - used) * pooled.size >= _CERTAIN_FORMAT_BITS and _all_multiples(
+        sides, pooled, step, np.inf
+    ):
+        return EXACT
+    return Grain(own, middle)
+
+
+def _finite_values(values: Array) -> Floats:
+    numbers = np.asarray(values, np.float64)
+    return numbers[np.isfinite(numbers)]
+
+
+def _narrowest_format(values: Floats, own: int) -> int:
+    """Return the bits of the narrowest format that surely rounded these numbers, or `own`."""
+    if not values.size:
+        return own
+    needed = _bits_needed(values)
+    lowest = lowest_bit(values)
+    # Multiples of one step would fill all bits from it up to their highest.
+    filled = needed + lowest - lowest.min()
+    for bits in sorted(bits for bits in BITS.values() if bits < own):
+        fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_FLOAT16
+        grown = np.clip(filled - bits, 0, _MAX_GROWTH_BITS).sum()
+        is_sure = (
+            own - bits
+        ) * values.size >= _CERTAIN_FORMAT_BITS and grown >= _CERTAIN_GROWTH_BITS
+        if fits and is_sure and needed.max() <= bits:
+            return bits
+    return own
+
+
+def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit: float) -> bool:
+    """Return True if all finite numbers are multiples of 2^exponent; a sample is tested first."""
+    step = 2.0 ** max(exponent, -1022)
+    for values in (sample, *sides):
+        if values.dtype.kind != "f":
+            continue
+        steps = _finite_values(values) / step
+        if (steps != np.rint(steps)).any() or (np.abs(steps) > limit).any():
+            return False
+    return True
+
+
+def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
+    """Classify each step between neighbouring sorted finite values, shape `(size - 1,)`.
+
+    `SAME`: one number; equal, or in a run at most 4,096 last places wide that nothing is near, as
+    a long computation leaves it. `NEAR`: within what rounding may have moved them by. `APART`.
+    """
+    gaps = np.diff(values)
+    if grain.exact or not gaps.size:
+        return np.where(gaps > 0.0, APART, SAME).astype(np.int8)
+    found = np.full(gaps.size, APART, np.int8)
+    # Most gaps are wider than any tolerance here, and need no tolerance of their own.
+    close = np.flatnonzero(gaps <= _MAX_RUN_TOLERANCES * grain.at(np.abs(values[[0, -1]]).max()))
+    if not close.size:
+        return found
+    tolerance = grain.at(np.maximum(np.abs(values[close]), np.abs(values[close + 1])))
+    apart = gaps[close] > 2.0 * tolerance
+    found[close] = np.where(apart, APART, np.where(gaps[close] > 0.0, NEAR, SAME))
+    wide = np.ones(gaps.size, np.bool_)
+    wide[close] = gaps[close] > _MAX_RUN_TOLERANCES * tolerance
+    first, last = find_runs(wide)
+    width = values[last] - values[first]
+    beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
+    alone = np.minimum(beyond[1:], beyond[:-1]) >= _RUN_ISOLATION_FACTOR * width
+    alone &= width > 0.0
+    alone[alone] = width[alone] <= _MAX_RUN_TOLERANCES * grain.at(values[last[alone]])
+    moved = np.cumsum(np.append(0, gaps > 0.0))
+    # Noise of a few hundred last places is such a run as well, but one of many values.
+    crowded = moved[last] - moved[first] >= _CROWDED_RUN_VALUES
+    if np.count_nonzero(alone) < _MIN_CROWDED_RUNS:
+        alone &= ~crowded
+    for i in np.flatnonzero(alone):
+        found[first[i] : last[i]] = SAME
+    return found
+
+
+def find_runs(breaks: Flags) -> tuple[Places, Places]:
+    """Return first and last places of the runs that breaks between neighbours leave."""
+    ends = np.flatnonzero(breaks)
+    return np.append(0, ends + 1), np.append(ends, breaks.size)
+
+
+def cuts_of(values: Floats, grain: Grain) -> Places:
+    """Return places i: an edge between sorted values i and i + 1 splits no real number.
+
+    Where values lie so close that nothing is apart, edges are at least 16 tolerances from each
+    other, so that rounding moves few values from bin to bin.
+    """
+    steps = steps_of(values, grain)
+    if not (steps == NEAR).any():
+        return np.flatnonzero(steps == APART)
+    # How many cells of a continuum lie below each value; a run too narrow for two has no cut.
+    each = np.diff(values) / (_CELL_TOLERANCES * grain.at(0.5 * values[1:] + 0.5 * values[:-1]))
+    passed = np.cumsum(np.where(steps == APART, 0.0, each))
+    first, last = find_runs(steps == APART)
+    start = np.repeat(np.append(0.0, passed)[first], last - first + 1)[1:]
+    inside = passed - start
+    grown = np.floor(inside) > np.floor(np.append(0.0, passed)[:-1] - start)
+    return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
+
+
+def lowest_bit(values: Floats) -> Whole:
+    """Return the exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
+
+    Args:
+        values: doubles, C-contiguous.
+
+    Returns:
+        Integers from -1074 to 1023, or 1024.
+
+    Example:
+        >>> import numpy as np
+        >>> lowest_bit(np.array([0.75, 1.0, 5e-324, -12.0, 0.0])).tolist()
+        [-2, 0, -1074, 2, 1024]
+    """
+    bits = values.view(np.int64)
+    power = (bits >> 52) & 0x7FF
+    odd = bits & _FRACTION_MASK
+    # The leading 1 of a normal number is not stored; a subnormal has none.
+    odd |= (power > 0).astype(np.int64) << 52
+    odd &= -odd
+    # The isolated bit is a power of two, whose exponent a conversion to double reveals.
+    found = (odd.astype(np.float64).view(np.int64) >> 52) - 1023
+    found += np.maximum(power, 1) - 1075
+    found[(odd == 0) | (power == 0x7FF)] = EVERY
+    return found
+
+
+_AxisArgument = int | tuple[int, ...] | None
+_CLEAR_RATIO_VARIANCES: Final = 4.0
+"""A squared log ratio of this many variances begins to count by itself."""
+_RUN_PENALTY: Final = 5.0
+"""Amount that another run of bins must add to twice the log-likelihood."""
+_WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
+"""Weights are multiples of 1 / _GRAIN: sums of them are exact in any order."""
+
+
+def round_weights(weights: Floats) -> Floats:
+    """Round weights so that their sums are exact."""
+    return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
+
+
+def count_values(values: Array, values_prime: Array) -> tuple[Array, Whole]:
+    """Return the different values of both sides, increasing, and how often each side has each.
+
+    Example:
+        >>> keys, counts = count_values(np.array([3, 1, 3]), np.array([2]))
+        >>> keys.tolist(), counts.tolist()
+        ([1, 2, 3], [[1, 0, 2], [0, 1, 0]])
+    """
+    each = [np.unique(side, return_counts=True) for side in (values, values_prime)]
+    keys = np.union1d(each[0][0], each[1][0])
+    counts = np.zeros((2, keys.size), dtype=np.int64)
+    for row, (own, times) in zip(counts, each, strict=True):
+        row[np.searchsorted(keys, own)] = times
+    return keys, counts
+
+
+def log_ratios(k: Array, k_prime: Array, n: Any, n_prime: Any) -> tuple[Floats, Floats]:
+    """Compute log ratios of two shares, and their variances; half a count is added to each.
+
+    Args:
+        k: counts on x.
+        k_prime: counts on x', of the same shape.
+        n: draws on x that the counts are of, of a shape that broadcasts.
+        n_prime: draws on x'.
+
+    Returns:
+        Log ratios, 0 where nothing was counted, and variances; of the shape of `k`.
+    """
+    ratios = np.log((k + 0.5) / (n + 1.0)) - np.log((k_prime + 0.5) / (n_prime + 1.0))
+    ratios = np.where((k == 0) & (k_prime == 0), 0.0, ratios)
+    return ratios, 1.0 / (k + 0.5) + 1.0 / (k_prime + 0.5)
+
+
+def shrink_log_ratios(
+    ratios: Floats, variances: Floats, axis: _AxisArgument = None, live: Flags | bool = True
+) -> Floats:
+    """Shrink log ratios by how much of their spread is noise.
+
+    Each is multiplied by t / (t + variance), with t the spread of all of them beyond their noise,
+    or by what its own size justifies, 1 - 4 variance / ratio^2, if that is more: a few clear
+    ratios among many empty ones are not drowned by them.
+
+    Args:
+        ratios: log ratios.
+        variances: their variances.
+        axis: the axes along which the spread is common; None for all.
+        live: which ratios there are.
+
+    Returns:
+        The shrunk ratios, 0 where there is none.
+
+    Source:
+        Efron and Morris (1973), Journal of the American Statistical Association 68: empirical
+        Bayes; DerSimonian and Laird (1986), Controlled Clinical Trials 7, for the spread.
+    """
+    precision = np.where(live, 1.0 / variances, 0.0)
+    excess = np.where(live, ratios**2 * precision - 1.0, 0.0).sum(axis=axis, keepdims=True)
+    total = np.maximum(precision.sum(axis=axis, keepdims=True), 1e-300)
+    spread = np.maximum(0.0, excess / total)
+    common = spread / (spread + variances)
+    own = 1.0 - _CLEAR_RATIO_VARIANCES * variances / np.where(ratios == 0.0, np.inf, ratios) ** 2
+    own = np.where(ratios == 0.0, 0.0, own)
+    return np.where(live, ratios * np.maximum(common, own), 0.0)
+
+
+def smooth_bins(k: Array, k_prime: Array, n: Array, n_prime: Array, runs: Places | None) -> Floats:
+    """Compute weights of bins, neighbours in one run pooled; without runs every bin for itself.
+
+    Args:
+        k: counts on x, shape `(tables, bins)`.
+        k_prime: counts on x'.
+        n: draws on x behind each table, shape `(tables, 1)`.
+        n_prime: draws on x'.
+        runs: number of the run of each bin, shape `(tables, bins)`.
+
+    Returns:
+        The weights, shape `(tables, bins)`.
+    """
+    if runs is not None:
+        k, k_prime = _pool_counts(k, runs), _pool_counts(k_prime, runs)
+    ratios, variances = log_ratios(k, k_prime, n, n_prime)
+    weights = shrink_log_ratios(ratios, variances, axis=1, live=(k + k_prime) > 0)
+    return weights if runs is None else np.take_along_axis(weights, runs, axis=1)
+
+
+def _pool_counts(counts: Array, runs: Places) -> Floats:
+    """Return sums of each table's counts by run, in the shape of the counts."""
+    tables, bins = counts.shape
+    flat = (runs + bins * np.arange(tables)[:, None]).ravel()
+    return np.bincount(flat, counts.ravel(), counts.size).astype(np.float64).reshape(tables, bins)
+
+
+def even_runs(k: Array, k_prime: Array, most: int) -> Places:
+    """Return at most `most` runs of about equal mass."""
+    both = k + k_prime
+    middle = np.cumsum(both, axis=1) - both / 2.0
+    share = middle / np.maximum(both.sum(axis=1, keepdims=True), 1.0)
+    return np.asarray(np.minimum((share * most).astype(np.intp), most - 1))
+
+
+def clear_runs(k: Array, k_prime: Array) -> Places:
+    """Find runs of neighbouring bins that the pilot does not distinguish.
+
+    Of all partitions into runs, the one with the largest log-likelihood of the sides given the
+    bins, less half the penalty for each run.
+
+    Args:
+        k: counts on x, shape `(tables, bins)`.
+        k_prime: counts on x'.
+
+    Returns:
+        The number of the run of each bin, shape `(tables, bins)`.
+
+    Source:
+        Jackson et al. (2005), IEEE Signal Processing Letters 12: optimal partitioning.
+    """
+    tables, bins = k.shape
+    totals = np.pad(np.cumsum([k, k_prime], axis=2), ((0, 0), (0, 0), (1, 0)))
+    best = np.zeros((tables, bins + 1))
+    start = np.zeros((tables, bins + 1), dtype=np.intp)
+    for end in range(1, bins + 1):
+        inside = totals[:, :, end : end + 1] - totals[:, :, :end]
+        value = best[:, :end] + _run_likelihood(*inside) - _RUN_PENALTY / 2.0
+        start[:, end] = value.argmax(axis=1)
+        best[:, end] = value.max(axis=1)
+    return _number_runs(start)
+
+
+def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
+    """Return the largest log-likelihood of a run."""
+    both = np.maximum(k + k_prime, 1.0)
+    share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
+    return k * np.log(share) + k_prime * np.log(share_prime)
+
+
+def _number_runs(start: Places) -> Places:
+    """Return the number of the run of each bin, from the starts of the last runs."""
+    tables, places = start.shape
+    begins = np.zeros((tables, places), dtype=np.bool_)
+    rows = np.arange(tables)
+    end = np.full(tables, places - 1)
+    for _ in range(places - 1):
+        end = start[rows, end]
+        begins[rows, end] = True
+    return np.cumsum(begins[:, :-1], axis=1) - 1

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 from ..errors import mistyped
-from ..events.above import Score
+from ..events.event import Score
 from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
 from .arrays import Array
-from .attack import ScoreAttack
-from .choosing.choice import Choice, Goal
+from .attack import Choice, Goal, ScoreAttack
 from .discriminant import Discriminant
 from .histogram import Histogram
 from .products import Products

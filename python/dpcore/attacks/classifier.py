@@ -12,14 +12,13 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, instance, integer, invalid
-from ..events.above import Score
-from ..events.held import Held, Rough, as_float64, cache_per_device, rounding_slack
+from ..events.device_outputs import Held, Rough, as_float64, cache_per_device, rounding_slack
+from ..events.event import Score
 from ..hints import hinted
 from ..records import Record
-from .arrays import Array, Floats, Merged, Whole, freeze_arrays
+from .arrays import Array, Floats, Grain, Merged, Whole, freeze_arrays, grains_of
 from .attack import NumericAttack
-from .choosing.grains import Grain, grains_of
-from .scores.columns import atoms_of, chunk_slices, first_rows, known, loose_of, read_numbers
+from .rows import atoms_of, chunk_slices, first_rows, known, loose_of, read_numbers
 
 __all__ = ["Boosted", "Classifier", "Linear", "Model"]
 

@@ -22,11 +22,9 @@ from ..events.every_coordinate import EveryCoordinate, Intervals, read_rows
 from ..pairs.comparing import group_columns
 from ..records import Pair
 from ..sampling.coordinates import refuse_dependent
-from .arrays import Array, Floats, Places
-from .attack import AuditAttack, Fitted, Pilot
-from .choosing.choice import Goal
-from .choosing.grains import grain_of
-from .choosing.marks import list_thresholds, sorted_values
+from .arrays import Array, Floats, Places, grain_of
+from .attack import AuditAttack, Fitted, Goal, Pilot
+from .bins import list_thresholds, sorted_values
 
 __all__ = ["Coordinatewise", "Options"]
 

@@ -9,12 +9,11 @@ import numpy as np
 
 from .. import _core
 from ..errors import invalid
-from ..events.above import Score
+from ..events.event import Score
 from ..records import Record
-from .arrays import Array, Floats, Whole, freeze_arrays
+from .arrays import Array, Floats, Grain, Whole, freeze_arrays, sum_grains
 from .attack import NumericAttack
-from .choosing.grains import Grain, sum_grains
-from .scores.columns import chunk_slices, has_frequent_rows, read_numbers
+from .rows import chunk_slices, has_frequent_rows, read_numbers
 
 __all__ = ["Discriminant", "LinearScore"]
 

@@ -16,13 +16,23 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import choice, integer, invalid, real
-from ..events.above import Score
+from ..events.event import Score
 from ..pairs.comparing import group_columns
 from ..records import Pair
-from .arrays import Array, Flags, Floats, Merged, Places, Whole, freeze_arrays
+from .arrays import (
+    EVERY,
+    FINEST,
+    Array,
+    Flags,
+    Floats,
+    Merged,
+    Places,
+    Whole,
+    freeze_arrays,
+    lowest_bit,
+)
 from .attack import ScoreAttack
-from .choosing.grains import EVERY, FINEST, lowest_bit
-from .scores.columns import chunk_slices, read_numbers
+from .rows import chunk_slices, read_numbers
 
 __all__ = ["FloatLattice", "Table"]
 

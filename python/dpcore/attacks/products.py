@@ -3,23 +3,374 @@
 Each column by itself may have one law on both sides while two of them agree on x and disagree on
 x': a bit that is the exclusive or of another and of the secret, noise that is shared. No sum over
 columns sees that. Second moments of all pairs show it, at the price of one matrix product.
+
+Scores that are sums of products of two columns: of their signs, or of their centred values.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ..events.above import Score
-from .arrays import Array, Floats, Whole
+from ..errors import invalid
+from ..events.device_outputs import BITS
+from ..events.event import Score
+from ..records import Record
+from .arrays import (
+    Array,
+    Flags,
+    Floats,
+    Grain,
+    Places,
+    Whole,
+    cuts_of,
+    freeze_arrays,
+    grain_of,
+    round_weights,
+)
 from .attack import NumericAttack
-from .scores import quadratic
-from .scores.columns import has_frequent_rows
-from .scores.quadratic import MOST_COLUMNS, Frame, Moments, SignProducts, ValueProducts
-from .scores.rows import Special
+from .bins import SHARE
+from .rows import Special, chunk_slices, has_frequent_rows, read_numbers
+
+__all__ = [
+    "MOST_COLUMNS",
+    "Products",
+    "SignProducts",
+    "ValueProducts",
+]
+
+
+MOST_COLUMNS: Final = 512
+_CENTRED_ROWS: Final = 2**11
+"""Rows a side from which centres and scales are taken."""
+_FEW_COLUMNS_LIMIT: Final = 64
+_MOMENT_STANDARD_ERRORS: Final = 5.0
+"""Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
+one in 400 pilots has one that does. Among 512 columns it is 6."""
+_MAX_CLUSTER_TOLERANCES = 32.0
+"""As for atoms: gaps have so many tolerances, and a wider cluster is a continuum."""
+_NORMAL_QUARTILE_RANGE: Final = 1.349
+"""The quartiles of a normal law are so many standard deviations apart."""
+REACH: Final = 16.0
+"""A centred value is at most so many scales: a product of two is finite, and an infinity counts
+like any other so far out."""
+
+
+class Frame(NamedTuple):
+    """The columns that are compared.
+
+    Args:
+        entries: their places in an output.
+        cuts: where their signs change.
+        centres: their medians.
+        scales: their spreads, above 0.
+        many: which have more than two values.
+    """
+
+    entries: Whole
+    cuts: Floats
+    centres: Floats
+    scales: Floats
+    many: Flags
+
+
+def frame_of(rows: Array, rows_prime: Array) -> Frame:
+    """Return the columns that vary, at most 512, and their places and spreads."""
+    some = np.concatenate([rows[:_CENTRED_ROWS], rows_prime[:_CENTRED_ROWS]])
+    entries = np.flatnonzero((some != some[:1]).any(axis=0))
+    if entries.size > MOST_COLUMNS:
+        # Columns that depend on each other are neighbours more often than not.
+        starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
+        entries = np.unique(entries[np.concatenate([starts, starts + 1])])
+    every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
+    kept = np.array([made is not None for made in every], dtype=np.bool_)
+    found = np.array([made for made in every if made], dtype=np.float64)
+    cuts, centres, scales, many = found.reshape(-1, 4).T
+    return Frame(entries[kept], cuts, centres, scales, many > 0.0)
+
+
+def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
+    """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
+    known = np.sort(values.astype(np.float64))
+    known = known[np.isfinite(known)]
+    gaps, slack = cuts_of(known, grain), grain.typical
+    if gaps.size == 0 and (
+        known.size == 0 or known[-1] - known[0] <= _MAX_CLUSTER_TOLERANCES * slack
+    ):
+        return None
+    middle = float(known[known.size // 2])
+    quartiles = known[[known.size // 4, 3 * known.size // 4]]
+    spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
+    # A column that is mostly one value has quartiles that agree.
+    scale = spread if spread > _MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
+    many = float(gaps.size > 1 or (known[-1] - known[0] > 0.0 and gaps.size == 0))
+    return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
+
+
+def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
+    """Find the gap nearest to the median: rounding never carries a value across it."""
+    middle = known.size // 2
+    ends = np.concatenate([[-1], gaps, [known.size - 1]])
+    place = int(np.searchsorted(ends, middle))
+    first, last = known[ends[place - 1] + 1], known[ends[place]]
+    if gaps.size == 0 or last - first > _MAX_CLUSTER_TOLERANCES * slack:
+        # The tolerance of a scale that this column does not have: no gap is near its median.
+        return float(known[middle])
+    gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]
+    return float(known[gap] + SHARE * (known[gap + 1] - known[gap]))
+
+
+class Moments(NamedTuple):
+    """Covariances of all pairs of columns, on x and on x', and how they differ.
+
+    Around each side's own means: where columns are independent on both sides, however far apart
+    the sides are, nothing differs, and nothing is left to see that sums over columns do not.
+
+    Args:
+        on_x: shape `(columns, columns)`.
+        on_x_prime: the same on x'.
+        evidence: standard errors between them, 0 on the diagonal.
+    """
+
+    on_x: Floats
+    on_x_prime: Floats
+    evidence: Floats
+
+    @classmethod
+    def of(cls, values: Floats, values_prime: Floats) -> Moments:
+        """Compute the moments of columns, shape `(columns, size)`: two matrix products a side."""
+        means, noise = [], np.zeros(())
+        for side in (values, values_prime):
+            size = side.shape[1]
+            # In single precision: half the time, and far finer than the standard error.
+            single = side.astype(np.float32)
+            single -= single.mean(axis=1, keepdims=True)
+            mean = (single @ single.T).astype(np.float64) / size
+            single *= single
+            second = (single @ single.T).astype(np.float64) / size
+            means.append(mean)
+            # Of a moment that seems certain, one more product is taken to be against it.
+            noise = noise + np.maximum(second - mean * mean, 1.0 / size) / size
+        evidence = (means[0] - means[1]) / np.sqrt(noise)
+        np.fill_diagonal(evidence, 0.0)
+        return cls(means[0], means[1], evidence)
+
+    def telling(self) -> tuple[Whole, Whole]:
+        """Return the pairs that differ beyond chance, the most informative first."""
+        size = np.abs(np.triu(self.evidence, 1))
+        order = np.argsort(-size, axis=None, kind="stable")
+        least = _MOMENT_STANDARD_ERRORS + (len(size) > _FEW_COLUMNS_LIMIT)
+        order = order[: np.count_nonzero(size > least)]
+        first, second = np.unravel_index(order, size.shape)
+        return first.astype(np.int64), second.astype(np.int64)
+
+
+class _ColumnProducts(Record):
+    """The base of both kinds: arrays that are frozen and fit, and the columns that are read."""
+
+    __slots__ = ()
+    entries: Whole
+    first: Whole
+    second: Whole
+    weights: Floats
+
+    def _freeze(self, *by_entry: str) -> None:
+        """Freeze the arrays, and check that those named have one number for each entry."""
+        freeze_arrays(self)
+        entries, pairs = self.entries, self.first.shape
+        if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
+            raise invalid("entries", "at least one place, counted from 0", entries)
+        groups = [(name, entries.shape) for name in by_entry]
+        for name, shape in [*groups, ("second", pairs), ("weights", pairs)]:
+            values = getattr(self, name)
+            if values.shape != shape or values.ndim != 1 or not np.isfinite(values).all():
+                raise invalid(name, f"finite and of shape {shape}", values)
+        for name in ("first", "second"):
+            places = getattr(self, name)
+            if places.size and not 0 <= int(places.min()) <= int(places.max()) < entries.size:
+                raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
+
+    def _describe(self, what: str) -> str:
+        """Return one line for a report: which product, or of how many pairs the sum is."""
+        if self.weights.size == 1:
+            i, j = self.entries[self.first[0]], self.entries[self.second[0]]
+            return f"product of the {what} of entries {i} and {j}"
+        return f"weighted sum of {self.weights.size} products of the {what} of two entries"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SignProducts(_ColumnProducts, word="SignProducts"):
+    """A weighted sum of products of the signs of two entries.
+
+    ``sum_p weights[p] s[first[p]] s[second[p]]`` with ``s[i]`` 1 where the entry ``entries[i]``
+    is at or above ``centres[i]``, -1 where it is below and 0 where it is NaN. Weights are
+    rounded to multiples of 2^-20, so that the sums are exact in any order.
+
+    Args:
+        entries: which entries of the output are read, counted from 0, shape `(read,)`.
+        centres: where their signs change, in the units of the outputs, shape `(read,)`.
+        first: places in `entries` of each pair's first, shape `(pairs,)`.
+        second: places in `entries` of each pair's second, shape `(pairs,)`.
+        weights: weight of each pair, shape `(pairs,)`.
+        third: places in `entries` of a third factor of each product, shape `(pairs,)`; empty where
+            products are of two.
+
+    Raises:
+        ValueError: if shapes do not fit, a number is not finite or a place out of range.
+
+    Source:
+        Neyman and Pearson (1933): for one pair of bits with uniform margins the log-likelihood
+        ratio is a multiple of the product of their signs.
+
+    Example:
+        >>> score = SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])
+        >>> score(np.array([[0, 9, 0], [1, 9, 0], [1, 9, 1]])).tolist()
+        [1.0, -1.0, 1.0]
+        >>> print(score)
+        product of the signs of entries 0 and 2
+    """
+
+    entries: Whole
+    centres: Floats
+    first: Whole
+    second: Whole
+    weights: Floats
+    third: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+
+    merged = True
+    cost = 30
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check that they fit."""
+        object.__setattr__(self, "weights", round_weights(np.asarray(self.weights, np.float64)))
+        self._freeze("centres")
+        if self.third.size and self.third.shape != self.first.shape:
+            raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores, shape `(size,)`; never NaN."""
+        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        scores = np.empty(len(rows))
+        matrix = np.zeros((self.entries.size, self.entries.size))
+        np.add.at(matrix, (self.first, self.second), self.weights)
+        for part in chunk_slices(rows):
+            signs = signs_of(rows[part][:, self.entries], self.centres)
+            if self.third.size:
+                products = signs[:, self.first] * signs[:, self.second] * signs[:, self.third]
+                scores[part] = products @ self.weights
+            else:
+                scores[part] = np.einsum("ij,ij->i", signs @ matrix, signs)
+        return scores
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        if self.third.size == 1:
+            i, j, k = (self.entries[one[0]] for one in (self.first, self.second, self.third))
+            return f"product of the signs of entries {i}, {j} and {k}"
+        return self._describe("signs")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class ValueProducts(_ColumnProducts, word="ValueProducts"):
+    """A weighted sum of products of the centred values of two entries: a quadratic form.
+
+    ``sum_p weights[p] z[first[p]] z[second[p]]`` with ``z[i]`` the entry ``entries[i]`` less its
+    centre, in units of its scale, and cut off at 16 of them; 0 where it is NaN. A pair of an
+    entry with itself is its square.
+
+    Args:
+        entries: which entries of the output are read, counted from 0, shape `(read,)`.
+        centres: in the units of the outputs, shape `(read,)`.
+        scales: above 0, in the units of the outputs, shape `(read,)`.
+        first: places in `entries` of each pair's first, shape `(pairs,)`.
+        second: places in `entries` of each pair's second, shape `(pairs,)`.
+        weights: weight of each pair, shape `(pairs,)`.
+
+    Raises:
+        ValueError: if shapes do not fit, a number is not finite, a scale not above 0 or a place
+            out of range.
+
+    Source:
+        Neyman and Pearson (1933): the log-likelihood ratio of two normal laws with one mean is
+        such a form.
+
+    Example:
+        >>> score = ValueProducts([0, 1], [1.0, 1.0], [1.0, 2.0], [0], [1], [1.0])
+        >>> score(np.array([[3.0, 5.0], [3.0, -3.0], [np.nan, 0.0]])).tolist()
+        [4.0, -4.0, 0.0]
+        >>> print(score)
+        product of the centred values of entries 0 and 1
+    """
+
+    entries: Whole
+    centres: Floats
+    scales: Floats
+    first: Whole
+    second: Whole
+    weights: Floats
+
+    @property
+    def cost(self) -> int:
+        """Nanoseconds per output on a usual machine, about."""
+        return 10 * int(self.entries.size) + int(self.weights.size)
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check that they fit."""
+        self._freeze("centres", "scales")
+        if not (self.scales > 0.0).all():
+            raise invalid("scales", "above 0", self.scales)
+
+    def rounding(self, grains: Sequence[Grain]) -> Grain:
+        """Return what the entries' own can move it by, at 16 scales from their centres."""
+        moved = np.array([grains[i].typical for i in self.entries.tolist()]) / self.scales
+        pairs = np.abs(self.weights) * (moved[self.first] + moved[self.second])
+        return Grain(BITS["float64"], absolute=REACH * float(pairs.sum()))
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores, shape `(size,)`; never NaN."""
+        rows = read_numbers(outputs, least=self.entries.max() + 1)
+        scores = np.zeros(len(rows))
+        terms = list(zip(self.first, self.second, self.weights, strict=True))
+        for part in chunk_slices(rows):
+            values = centre_columns(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
+            # One term after the other: a row's score must not depend on the rows beside it, as
+            # the last bits of a matrix product do.
+            for first, second, weight in terms:
+                scores[part] += weight * values[first] * values[second]
+        return scores
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return self._describe("centred values")
+
+
+def signs_of(rows: Array, centres: Floats) -> Floats:
+    """Return 1 at or above the centre, -1 below, 0 for NaN; shape of the rows."""
+    return np.subtract(rows >= centres, rows < centres, dtype=np.float64)
+
+
+def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float) -> Floats:
+    """Return columns less their centres in units of their scales, cut off; NaN is 0.
+
+    Args:
+        columns: shape `(columns, size)`.
+        centres: shape `(columns,)`.
+        scales: shape `(columns,)`.
+        reach: largest magnitude.
+
+    Returns:
+        Finite numbers, shape `(columns, size)`.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        values = np.subtract(columns, centres[:, None], dtype=np.float64, order="C")
+        values /= scales[:, None]
+    np.clip(values, -reach, reach, out=values)
+    values[np.isnan(values)] = 0.0
+    return values
+
 
 _MOMENT_NUMBERS: Final = 2**20
 _MOMENT_ROWS: Final = (2**13, 2**16)
@@ -77,7 +428,7 @@ class Products(NumericAttack):
         """Make at most six scores; none where no columns differ together between the sides."""
         if has_frequent_rows(rows, rows_prime):
             return
-        frame = quadratic.frame_of(rows, rows_prime)
+        frame = frame_of(rows, rows_prime)
         if frame.entries.size < 2:
             return
         most = min(max(_MOMENT_NUMBERS // rows.shape[1], _MOMENT_ROWS[0]), _MOMENT_ROWS[1])
@@ -90,7 +441,7 @@ class Products(NumericAttack):
 
 def _multiply_signs(columns: list[Array], frame: Frame) -> Iterator[SignProducts]:
     """Yield the product of the best pair of signs, and the weighted sum of all informative ones."""
-    sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
+    sides = [signs_of(side.T, frame.cuts).T for side in columns]
     moments = Moments.of(*sides)
     first, second = moments.telling()
     for size in {1, first.size} if first.size else ():
@@ -106,7 +457,7 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
     most = frame.entries.size
     if not 3 <= most <= _MAX_TRIPLE_COLUMNS:
         return
-    sides = [quadratic.signs_of(side.T, frame.cuts).T for side in columns]
+    sides = [signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
     sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
     sides = [np.ascontiguousarray(side, dtype=np.float32) for side in sides]
@@ -150,8 +501,7 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield the product and likelihood ratio of the best pair; then of all informative pairs."""
     sides = [
-        quadratic.centre_columns(side, frame.centres, frame.scales, _CENTRED_VALUE_LIMIT)
-        for side in columns
+        centre_columns(side, frame.centres, frame.scales, _CENTRED_VALUE_LIMIT) for side in columns
     ]
     moments = Moments.of(*sides)
     first, second = moments.telling()
@@ -189,6 +539,3 @@ def _sum_products(frame: Frame, first: Whole, second: Whole, weights: Floats) ->
     used, (one, other) = _renumber_columns(first, second)
     centres, scales = frame.centres[used], frame.scales[used]
     return ValueProducts(frame.entries[used], centres, scales, one, other, weights)
-
-
-__all__ = ["MOST_COLUMNS", "Products", "SignProducts", "ValueProducts"]

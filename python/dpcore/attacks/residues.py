@@ -13,12 +13,19 @@ from typing import ClassVar, Final
 import numpy as np
 
 from ..errors import flag, integer, invalid
-from ..events.above import Score
-from .arrays import Array, Floats, Merged, Whole, freeze_arrays
+from ..events.event import Score
+from .arrays import (
+    Array,
+    Floats,
+    Merged,
+    Whole,
+    freeze_arrays,
+    log_ratios,
+    round_weights,
+    smooth_bins,
+)
 from .attack import NumericAttack
-from .scores.columns import chunk_slices, has_frequent_rows, read_numbers, whole_floats
-from .scores.rows import Special
-from .scores.tables import log_ratios, round_weights, smooth_bins
+from .rows import Special, chunk_slices, has_frequent_rows, read_numbers, whole_floats
 
 __all__ = ["MODULI", "ResidueRatio", "Residues"]
 

@@ -15,19 +15,16 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from ..events.above import Above, Score
+from ..events.event import Above, Score
 from ..records import Counts
-from .arrays import Array, Floats, Words
-from .attack import NumericAttack
-from .choosing.choice import Choice, Goal
-from .choosing.grains import PLACES, Grain, coarsest_grain, grains_of
-from .choosing.marks import SHARE
-from .reading.candidates import OfParts
-from .reading.exploring import presence_parts
-from .reading.parts import Parts, remember_parts
-from .scores.columns import Atoms, atoms_of, first_rows, known, read_both_sides
-from .scores.rows import (
+from .arrays import PLACES, Array, Floats, Grain, Words, coarsest_grain, grains_of
+from .attack import Choice, Goal, NumericAttack
+from .bins import SHARE
+from .candidates import OfParts, presence_parts
+from .parts import Parts, remember_parts
+from .rows import (
     AtAtoms,
+    Atoms,
     AtRows,
     Coordinate,
     Outside,
@@ -35,6 +32,10 @@ from .scores.rows import (
     RowMax,
     RowMin,
     Special,
+    atoms_of,
+    first_rows,
+    known,
+    read_both_sides,
     row_codes,
 )
 

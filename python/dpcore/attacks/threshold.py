@@ -8,16 +8,14 @@ from typing import Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, integer, mistyped
-from ..events.above import Score
+from ..events.event import Score
 from ..hints import hinted
 from ..pairs.comparing import differing_points
 from ..records import Pair
-from .arrays import Array, Places
+from .arrays import Array, Grain, Places, grains_of
 from .attack import ScoreAttack
-from .choosing.grains import Grain, grains_of
-from .choosing.marks import sorted_values
-from .scores.columns import read_both_sides
-from .scores.rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from .bins import sorted_values
+from .rows import Closer, Coordinate, RowMax, RowMin, RowSum, read_both_sides
 
 __all__ = ["ScoreName", "Threshold", "differing_points"]
 

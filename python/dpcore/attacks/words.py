@@ -1,20 +1,285 @@
-"""Texts by their words: for outputs that are mostly all different."""
+"""Texts by their words: for outputs that are mostly all different.
+
+The score of a row of tokens: log ratios of the presence of each, and of how many there are.
+
+Outputs as rows of tokens: texts by their words.
+
+Outputs as rows of tokens, and what each token says.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from itertools import chain, repeat
+from typing import Any, Final
 
 import numpy as np
 
-from ..events.above import Score
+from ..errors import choice, invalid
+from ..events.event import Score
 from ..records import Pair
-from .arrays import Array
+from .arrays import (
+    Array,
+    Floats,
+    Merged,
+    Whole,
+    clear_runs,
+    freeze_arrays,
+    log_ratios,
+    round_weights,
+    shrink_log_ratios,
+    smooth_bins,
+)
 from .attack import ScoreAttack
-from .tokens.ratios import TokenRatios, ratios_of
-from .tokens.rows import texts_of
 
-__all__ = ["TokenRatios", "Words"]
+NO_ROW: Final = -1
+"""The size of an output that is no text."""
+_CHUNK_OUTPUTS: Final = 2**11
+"""Outputs that are taken apart at a time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """The tokens of many outputs.
+
+    Args:
+        rows: the tokens of each; none for an output that is no text.
+        sizes: how many each has, shape `(size,)`; `NO_ROW` for those.
+    """
+
+    rows: list[list[str]]
+    sizes: Whole
+
+    def number_tokens(self, table: Mapping[str, int]) -> tuple[Whole, Whole]:
+        """Return which row has which token, each once a row, by the numbers that a table gives.
+
+        Tokens without a number are left out; a table may make one for each (`Numbering`).
+        """
+        tokens, is_new = chain.from_iterable(self.rows), isinstance(table, Numbering)
+        found = map(table.__getitem__, tokens) if is_new else map(table.get, tokens, repeat(-1))
+        places = np.repeat(np.arange(len(self.rows)), np.maximum(self.sizes, 0))
+        codes = np.fromiter(found, np.int64, places.size)
+        known = codes >= 0
+        width = max(1, len(table))
+        place, code = np.divmod(np.unique(places[known] * width + codes[known]), width)
+        return place, code
+
+
+class Numbering(dict[str, int]):
+    """A table that gives every token a number when it is first looked up.
+
+    Example:
+        >>> table = Numbering()
+        >>> Rows([["a", "b", "a"]], np.array([3])).number_tokens(table)[1].tolist(), dict(table)
+        ([0, 1], {'a': 0, 'b': 1})
+    """
+
+    def __missing__(self, token: str) -> int:
+        return self.setdefault(token, len(self))
+
+
+def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
+    """Yield the words of outputs, some at a time: what stands between white space, unchanged.
+
+    Bytes are read as Latin-1, one character a byte.
+
+    Args:
+        outputs: texts, shape `(size,)` or `(size, 1)`; whatever else is among them is no text.
+
+    Example:
+        >>> [(part, rows)] = words_of(np.array(["to boston", "", None], dtype=object))
+        >>> rows.rows, rows.sizes.tolist()
+        ([['to', 'boston'], [], []], [2, 0, -1])
+    """
+    for first in range(0, len(outputs), _CHUNK_OUTPUTS):
+        part = slice(first, min(first + _CHUNK_OUTPUTS, len(outputs)))
+        items = texts_of(outputs[part])
+        rows = [one.split() if one is not None else [] for one in items]
+        sizes = np.fromiter(map(len, rows), np.int64, len(rows))
+        sizes[[one is None for one in items]] = NO_ROW
+        yield part, Rows(rows, sizes)
+
+
+def texts_of(outputs: Array) -> list[str | None]:
+    """Return every output as a string, None for one that is no text."""
+    if outputs.dtype.names is not None or outputs.size != len(outputs):
+        return [None] * len(outputs)
+    items = outputs.reshape(len(outputs)).tolist()
+    return items if outputs.dtype.kind == "U" else list(map(_item_to_text, items))
+
+
+def _item_to_text(item: Any) -> str | None:
+    if isinstance(item, (bytes, bytearray, memoryview)):
+        return bytes(item).decode("latin-1")
+    return str(item) if isinstance(item, str) else None
+
+
+READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
+"""Functions that convert outputs to rows of tokens, by the name that a record keeps."""
+
+
+_MAX_TOKENS: Final = 2**14
+"""Tokens that are kept: those that move the score most."""
+_MAX_FITTED_TOKENS: Final = 2**20
+"""Tokens a side from which the ratios are taken, about."""
+_MIN_TOKEN_OUTPUTS: Final = 2
+"""A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
+_MAX_SEPARATE_LENGTHS: Final = 64
+"""Different lengths that are counted each by itself."""
+_SHOWN_TOKENS: Final = 6
+"""Tokens that a report names."""
+_SHOWN_TOKEN_CHARACTERS: Final = 24
+"""Characters of a token that a report shows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TokenRatios(Merged, word="TokenRatios"):
+    """The sum of what the different tokens of an output say, and of what their number says.
+
+    A token that the pilot never showed says nothing, however often it occurs; one that occurs
+    twice in an output counts once.
+
+    Args:
+        tokens: those that say something, the heaviest first.
+        values: what each adds to the score, positive where it speaks for x.
+        starts: where each run of lengths begins, increasing.
+        lengths: what an output that is no text adds, or one below the first start, then what one
+            in each run adds.
+        reader: how outputs become rows of tokens, a name in `READERS`.
+
+    Raises:
+        TypeError: if `reader` is not a string.
+        ValueError: if it is none of the names, a token occurs twice, or the tables do not fit.
+
+    Example:
+        >>> score = TokenRatios(("boston", "fare"), [1.25, -0.5], [0], [0.0, 0.125])
+        >>> score(np.array(["to boston boston", "boston fare", ""])).tolist()
+        [1.375, 0.875, 0.125]
+        >>> print(score)
+        words ('boston' +1.2, 'fare' -0.5) and length
+    """
+
+    tokens: tuple[str, ...]
+    values: Floats
+    starts: Whole
+    lengths: Floats
+    reader: str = "words"
+
+    cost = 5000
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        choice("reader", self.reader, tuple(READERS))
+        object.__setattr__(self, "tokens", tuple(self.tokens))
+        freeze_arrays(self)
+        if len(set(self.tokens)) != len(self.tokens):
+            raise invalid("tokens", "all different", self.tokens)
+        if self.values.shape != (len(self.tokens),):
+            raise invalid("values", f"one for each of {len(self.tokens)} tokens", self.values.shape)
+        if not (np.diff(self.starts) > 0).all():
+            raise invalid("starts", "increasing", self.starts)
+        if self.lengths.shape != (self.starts.size + 1,):
+            requirement = f"one more than the {self.starts.size} starts"
+            raise invalid("lengths", requirement, self.lengths.shape)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the scores, shape `(size,)`."""
+        outputs = np.asarray(outputs)
+        table = {token: number for number, token in enumerate(self.tokens)}
+        scores = np.empty(len(outputs))
+        for part, rows in READERS[self.reader](outputs):
+            place, code = rows.number_tokens(table)
+            said = np.bincount(place, self.values[code], minlength=rows.sizes.size)
+            scores[part] = said + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
+        return scores
+
+    @property
+    def says_nothing(self) -> bool:
+        """True if every output has the same score."""
+        return not self.tokens and bool((self.lengths == self.lengths[-1]).all())
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        shown = [
+            token
+            if len(token) <= _SHOWN_TOKEN_CHARACTERS
+            else f"{token[:_SHOWN_TOKEN_CHARACTERS]}..."
+            for token in self.tokens
+        ]
+        pairs = list(zip(shown, self.values.tolist(), strict=True))
+        named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_SHOWN_TOKENS]]
+        if len(pairs) > _SHOWN_TOKENS:
+            named.append(f"{len(pairs) - _SHOWN_TOKENS} more")
+        said = [f"{self.reader} ({', '.join(named)})"] if named else []
+        said += ["length"] if (self.lengths != self.lengths[-1]).any() else []
+        return " and ".join(said) or f"no {self.reader}"
+
+
+def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
+    """Fit the score on pilot outputs.
+
+    Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
+    on x', shrunk by how much of the spread of all such ratios is noise (see `shrink_log_ratios`);
+    neighbouring lengths that the pilot does not tell apart are one. On eight made-up rewriters at
+    256 and 1,024 pilot outputs a side this certified .98 of what the best of 25 rules did for each;
+    unshrunk ratios .82 and .90, without the length .87 and .97, log odds the same.
+
+    Args:
+        sides: pilot outputs on x and on x', shapes `(size, ...)`.
+        reader: see `TokenRatios`.
+    """
+    table = Numbering()
+    found = [_count_tokens(side, table, reader) for side in sides]
+    n, n_prime = (sizes.size for _, sizes in found)
+    k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
+    starts, lengths = _weigh_lengths([sizes for _, sizes in found])
+    often = k + k_prime >= _MIN_TOKEN_OUTPUTS
+    values = round_weights(shrink_log_ratios(*log_ratios(k, k_prime, n, n_prime), live=often))
+    # By what each adds to the score's variance; then the heaviest first.
+    moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
+    kept = moved[values[moved] != 0.0]
+    kept = kept[np.argsort(-np.abs(values[kept]), kind="stable")]
+    names = list(table)
+    return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths, reader)
+
+
+def _count_tokens(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
+    """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
+    counts, sizes, seen = np.zeros(0), [], 0
+    for _, rows in READERS[reader](side):
+        _, codes = rows.number_tokens(table)
+        more = np.bincount(codes, minlength=len(table))
+        counts = np.pad(counts, (0, more.size - counts.size)) + more
+        sizes.append(rows.sizes)
+        seen += codes.size
+        if seen >= _MAX_FITTED_TOKENS:
+            break
+    return counts, np.concatenate(sizes)
+
+
+def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
+    """Return the starts of runs of lengths, and the ratios of no text and of each run."""
+    different = np.unique(np.concatenate(sizes))
+    different = different[different != NO_ROW]
+    if different.size > _MAX_SEPARATE_LENGTHS:
+        pooled = np.sort(np.concatenate(sizes))
+        places = np.linspace(0, pooled.size - 1, _MAX_SEPARATE_LENGTHS).astype(np.intp)
+        different = np.setdiff1d(pooled[places], [NO_ROW])
+    k, k_prime = (
+        np.bincount(np.searchsorted(different, side, "right"), minlength=different.size + 1)
+        for side in sizes
+    )
+    k, k_prime = k[np.newaxis].astype(np.float64), k_prime[np.newaxis].astype(np.float64)
+    runs = np.zeros(k.shape, dtype=np.intp)
+    runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
+    n, n_prime = (np.array([[side.size]]) for side in sizes)
+    values = round_weights(smooth_bins(k, k_prime, n, n_prime, runs))[0]
+    first = np.flatnonzero(np.diff(runs[0])) + 1
+    starts = different[first - 1]
+    starts[:1] = 0
+    return starts, values[[0, *first]]
+
 
 _SCREENED_OUTPUTS: Final = 2**12
 _MIN_MEAN_REPEATS: Final = 8

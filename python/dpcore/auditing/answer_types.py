@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, show
-from ..mechanisms.answers import outputs_of, refuse_nested
+from ..mechanisms.answers import call_facts, is_frame, outputs_of, refuse_nested
 from ..mechanisms.callables import (
     call_mechanism,
     make_generator,
@@ -17,7 +17,6 @@ from ..mechanisms.callables import (
     name_of,
     one_by_one,
 )
-from ..mechanisms.frames import call_facts, is_frame
 from ..records import Pair
 from ..sampling.course import Course
 from ..streams import PROBE

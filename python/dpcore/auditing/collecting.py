@@ -10,7 +10,7 @@ import numpy as np
 from ..attacks.attack import Fitted, attack_name
 from ..errors import AssumptionWarning
 from ..events import event_of
-from ..events.held import move_to_host
+from ..events.device_outputs import move_to_host
 from ..mechanisms.callables import one_by_one, runs_on
 from ..progress import interrupted_again
 from ..records import Counts

@@ -10,15 +10,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks import FloatLattice
-from ..attacks.attack import Fitted, ScoreAttack
-from ..attacks.choosing.choice import Choice, Goal, choose_events, remarks_on
-from ..attacks.reading.candidates import read_candidates
-from ..attacks.reading.exploring import has_rare_presence
-from ..attacks.scores.rows import NegativeZeros
+from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, remarks_on
+from ..attacks.candidates import has_rare_presence, read_candidates
+from ..attacks.rows import NegativeZeros
 from ..errors import show
 from ..events import Never
-from ..events.above import Score, scores_of
-from ..events.counting import Event, evaluate_event
+from ..events.event import Event, Score, evaluate_event, scores_of
 from ..mechanisms.answers import bytes_of, join_outputs
 from ..mechanisms.callables import one_by_one
 from ..records import Counts, Pair, SeenOutput, one_line

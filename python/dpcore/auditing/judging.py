@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.choosing.choice import (
+from ..attacks.attack import (
     Choice,
     Goal,
     best_of_sketches,
@@ -19,10 +19,10 @@ from ..attacks.choosing.choice import (
     rounded_merit,
     score_grain,
 )
-from ..attacks.choosing.marks import Marks, marks_of, sorted_values
-from ..attacks.reading.parts import remember_parts
+from ..attacks.bins import Marks, marks_of, sorted_values
+from ..attacks.parts import remember_parts
 from ..events import Above
-from ..events.above import Score, scores_of
+from ..events.event import Score, scores_of
 from ..records import Counts
 from ..sampling.slicing import slices_of
 from ..sampling.sources import Source

@@ -10,12 +10,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..attacks.attack import ScoreAttack
-from ..attacks.choosing.choice import Goal
-from ..attacks.reading.candidates import read_candidates
+from ..attacks.attack import Goal, ScoreAttack
+from ..attacks.candidates import read_candidates
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..mechanisms import Native
-from ..mechanisms.clean import clean_pair
+from ..mechanisms.declarations import clean_pair
 from ..pairs import Search, Searched, explore, zeros_ones
 from ..pairs.comparing import fingerprint_input, inputs_equal
 from ..pairs.domains import neighbour_of

@@ -23,8 +23,8 @@ from .._core import __version__
 from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
 from ..loaded import imported_module
+from ..mechanisms.callables import Repeated
 from ..mechanisms.commands import Tool
-from ..mechanisms.repeating import Repeated
 from ..results.audits import Audit
 from ..results.provenance import LEFT_OUT, Provenance
 from ..results.recorded import OutputsAudit

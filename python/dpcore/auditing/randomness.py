@@ -27,7 +27,7 @@ from typing import Any, Final, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.choosing.grains import grains_of
+from ..attacks.arrays import grains_of
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of, one_by_one

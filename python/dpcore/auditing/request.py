@@ -13,8 +13,7 @@ import numpy as np
 
 from .. import _core
 from ..attacks import AttackName, Auto, named
-from ..attacks.attack import Attack, AuditAttack, attack_of, require_scores
-from ..attacks.choosing.choice import Goal
+from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
 from ..claims.claim import Claim, choose_tangent
@@ -34,17 +33,16 @@ from ..errors import (
     whole,
 )
 from ..loaded import imported_module
-from ..mechanisms.callables import mechanism_of, name_of, one_by_one
-from ..mechanisms.clean import (
+from ..mechanisms.callables import is_shared, mechanism_of, name_of, one_by_one
+from ..mechanisms.commands import SEED_VARIABLE, Tool
+from ..mechanisms.declarations import (
     StatedLogRatio,
     clean_pair,
     declared_loss,
     notes_on,
     stated_log_ratio,
 )
-from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.native import describe_natively
-from ..mechanisms.repeating import is_shared
 from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import inputs_equal
 from ..published import is_native

@@ -12,8 +12,7 @@ from ..attacks.attack import Attack, AuditAttack
 from ..bounds import BoundName
 from ..claims.claim import Claim
 from ..hints import hinted
-from ..mechanisms.callables import one_by_one
-from ..mechanisms.repeating import is_shared
+from ..mechanisms.callables import is_shared, one_by_one
 from ..pairs import Neighbour, Search
 from ..records import Pair
 from ..results.audits import Audit
@@ -100,7 +99,7 @@ def audit(
             measurement, a diffprivlib mechanism, a scipy or torch distribution (added to x), a
             torch module; an object whose method `as_mechanism()` returns one, such as a
             `dpcore.torch.PrivateEncoder`. One that encodes its input first may give attacks the
-            vector that its noise is added to, see `dpcore.mechanisms.clean`.
+            vector that its noise is added to, see `dpcore.mechanisms.declarations`.
         pair: two neighbouring inputs, a `Pair` or a tuple; several Pairs, of which the one
             expected to certify most is audited; a `dpcore.pairs.search(...)`; None takes the
             mechanism's `default_pair()`, or [0] against [1] for the package's own noises. Of

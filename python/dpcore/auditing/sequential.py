@@ -9,14 +9,21 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.attack import Fitted, ScoreAttack
-from ..attacks.choosing.choice import Choice, Goal, choose_events, not_applicable, remarks_on
-from ..attacks.reading.candidates import read_candidates
+from ..attacks.attack import (
+    Choice,
+    Fitted,
+    Goal,
+    ScoreAttack,
+    choose_events,
+    not_applicable,
+    remarks_on,
+)
+from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.claim import Claim, choose_tangent
 from ..events import Never
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.repeating import is_shared
+from ..mechanisms.callables import is_shared
 from ..progress import interrupted_again
 from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.figures import numerator_first

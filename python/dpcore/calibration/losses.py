@@ -9,8 +9,7 @@ from typing import Any, Final
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real
 from ..hints import hinted
-from ..mechanisms.laws import Cost, over_scale
-from ..mechanisms.native import law_of
+from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box
 from ..published import is_native
 from ..records import Pair, Record

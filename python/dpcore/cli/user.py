@@ -17,8 +17,7 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
-from ..mechanisms.callables import answers_once
-from ..mechanisms.repeating import repeat
+from ..mechanisms.callables import answers_once, repeat
 from ..published import is_native
 from ..records import Pair
 from .status import Usage, report_bad_usage, tag_failures

@@ -1,10 +1,8 @@
 """Events, which an audit counts. An event maps outputs to one bool per output."""
 
-from .above import Above
-from .counting import Event, EventRecord
+from .event import Above, Event, EventRecord, Never
 from .every_coordinate import EveryCoordinate
-from .given import event_of
-from .never import Never
+from .user_function import event_of
 from .vote import SIDES, Vote
 
 __all__ = ["SIDES", "Above", "Event", "EventRecord", "EveryCoordinate", "Never", "Vote", "event_of"]

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from ..errors import instance, integer, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Record, frozen_array
-from .counting import EventRecord, Seen, group_rows
-from .held import Held, move_to_host
+from .device_outputs import Held, move_to_host
+from .event import EventRecord, Seen, group_rows
 
 _SHOWN_INTERVALS = 5
 """Intervals that a report shows."""

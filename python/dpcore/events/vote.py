@@ -13,8 +13,8 @@ from .. import _core
 from ..errors import choice, invalid, mistyped, vector
 from ..hints import hinted
 from ..records import Pair, frozen_array, pair_of
-from .counting import Ballot, EventRecord, Seen, group_rows, hits_of
-from .held import Held, at_least, cache_per_device, move_to_host
+from .device_outputs import Held, at_least, cache_per_device, move_to_host
+from .event import Ballot, EventRecord, Seen, group_rows, hits_of
 
 __all__ = ["SIDES", "Side", "Vote"]
 

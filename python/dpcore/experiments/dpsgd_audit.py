@@ -31,7 +31,7 @@ import numpy.typing as npt
 from ..auditing.run import audit
 from ..claims import GDP
 from ..errors import AssumptionWarning, flag
-from ..mechanisms.repeating import repeat
+from ..mechanisms.callables import repeat
 from ..records import Shown
 from ..report.style import BLUE, INK, RED
 from ..text.needed import needed

@@ -10,8 +10,18 @@ import numpy as np
 from ..errors import choice
 from ..hints import hinted
 from .exponential import log_tails
-from .laws import LN2, Law, Logs, Tails, log_complement, make_unbounded_cost, not_negative
-from .native import Primitive, positive, with_law
+from .native import (
+    LN2,
+    Law,
+    Logs,
+    Primitive,
+    Tails,
+    log_complement,
+    make_unbounded_cost,
+    not_negative,
+    positive,
+    with_law,
+)
 
 __all__ = ["DPTextNoise", "Undefined"]
 

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 
 from ..hints import hinted
-from .laws import Law, Logs, Tails, log_complement, make_unbounded_cost, not_negative
-from .native import Primitive, positive, with_law
+from .native import (
+    Law,
+    Logs,
+    Primitive,
+    Tails,
+    log_complement,
+    make_unbounded_cost,
+    not_negative,
+    positive,
+    with_law,
+)
 
 __all__ = ["Exponential", "log_tails"]
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..hints import hinted
-from .laws import Cost, Law, Logs, Tails, whole_line
-from .native import Primitive, positive, with_law
+from .native import Cost, Law, Logs, Primitive, Tails, positive, whole_line, with_law
 
 __all__ = ["Gaussian", "noise_ratio"]
 

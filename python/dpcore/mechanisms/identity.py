@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .laws import Law, Logs, Tails, make_unbounded_cost
-from .native import Primitive, with_law
+from .native import Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 __all__ = ["Identity"]
 

@@ -9,8 +9,7 @@ import numpy as np
 
 from ..errors import choice
 from ..hints import hinted
-from .laws import LN2, Law, Logs, Tails, over_scale, whole_line
-from .native import Primitive, positive, with_law
+from .native import LN2, Law, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 __all__ = ["Laplace", "Variant"]
 

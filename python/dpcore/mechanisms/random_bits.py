@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .laws import Law, Logs, Tails
-from .native import Primitive, with_law
+from .native import Law, Logs, Primitive, Tails, with_law
 
 __all__ = ["RandomBits"]
 

@@ -8,8 +8,7 @@ import numpy as np
 
 from ..errors import invalid, real
 from ..hints import hinted
-from .laws import Law, Logs, Tails, make_unbounded_cost
-from .native import LARGEST, Primitive, with_law
+from .native import LARGEST, Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 __all__ = ["Uniform"]
 

@@ -9,13 +9,22 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.attack import Fitted, Own, ScoreAttack, attack_name, attack_of
-from ..attacks.choosing.choice import Goal, choose_events, not_applicable, remarks_on
-from ..attacks.reading.candidates import read_candidates
+from ..attacks.attack import (
+    Fitted,
+    Goal,
+    Own,
+    ScoreAttack,
+    attack_name,
+    attack_of,
+    choose_events,
+    not_applicable,
+    remarks_on,
+)
+from ..attacks.candidates import read_candidates
 from ..auditing.fitting import outputs_inside
 from ..claims.claim import Claim, choose_tangent
 from ..errors import invalid, real
-from ..events.counting import Event, hits_of
+from ..events.event import Event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.figures import numerator_first
 from ..sampling.tally import evaluate_event

@@ -11,9 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid
-from ..events.held import Held
+from ..events.device_outputs import Held
 from ..mechanisms.answers import join_outputs, outputs_of, rows_to_objects, to_object_array
 from ..mechanisms.callables import (
+    Repeated,
     call_mechanism,
     make_generator,
     makes_tensors,
@@ -22,7 +23,6 @@ from ..mechanisms.callables import (
     tensor_of,
     torch_threads,
 )
-from ..mechanisms.repeating import Repeated
 from ..records import Pair
 from ..streams.generators import seeded_globals
 

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import vector
 from ..events import event_of
-from ..events.counting import Ballot
-from ..events.held import Held
+from ..events.device_outputs import Held
+from ..events.event import Ballot
 from ..mechanisms.answers import join_outputs, rows_to_objects
 from ..mechanisms.callables import name_of, one_by_one, torch_threads
 from ..mechanisms.native import Native, describe_natively

@@ -11,9 +11,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..events import EventRecord, event_of
-from ..events.above import scores_of
-from ..events.counting import Event, Score, Seen, evaluate_event, hits_of
-from ..events.held import Held, Scores, move_to_host, score_held
+from ..events.device_outputs import Held, Scores, move_to_host, score_held
+from ..events.event import Event, Score, Seen, evaluate_event, hits_of, scores_of
 from ..records import Record, frozen_array
 from .rows import Evidence
 

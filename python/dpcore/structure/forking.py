@@ -20,8 +20,7 @@ from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, whole
 from ..hints import hinted
 from ..loaded import imported_module
-from ..mechanisms.callables import call_mechanism
-from ..mechanisms.repeating import Repeated, stack_answers
+from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
 from ..records import Pair
 from ..streams import Rng, seed_of
 from ._ranks import Floats, at_least, collision_probability, hash_rows

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped
-from ..events.held import numpy_of
+from ..events.device_outputs import numpy_of
 from ..hints import hinted
 from ..mechanisms.texts import (
     BatchCheck,

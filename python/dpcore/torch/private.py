@@ -15,7 +15,7 @@ import numpy.typing as npt
 from .. import sensitivity
 from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_errors, real_epsilon
 from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
-from ..events.held import numpy_of
+from ..events.device_outputs import numpy_of
 from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped, numeric
-from ..events.held import numpy_of
+from ..events.device_outputs import numpy_of
 
 __all__ = ["check_function", "count_records", "import_opacus", "read_numbers"]
 

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
-from ..events.held import numpy_of
+from ..events.device_outputs import numpy_of
 from ..hints import hinted
 from ..streams.generators import seeded_globals
 from .checks import check_function, import_opacus

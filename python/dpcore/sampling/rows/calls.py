@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about
-from ...events.held import Held, move_to_host
+from ...events.device_outputs import Held, move_to_host
 from .parts import Array, entries_differ, entries_equal, split_by_kind
 
 FEWEST: Final = 32

@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...events.held import Held
+from ...events.device_outputs import Held
 from .dispersion import Blocks, cut_block, dispersion_p_value
 from .neighbours import Sums, compare_neighbours, farthest_lag, looked_at
 from .parts import Array

@@ -15,7 +15,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ...events.held import Held
+from ...events.device_outputs import Held
 from .parts import MOST_COLUMNS, Array, few_columns, list_sequences
 
 _FIRST: Final = 2**11

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...events.held import Held
+from ...events.device_outputs import Held
 
 Array = npt.NDArray[Any]
 

@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 from ...errors import about, choice, invalid, message, mistyped
 from ...hints import hinted
-from ...mechanisms.frames import is_frame
+from ...mechanisms.answers import is_frame
 from ..corpus import Corpus
 from .files import corpus_of, opened
 from .folders import folder, plain

@@ -8,14 +8,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .above import Above
-from .counting import Event, EventRecord, Seen
+from .device_outputs import Held, move_to_host
+from .event import Above, Event, EventRecord, Never, Seen
 from .every_coordinate import EveryCoordinate
-from .held import Held, move_to_host
-from .never import Never
 from .vote import Vote
 
-__all__ = ["Given", "event_of"]
+__all__ = [
+    "Given",
+    "event_of",
+]
+
 
 _PACKAGE_EVENTS = (Above, EveryCoordinate, Never, Vote)
 

@@ -19,10 +19,10 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import mistyped
-from ...events.held import numpy_of
-from ...mechanisms.frames import is_table_class, table_to_mapping
-from ..arrays import Array, Flags, Floats, Places, Whole
+from ..errors import mistyped
+from ..events.device_outputs import numpy_of
+from ..mechanisms.answers import is_table_class, table_to_mapping
+from .arrays import Array, Flags, Floats, Places, Whole
 
 _MAX_UNCUT_CHARACTERS: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""

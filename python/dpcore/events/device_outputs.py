@@ -32,7 +32,8 @@ __all__ = [
     "rounding_slack",
     "score_held",
     "stated_bits",
-]  # fmt: skip
+]
+
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}

@@ -17,11 +17,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import choice, instance
-from ...mechanisms.answers import bytes_of
-from ...records import Record
-from ..arrays import Array, Floats, Words
+from ..errors import choice, instance
+from ..mechanisms.answers import bytes_of
+from ..records import Record
 from . import objects
+from .arrays import Array, Floats, Words
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")

@@ -1,1 +1,0 @@
-"""The choice of a score and a threshold, and the grids that outputs are rounded to."""

@@ -1,1 +1,0 @@
-"""Outputs of any kind as parts that scores can read: places, fields, letters, lengths."""
