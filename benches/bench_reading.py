@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-OURS = "from dpcore.recorded.files import read_outputs; read = lambda: read_outputs(path, 'score')"
+OURS = "from dpcore.recorded.sides import read_outputs; read = lambda: read_outputs(path, 'score')"
 PANDAS = "import pandas; read = lambda: pandas.read_csv(path)['score'].to_numpy()"
 NUMPY = (
     "import numpy; read = lambda: numpy.loadtxt(path, delimiter=',', skiprows=1, usecols=columns)"

@@ -25,7 +25,7 @@ from scipy import stats
 
 import dpcore
 from dpcore.mechanisms.answers import rows_of
-from dpcore.recorded.doubts import doubts_of_order, doubts_of_rows
+from dpcore.recorded.independent_rows import doubts_of_order, doubts_of_rows
 from dpcore.recorded.numbering import refuse_clocks, refuse_row_numbers
 
 FIRST_SEED = 2_900_001

@@ -24,11 +24,11 @@ MET = (
 )  # fmt: skip
 """Packages whose messages all users of audits meet: each of these has its entry."""
 
-REASONS = ("sampling/rows/evidence.py", "recorded/doubts.py")
+REASONS = ("sampling/rows/evidence.py", "recorded/independent_rows.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
-    "attacks/attack.py", "auditing/answer_types.py", "report/next_step.py",
+    "attacks/attack.py", "auditing/event_fitting.py", "report/text.py",
     "results/certificate.py", "sampling/forecast.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""

@@ -25,7 +25,7 @@ from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.declaration import BoundName, RecordedBound
 from dpcore.hints import hinted
 from dpcore.recorded.run import OutputsOptions
-from dpcore.results.guesses import BOUNDS, ROWS, Rows
+from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
 from dpcore.text.generating.generator import GENERATED
 from dpcore.text.generating.generator import Kind as Generated
@@ -189,7 +189,7 @@ def test_attacks_have_one_list_of_names():
 
 def test_lists_that_types_repeat_are_the_lists():
     assert get_args(BoundName) == tuple(bounds.BOUNDS)
-    assert set(get_args(RecordedBound)) == {name for of in BOUNDS.values() for name in of}
+    assert set(get_args(RecordedBound)) == {name for of in OUTPUTS_BOUNDS.values() for name in of}
     assert get_args(Rows) == tuple(ROWS)
     assert set(get_args(Kind)) == set(KINDS)
     assert get_args(Generated) == tuple(GENERATED)

@@ -28,7 +28,7 @@ from .mechanisms.commands import command
 from .recorded.run import OutputsAudit, audit_outputs
 from .records import Counts, Pair
 from .sampling.drawing import sample
-from .tables.run import TableAudit, audit_table
+from .tables.table_audit import TableAudit, audit_table
 
 if TYPE_CHECKING:
     from . import calibration, divergence, sensitivity, structure, text, training

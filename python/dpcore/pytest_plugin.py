@@ -27,7 +27,7 @@ from .claims.claim import Claim
 from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
 from .hints import hinted
 from .results.certificate import trials_needed
-from .tables.run import TableAudit
+from .tables.table_audit import TableAudit
 
 if TYPE_CHECKING:
     from .auditing.run import Audit, AuditOptions
@@ -408,7 +408,7 @@ class DPAudit:
     def _audit_table(
         self, table: Any, distances: Any, claim: Any, log: bool, options: dict[str, Any]
     ) -> TableAudit:
-        from .tables.run import audit_table
+        from .tables.table_audit import audit_table
 
         claim, self._calls = _choose_claim(claim, options), self._calls + 1
         settings = {"progress": False, **options}

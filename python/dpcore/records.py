@@ -85,7 +85,7 @@ class Shown:
         return full(self) if type(self).__repr__ is Shown.__repr__ else repr(self)
 
     def _repr_html_(self) -> str:
-        from .report.short import record_to_html
+        from .report.card import record_to_html
 
         return record_to_html(self)
 

@@ -19,7 +19,7 @@ from shared_examples import examples
 import dpcore
 from dpcore import Counts, Gaussian, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.auditing import collecting
+from dpcore.auditing import run
 from dpcore.exact import vote_log_probabilities
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
 
@@ -226,7 +226,7 @@ def test_slices_change_nothing(monkeypatch, mechanism, attack, slices):
     arguments = {"trials": 30_001, "start": 600, "rng": 5, "block": 300, "attack": attack}
     pair = Pair([0.0, 0.0], [1.0, 1.0])
     usual = audit(mechanism, pair, **arguments)
-    monkeypatch.setattr(collecting, "slices_of", slices)
+    monkeypatch.setattr(run, "slices_of", slices)
     for threads in (1, 2):
         assert audit(mechanism, pair, threads=threads, **arguments) == usual
 
@@ -234,7 +234,7 @@ def test_slices_change_nothing(monkeypatch, mechanism, attack, slices):
 @given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64))
 def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, threads):
     stop, seen = start + trials, start
-    for first, end in collecting.slices_of(start, stop, block, threads):
+    for first, end in run.slices_of(start, stop, block, threads):
         assert first == seen < end <= stop
         assert first == start or first % block == 0
         seen = end

@@ -12,7 +12,8 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing import collecting, sequential
+from dpcore.auditing import event_fitting
+from dpcore.auditing import run as collecting
 from dpcore.sampling.sources import Source
 
 
@@ -220,7 +221,7 @@ def run_early():
 def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch):
     whole = run_early()
     assert (whole.trials, whole.partial) == (600, False)
-    codes = {getattr(sequential.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
+    codes = {getattr(event_fitting.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, run_early))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -237,7 +238,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
 
 
 def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
-    original, made = sequential.Sequence._count, []
+    original, made = event_fitting.Sequence._count, []
 
     def count(self, *arguments):
         made.append(arguments)
@@ -245,7 +246,7 @@ def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(sequential.Sequence, "_count", count)
+    monkeypatch.setattr(event_fitting.Sequence, "_count", count)
     first = run_early()
     assert first.partial
     assert first.trials == 2 * BLOCK

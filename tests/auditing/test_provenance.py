@@ -22,7 +22,7 @@ from dpcore import Audit, OutputsAudit, audit, audit_outputs
 from dpcore.attacks import MajorityVote
 from dpcore.auditing.provenance import provenance_of, record_command
 from dpcore.cli.user import Guarded
-from dpcore.results.provenance import LEFT_OUT, Provenance
+from dpcore.results.evidence import LEFT_OUT, Provenance
 
 PAIR = ([0.0], [1.0])
 SHORT = {"claim": 1.0, "trials": 100, "rng": 1, "attack": MajorityVote()}

@@ -27,7 +27,7 @@ from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.bounds import clopper_pearson
 from dpcore.errors import AssumptionWarning
-from dpcore.recorded import independent
+from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs
 
 
@@ -71,7 +71,9 @@ def half_sorted(rng):
 def test_the_control_without_a_shuffle_overclaims(monkeypatch):
     """The first half of a sorted file has the small outputs, the half that is counted none."""
     assert refuted(half_sorted, attack=one_event)[0] <= MOST
-    monkeypatch.setattr(independent, "_shuffle_numbers", lambda size, seed, side: np.arange(size))
+    monkeypatch.setattr(
+        independent_rows, "_shuffle_numbers", lambda size, seed, side: np.arange(size)
+    )
     assert refuted(half_sorted, attack=one_event)[0] > AUDITS / 2
 
 

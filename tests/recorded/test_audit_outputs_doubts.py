@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from dpcore.mechanisms.answers import rows_of
-from dpcore.recorded import doubts as _outputs_doubts
-from dpcore.recorded.doubts import doubts_of_pairs, doubts_of_rows
+from dpcore.recorded import independent_rows as _outputs_doubts
+from dpcore.recorded.independent_rows import doubts_of_pairs, doubts_of_rows
 from dpcore.recorded.run import audit_outputs
 
 AUDITS = int(os.environ.get("DPCORE_AUDITS", 20))

@@ -7,7 +7,7 @@ import pytest
 
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.recorded.run import audit_outputs
-from dpcore.results.recorded import BOUNDS, Guesses
+from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, Guesses
 
 # What is refused.
 
@@ -136,5 +136,5 @@ def test_a_label_with_one_side_only(tmp_path):
 
 
 def test_every_kind_of_rows_has_its_bounds():
-    assert list(BOUNDS["independent"]) == ["clopper_pearson", "exact"]
-    assert list(BOUNDS["one_run"]) == ["one_run", "one_run_fdp", "one_run_curve"]
+    assert list(OUTPUTS_BOUNDS["independent"]) == ["clopper_pearson", "exact"]
+    assert list(OUTPUTS_BOUNDS["one_run"]) == ["one_run", "one_run_fdp", "one_run_curve"]

@@ -19,7 +19,7 @@ from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import run_guarded
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import OutputsAudit, audit_outputs
-from dpcore.results.recorded import Guesses
+from dpcore.results.outputs_audits import Guesses
 
 # Files, shapes, and what the result says.
 

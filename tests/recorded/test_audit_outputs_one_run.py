@@ -13,7 +13,7 @@ from shared_outputs import ALPHA, AUDITS, MOST, RESPONSE, canaries, refuted
 from dpcore.bounds import guesses_needed, one_run, one_run_fdp
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import audit_outputs
-from dpcore.results.recorded import Guesses
+from dpcore.results.outputs_audits import Guesses
 
 
 def flipped_canaries(rng, m=200):

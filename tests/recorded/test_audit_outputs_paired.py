@@ -13,7 +13,7 @@ import numpy as np
 from scipy import stats
 from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST
 
-from dpcore.recorded import independent
+from dpcore.recorded import independent_rows
 from dpcore.recorded.run import audit_outputs
 
 RUNS = int(os.environ.get("DPCORE_AUDITS", 1000))
@@ -96,10 +96,10 @@ def test_pairs_stay_together_when_rows_are_shuffled(monkeypatch):
     """Otherwise the partners of rows that chose the event are counted."""
     settings = {"claim": 0.0, "attack": by_mirror, "paired": True}
     assert above_the_claim(mirrored, AUDITS, **settings) <= MOST
-    together = independent._shuffle_numbers
+    together = independent_rows._shuffle_numbers
     calls = iter(range(10**6))
     monkeypatch.setattr(
-        independent,
+        independent_rows,
         "_shuffle_numbers",
         lambda size, seed, side: together(size, seed, next(calls) % 2),
     )

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.recorded import files
-from dpcore.recorded.files import read_outputs
-from dpcore.recorded.sides import by_label
+from dpcore.recorded import sides
+from dpcore.recorded.sides import by_label, read_outputs
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -310,7 +309,7 @@ def test_parquet_without_its_packages(tmp_path, monkeypatch, missing):
             raise ImportError(f"no {name}")
         return kept(name)
 
-    monkeypatch.setattr(files, "import_module", importing)
+    monkeypatch.setattr(sides, "import_module", importing)
     if "pandas" not in missing:
         assert read_outputs(path).tolist() == [1.0, 2.5]
         return
@@ -322,7 +321,7 @@ def test_reading_a_csv_imports_neither_package():
     import subprocess
 
     code = (
-        "import sys, pathlib, tempfile; from dpcore.recorded.files import read_outputs;"
+        "import sys, pathlib, tempfile; from dpcore.recorded.sides import read_outputs;"
         "p = pathlib.Path(tempfile.mkdtemp(), 'x.csv'); p.write_text('1\\n'); read_outputs(p);"
         "assert not {'pandas', 'pyarrow'} & set(sys.modules)"
     )

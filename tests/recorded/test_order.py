@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.errors import AssumptionWarning
-from dpcore.recorded.doubts import doubts_of_order
+from dpcore.recorded.independent_rows import doubts_of_order
 from dpcore.recorded.run import audit_outputs
 
 SIZE = 4000

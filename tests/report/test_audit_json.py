@@ -17,7 +17,7 @@ import dpcore
 from dpcore import Audit, Counts, Gaussian, Laplace, Pair, audit, published
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.published import SYSTEMS
-from dpcore.results.findings import Finding, Scored
+from dpcore.results.evidence import Finding, Scored
 
 
 def noisy(x, size, rng):

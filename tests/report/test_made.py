@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Audit, OutputsAudit
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import limits
-from dpcore.results.provenance import Provenance
+from dpcore.results.evidence import Provenance
 
 NASTY = "</pre></script><script>alert('1')</script> & \"x\" \x00\ud800"
 MADE = Provenance(

@@ -13,7 +13,7 @@ import pytest
 import dpcore
 from dpcore import Counts, Laplace, Pair, audit, progress, published
 from dpcore.attacks import Coordinatewise, MajorityVote
-from dpcore.results.findings import Finding
+from dpcore.results.evidence import Finding
 
 VOTE = MajorityVote()
 REFUTED = audit(published.DPText(1.0), trials=10**5, rng=1, attack=VOTE)

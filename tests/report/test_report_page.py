@@ -18,8 +18,8 @@ from shared_pages import AUDITS, NASTY, PAGES
 import dpcore
 from dpcore import Audit, Counts, published
 from dpcore.bounds import limits
-from dpcore.report import proof as report_proof
-from dpcore.report import style
+from dpcore.report import figures
+from dpcore.report import page as report_proof
 from dpcore.report import text as report
 from dpcore.report.page import make_page
 
@@ -169,9 +169,9 @@ def test_no_page_says_that_a_mechanism_is_private():
 
 
 def test_verdicts_have_the_colours_of_the_report():
-    for name, colour in (("refuted", style.RED), ("not refuted", style.BLUE)):
+    for name, colour in (("refuted", figures.RED), ("not refuted", figures.BLUE)):
         assert f'class="verdict" style="background:{colour}"' in PAGES[name]
-    assert f'class="verdict" style="background:{style.GREY}"' in PAGES["no claim"]
+    assert f'class="verdict" style="background:{figures.GREY}"' in PAGES["no claim"]
 
 
 def test_what_users_write_stays_text():

@@ -13,8 +13,7 @@ import dpcore
 from dpcore import Counts, Laplace, Pair, audit, cli, published
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold, Timing
 from dpcore.errors import AssumptionWarning
-from dpcore.report.next_step import more_rows, next_step
-from dpcore.report.text import list_report_rows
+from dpcore.report.text import list_report_rows, more_rows, next_step
 
 PAIR = Pair(0.0, 1.0)
 STANDING = audit(Laplace(0.8), trials=10**4, claim=1.4, rng=1)

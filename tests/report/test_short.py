@@ -15,13 +15,13 @@ from shared_records import reachable
 import dpcore
 from dpcore import Counts, Laplace, Pair, calibration, divergence, pairs, sensitivity, structure
 from dpcore.records import Record, Shown
-from dpcore.report.short import make_card, record_to_html
+from dpcore.report.card import make_card, record_to_html
 
 WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.bins.", "dpcore.attacks.rows.", 
 "dpcore.attacks.words.",
     "dpcore.divergence.points.", "dpcore.divergence.raw", "dpcore.divergence.request",
-    "dpcore.experiments.running", "dpcore.tables.comparing", "dpcore.training.columns",
+    "dpcore.experiments.running", "dpcore.tables.comparison", "dpcore.training.columns",
 )  # fmt: skip
 """Where what a public record is made of stands, but nothing that a user is given."""
 

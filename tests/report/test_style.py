@@ -15,7 +15,7 @@ from shared_records import reachable
 
 import dpcore
 from dpcore import Laplace, divergence
-from dpcore.report.style import (
+from dpcore.report.figures import (
     BLUE,
     GREY,
     INK,

@@ -16,7 +16,7 @@ from dpcore.attacks import MajorityVote
 from dpcore.events import Vote
 from dpcore.pairs import Searched
 from dpcore.records import PartsRead, SeenOutput
-from dpcore.results.findings import Spent
+from dpcore.results.evidence import Spent
 
 AUDIT = dpcore.audit(dpcore.Laplace(1.0), attack=MajorityVote(), trials=1000, claim=1.0, rng=1)
 
@@ -86,7 +86,7 @@ DECLARED = "results/evidence.py", (
     ("        threads: threads used", "        remark: a remark.\n        threads: threads used"),
 )  # fmt: skip
 FILLED = (
-    "auditing/collecting.py",
+    "auditing/run.py",
     (("        notes=notes,\n", "        notes=notes,\n        remark='well done',\n"),),
 )
 SHOWN = "report/text.py", (

@@ -11,7 +11,7 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit
 from dpcore.attacks import Coordinatewise, MajorityVote
-from dpcore.results.findings import Finding
+from dpcore.results.evidence import Finding
 
 
 def noisy(x, size, rng):

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from dpcore import Audit, Counts, Laplace, OutputsAudit, audit, audit_outputs
 from dpcore.attacks import MajorityVote
-from dpcore.results import merging
-from dpcore.results.fields import make_field_metadata, merge_together, total
+from dpcore.results import audits
+from dpcore.results.evidence import make_field_metadata, merge_together, total
 
 STEP = {"trials": 1000, "rng": 1, "attack": MajorityVote(), "claim": 1.0}
 FIRST = audit(Laplace(1.0), **STEP)
@@ -31,7 +31,7 @@ def test_of_every_field_is_told_how_it_is_read_and_merged(cls):
 
 def test_what_is_worked_out_together_is_worked_out():
     wanted = {f.name for f in fields(Audit) if f.metadata["merge"] is merge_together}
-    assert set(merging._merge_dependent_fields(FIRST, SECOND, "fixed")) == wanted
+    assert set(audits._merge_dependent_fields(FIRST, SECOND, "fixed")) == wanted
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -12,7 +12,7 @@ import shared_plugin
 import dpcore
 from dpcore import Counts, Laplace, Pair
 from dpcore.errors import AssumptionWarning
-from dpcore.results.findings import Finding
+from dpcore.results.evidence import Finding
 
 pytest_plugins = ["pytester"]
 

@@ -15,7 +15,7 @@ from shared_tables import ClosedRows, exponential_mechanism, points_and_distance
 
 import dpcore
 from dpcore import TableAudit, audit_table
-from dpcore.report.style import use_own_style
+from dpcore.report.figures import use_own_style
 
 pytest_plugins = ["pytester"]
 

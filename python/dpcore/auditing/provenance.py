@@ -26,8 +26,8 @@ from ..loaded import imported_module
 from ..mechanisms.callables import Repeated
 from ..mechanisms.commands import Tool
 from ..results.audits import Audit
-from ..results.provenance import LEFT_OUT, Provenance
-from ..results.recorded import OutputsAudit
+from ..results.evidence import LEFT_OUT, Provenance
+from ..results.outputs_audits import OutputsAudit
 
 _AuditResult = TypeVar("_AuditResult", Audit, OutputsAudit)
 

@@ -47,14 +47,12 @@ from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.comparing import inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair
-from ..results.figures import per_distance
-from ..results.provenance import Provenance
+from ..results.evidence import Provenance, per_distance
 from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
 from ..sampling.sources import NativeDraws, Source
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
-from .answer_types import form_of
-from .pairing import Asked, choose_pair, dim_of, parse_pair, watch_inputs
+from .event_fitting import BLOCK, form_of
 from .provenance import provenance_of
 from .randomness import (
     Heard,
@@ -64,7 +62,7 @@ from .randomness import (
     runs_in,
     shared_globals,
 )
-from .sequential import BLOCK
+from .selection import Asked, choose_pair, dim_of, parse_pair, watch_inputs
 
 _DISTANCE_SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""

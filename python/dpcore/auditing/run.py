@@ -1,35 +1,337 @@
-"""The audit: attack a mechanism, count on fresh draws, certify a lower bound on epsilon."""
+"""The audit: attack a mechanism, count on fresh draws, certify a lower bound on epsilon.
+
+Counting fresh draws, and the record of what was counted.
+
+An audit that looks after every slice: the course, and its record.
+
+An audit of output and latency: calls one by one, each on a side drawn by a fair coin.
+
+Draws of a finished audit, repeated.
+"""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from concurrent.futures import Executor
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict
+from typing import TYPE_CHECKING, Any, Final, TypedDict
+
+import numpy as np
+import numpy.typing as npt
 
 from ..attacks import AttackName
-from ..attacks.attack import Attack, AuditAttack
+from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
 from ..claims.claim import Claim
+from ..errors import AssumptionWarning, choice, integer, invalid, mistyped
+from ..events import event_of
+from ..events.device_outputs import move_to_host
 from ..hints import hinted
-from ..mechanisms.callables import is_shared, one_by_one
+from ..mechanisms.answers import join_outputs
+from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
 from ..pairs import Neighbour, Search
-from ..records import Pair
+from ..progress import interrupted_again
+from ..published import is_native
+from ..records import Counts, Pair
 from ..results.audits import Audit
-from ..results.figures import numerator_first
+from ..results.evidence import Finding, Scored, Spent, numerator_first
+from ..sampling.calling import CallableDraws, Place
 from ..sampling.course import Course
-from ..streams import Rng
-from .collecting import count_event
-from .fitting import PilotDraws
-from .pairing import draws_of
+from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
+from ..sampling.rows import list_doubts
+from ..sampling.slicing import slices_of
+from ..sampling.sources import NativeDraws, Source
+from ..sampling.tally import Curve, Event, Hits, Tally, Watch
+from ..streams import COUNT, PILOT, PROBE, Rng
+from .event_fitting import BLOCK, PilotDraws, Sequence, get_last_event, sum_counts
 from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
-from .stopping import first_pilot, stopped_early
-from .timed import audit_timing
+from .selection import draws_of
 
 if TYPE_CHECKING:
     from ..sampling.forecast import Forecast
 
-__all__ = ["Audit", "AuditOptions", "audit"]
+__all__ = [
+    "Audit",
+    "AuditOptions",
+    "audit",
+]
+
+
+_MAX_LATTICE_TRIALS: Final = 2**20
+"""Trials on which the floating-point finding is counted: what it finds is not rare."""
+_MAX_CURVE_TRIALS: Final = 2**22
+_MAX_NUMBERING_ROWS: Final = 256
+"""Rows that are read for a column that numbers them."""
+_TRIALS_PER_NUMBERING_ROW: Final = 8
+"""Of a function of one answer, which may be slow, one row in so many trials at most."""
+
+
+def make_audit(
+    request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
+) -> Audit:
+    """Make the audit from the request, the fitted event and the counts."""
+    notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
+    return Audit(
+        mechanism=request.mechanism,
+        pair=request.pair,
+        neighbour=request.wanted.relation,
+        attack=attack_name(request.attack),
+        event=fitted.event,
+        direction=fitted.direction,
+        counts=counts,
+        claim=request.claim,
+        tangent=request.tangent,
+        delta=request.delta,
+        confidence=request.confidence,
+        seed=request.seed,
+        block=source.block,
+        route=source.route,
+        ranges=((request.start, request.start + counts.n),),
+        end=max(request.start + request.trials, counts.n),
+        pilot=fitted.pilot,
+        shape=source.shape,
+        threads=source.threads,
+        floats=request.floats,
+        notes=notes,
+        randomness=request.randomness,
+        clean=request.clean,
+        declared_loss=request.declared_loss,
+        runs_on=runs_on(request.mechanism),
+        read=fitted.read,
+        inside=fitted.inside if request.source else (),
+        searched=request.searched,
+        seconds=request.course.seconds("count"),
+        spent=tuple(Spent(*one) for one in request.course.spent()),
+        provenance=(request.provenance,),
+        **more,
+    )
+
+
+def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
+    """Count the event on fresh draws, all trials."""
+    trials = (request.start, request.start + request.trials)
+    watches = _list_watches(request, fitted)
+    done, tally, tally_prime = _count_slices(source, fitted.event, trials, watches)
+    request.course.step("report", "checking the rows")
+    counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
+    partial = done < request.trials
+    checks = request.doubted + list_doubts([[tally.evidence], [tally_prime.evidence]])
+    # Nothing more is drawn for somebody who pressed Ctrl-C.
+    checks = checks if partial else name_row_numbers(checks, source)
+    warn_of((*checks, *fitted.remarks))
+    watched = _read_watches(request, fitted, tally, tally_prime)
+    return make_audit(
+        request,
+        source,
+        fitted,
+        counts,
+        nan=tally.nan,
+        nan_prime=tally_prime.nan,
+        partial=partial,
+        bound="anytime" if partial else request.bound,
+        stop="interrupted" if partial else "fixed",
+        pooled=() if partial else _pool_counts(fitted.event, tally, tally_prime),
+        floating_point=watched[0],
+        curve=watched[1],
+        checks=checks,
+    )
+
+
+def name_row_numbers(checks: tuple[str, ...], source: Source) -> tuple[str, ...]:
+    """Return the checks, preceded by the column that numbers the rows, if one does.
+
+    Args:
+        checks: what contradicts the independence of rows; without any nothing is drawn.
+        source: of the outputs; some rows are drawn on x to be read.
+    """
+    if not checks or source.draws.native:
+        return checks
+    rows = min(_MAX_NUMBERING_ROWS, source.block)
+    if one_by_one(source.draws.mechanism):
+        rows = min(rows, (source.end - source.start) // _TRIALS_PER_NUMBERING_ROW)
+        if rows < FEWEST_NUMBERED_ROWS:
+            return checks
+    outputs = move_to_host(source.draws.draw(PROBE, 0, Place(0, rows, 0, rows)))
+    for place, values in list_columns(outputs):
+        if is_numbering(values):
+            what = f"{place} of the outputs" if place else "the output"
+            return f"{what} numbers the rows: leave it out of what is returned", *checks
+    return checks
+
+
+def warn_of(checks: tuple[str, ...]) -> None:
+    """Warn of each check, for scripts that never print the report."""
+    for said in checks:
+        # As if it came from the line that called dpcore.audit.
+        warnings.warn(said, AssumptionWarning, stacklevel=5)
+
+
+def _list_watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
+    """List the further counts: the lattice's event, then the curve of the score."""
+    watches = []
+    if fitted.lattice is not None:
+        limit = request.start + min(request.trials, _MAX_LATTICE_TRIALS)
+        watches.append(Watch(Hits(fitted.lattice.event), limit))
+    score = event_of(fitted.event).own_score
+    if score is not None and fitted.thresholds.size:
+        watches.append(
+            Watch(
+                Curve(score, fitted.thresholds),
+                request.start + min(request.trials, _MAX_CURVE_TRIALS),
+            )
+        )
+    return tuple(watches)
+
+
+def _read_watches(
+    request: Request, fitted: Fitted, tally: Tally, tally_prime: Tally
+) -> tuple[Finding | None, Scored | None]:
+    finding = curve = None
+    limits = {"lattice": _MAX_LATTICE_TRIALS, "curve": _MAX_CURVE_TRIALS}
+    names = ["lattice"] * (fitted.lattice is not None) + ["curve"] * bool(fitted.thresholds.size)
+    for i, name in enumerate(names):
+        k, k_prime = tally.watched[i], tally_prime.watched[i]
+        n, n_prime = tally.watched_rows[i], tally_prime.watched_rows[i]
+        if n == 0 or n_prime == 0 or n != max(0, min(request.trials, limits[name])):
+            # Cut short by Ctrl-C: n was not fixed in advance, and the finding has no other bound.
+            continue
+        if name == "curve":
+            curve = Scored(fitted.thresholds, np.array(k), n, np.array(k_prime), n_prime)
+        elif fitted.lattice is not None:
+            event, direction = fitted.lattice.event, fitted.lattice.direction
+            counts = Counts(k[0], n, k_prime[0], n_prime)
+            # The tangent's delta is large, and the finding's own place on a curve another.
+            delta = request.delta if request.tangent is None else 0.0
+            finding = Finding(event, direction, counts, delta, request.confidence)
+    return finding, curve
+
+
+def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
+    multiplicities = getattr(event, "multiplicities", ())
+    return tuple(
+        Counts(k, tally.rows * entries, k_prime, tally_prime.rows * entries)
+        for k, k_prime, entries in zip(
+            tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True
+        )
+    )
+
+
+def _count_slices(
+    source: Source,
+    event: Event,
+    trials: tuple[int, int],
+    watches: tuple[Watch, ...] = (),
+) -> tuple[int, Tally, Tally]:
+    """Count both sides in slices; Ctrl-C keeps the slices that both sides have finished."""
+    (start, stop), course = trials, source.course
+    course.step("count", "counting", 2 * (stop - start))
+    # One name for both, so that no Ctrl-C can fall between counts and their number of trials.
+    so_far = (0, Tally(), Tally())
+    try:
+        for first, end in slices_of(start, stop, source.block, source.threads):
+            part, part_prime = source.tally(event, COUNT, first, end, watches)
+            so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
+    except KeyboardInterrupt:
+        if interrupted_again() or so_far[0] == 0:
+            raise
+    return so_far
+
+
+def first_pilot(trials: int) -> int:
+    """Return the default number of pilot draws on each side, for an audit with early stop."""
+    return min(trials, BLOCK)
+
+
+def stopped_early(request: Request, source: Source) -> Audit:
+    """Look after every slice; stop when the claim is refuted."""
+    if request.claim is None:
+        raise invalid("claim", "given, where stop is 'refuted'", None)
+    attack = require_scores(request.attack, "where stop is 'refuted'")
+    curve = request.claim if isinstance(request.claim, Claim) else None
+    whole = 0.0 if isinstance(request.claim, Claim) else request.claim * request.pair.distance
+    pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
+    at = whole, request.delta, request.confidence
+    course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
+    partial = course.run((request.start, request.start + request.trials))
+    request.course.step("report", "checking the rows")
+    checks = request.doubted + course.doubts
+    checks = checks if partial else name_row_numbers(checks, source)
+    warn_of((*checks, *course.remarks))
+    if course.tangent is not None:
+        request = request.at_tangent(course.tangent)
+    return make_audit(
+        request,
+        source,
+        replace(
+            get_last_event(course.slices),
+            pilot=pilot,
+            remarks=course.remarks,
+            read=course.read,
+            inside=course.inside,
+        ),
+        sum_counts(course.slices),
+        nan=course.nan[0],
+        nan_prime=course.nan[1],
+        partial=partial,
+        bound="anytime",
+        stop="refuted",
+        slices=course.slices,
+        checks=checks,
+    )
+
+
+def audit_timing(request: Request) -> Audit:
+    """Time `2 trials` calls; the event is one of output and latency together.
+
+    Args:
+        request: the checked arguments; its bound is replaced by the conditional one, which alone
+            allows for sides drawn by coin.
+
+    Returns:
+        The audit. Its counts are calls on a side that hit the event, of all calls.
+
+    Raises:
+        ValueError: if the request asks for a delta, for early stop, for several pairs or for more
+            than one thread.
+    """
+    if isinstance(request.claim, Claim):
+        raise invalid("claim", "a number for Timing, whose bound knows no delta", request.claim)
+    if request.delta:
+        raise invalid("delta", "0 for Timing, whose bound has no form for it", request.delta)
+    if request.stop != "fixed" or request.executor is not None or request.start:
+        asked = (request.stop, request.executor, request.start)
+        raise invalid("stop, executor, start", "left alone for Timing", asked)
+    if request.workers != 1:
+        raise invalid("threads", "1 for Timing", request.workers)
+    if getattr(request.mechanism, "encodes_once", False):
+        requirement = "another than Timing where a text is encoded once, before the calls"
+        raise invalid("attack", requirement, request.attack.given)
+    course = request.course
+    # A thread that draws a bar would be timed too.
+    course.step("count", "timing calls, one by one (the bar stands still)")
+    course.stand_still()
+    rng = make_generator(request.seed, COUNT, 0, 0)
+
+    def call(x: Any) -> Any:
+        return request.mechanism(x, 1, rng)
+
+    calls = 2 * request.trials
+    found = request.attack.timed_counts(
+        call,
+        request.pair,
+        calls,
+        make_generator(request.seed, PILOT, 0, 0),
+        pilot=None if request.pilot is None else 2 * request.pilot,
+        confidence=request.confidence,
+    )
+    draws = CallableDraws(request.mechanism, request.pair, request.seed, 1, ())
+    source = Source(draws, 1, calls, route="timed")
+    fitted = Fitted(found.event, found.direction, None, found.pilot, np.empty(0))
+    counts = Counts(found.k, calls, found.k_prime, calls)
+    course.drew(calls + found.pilot)
+    return make_audit(request, source, fitted, counts, bound="conditional", notes=found.notes)
 
 
 class AuditOptions(TypedDict, total=False):
@@ -254,3 +556,25 @@ def _make_forecast(request: Request) -> Forecast:
         one_by_one=one_by_one(request.mechanism),
         shared=is_shared(request.mechanism),
     )
+
+
+def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[Any]:
+    """Draw again the outputs that an audit counted, see `Audit.outputs`."""
+    choice("side", side, ("x", "x_prime"))
+    start, size = integer("start", start, 0), integer("size", size, 0)
+    if not any(low <= start and start + size <= high for low, high in audit.ranges):
+        raise invalid("start, size", f"within the counted trials {audit.ranges}", (start, size))
+    mechanism = audit.mechanism
+    if not callable(mechanism):
+        raise mistyped("mechanism", "the callable itself (JSON keeps its name)", mechanism)
+    if audit.route == "timed":
+        raise invalid("attack", "another than Timing: latencies do not repeat", audit.attack)
+    if audit.randomness == "own":
+        requirement = "of a mechanism whose outputs the seed repeats"
+        raise invalid("audit", requirement, f"one of {audit.name}, which draws its own randomness")
+    name = (mechanism, audit.pair, audit.seed, audit.block)
+    draws: NativeDraws | CallableDraws
+    draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
+    places = Source(draws, 1, audit.end).places(COUNT, start, start + size)
+    parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
+    return join_outputs(parts) if parts else np.empty((0, *audit.shape))

@@ -40,8 +40,8 @@ from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance
 from ..published import is_native
 from ..recorded.run import OutputsAudit, audit_outputs
 from ..records import Pair
-from ..report.style import use_own_style
-from ..tables.run import TableAudit, audit_table
+from ..report.figures import use_own_style
+from ..tables.table_audit import TableAudit, audit_table
 from . import user
 from .options import (
     OPTIONS,

@@ -33,7 +33,7 @@ from ..claims import GDP
 from ..errors import AssumptionWarning, flag
 from ..mechanisms.callables import repeat
 from ..records import Shown
-from ..report.style import BLUE, INK, RED
+from ..report.figures import BLUE, INK, RED
 from ..text.needed import needed
 from ..training import audit_run, audit_step
 from .presentation import (

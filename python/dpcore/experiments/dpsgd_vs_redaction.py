@@ -31,7 +31,7 @@ import numpy as np
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
 from ..records import Shown
-from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.needed import needed

@@ -30,7 +30,7 @@ from ..bounds import limits
 from ..errors import choice, flag, instance, integer, invalid, mistyped, real
 from ..records import Counts, Shown
 from ..report.encoding import encode_float
-from ..report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..streams import threads_of
 from ..structure import inspect
 from ..text import Corpus, generated
@@ -293,10 +293,12 @@ class Config(Shown):
         object.__setattr__(self, "epochs", integer("epochs", self.epochs, 1))
         noises = check_list("noises", self.noises, partial(choice, "noises", options=NOISES))
         object.__setattr__(self, "noises", noises)
-        for name, usual in (("claims", _FIXED_CLAIMS), ("starts", _LEARNT_STARTS)):
+        for name, usual_values in (("claims", _FIXED_CLAIMS), ("starts", _LEARNT_STARTS)):
             given = getattr(self, name)
             levels = check_list(
-                name, usual[quick] if given is None else given, partial(_read_positive_level, name)
+                name,
+                usual_values[quick] if given is None else given,
+                partial(_read_positive_level, name),
             )
             object.__setattr__(self, name, tuple(sorted(levels)))
         object.__setattr__(self, "cap", _read_positive_level("cap", self.cap))

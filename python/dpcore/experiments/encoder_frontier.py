@@ -23,7 +23,7 @@ import numpy as np
 
 from ..records import Record
 from ..report.encoding import encode_value
-from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, generated
 from ..text.frontiers import (  # fmt: skip

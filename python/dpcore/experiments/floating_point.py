@@ -37,7 +37,7 @@ from ..events import event_of
 from ..loaded import imported_module
 from ..mechanisms import Gaussian, Laplace
 from ..records import Pair, Shown
-from ..report.style import BLUE, GREY, INK, RED
+from ..report.figures import BLUE, GREY, INK, RED
 from ..report.text import format_epsilon
 from .presentation import (
     SMALL,

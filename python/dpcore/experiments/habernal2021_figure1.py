@@ -33,7 +33,7 @@ from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
 from ..records import Shown
-from ..report.style import BLUE, GREEN, GREY, INK, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, RED
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
 from .presentation import (

@@ -32,7 +32,7 @@ from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ..records import Shown
 from ..report.encoding import encode_float, encode_value
-from ..report.style import INK, PALE
+from ..report.figures import INK, PALE
 from .presentation import (
     SMALL,
     TEXT,

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
 from ..report.encoding import encode_value
-from ..report.style import BLUE, INK, RED
+from ..report.figures import BLUE, INK, RED
 from ..sampling.drawing import sample
 from .presentation import (
     SMALL,

@@ -438,7 +438,7 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from ..report.style import BLUE, GREY, INK, RED, apply_style
+        from ..report.figures import BLUE, GREY, INK, RED, apply_style
         from .presentation import SMALL, add_legend, make_canvas, tidy_axes
 
         picture = make_canvas(4.6, ax)

@@ -29,7 +29,7 @@ from ..auditing.run import Audit, audit
 from ..errors import choice, instance, integer, real
 from ..records import Counts, Shown
 from ..report.encoding import encode_float
-from ..report.style import BLUE, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREY, INK, RED, WHITE
 from ..report.text import format_epsilon
 from ..streams import threads_of
 from ..structure import inspect

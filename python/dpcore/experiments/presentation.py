@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .._core import __version__
-from ..report import style
+from ..report import figures
 from ..report.encoding import encode_value
-from ..report.style import apply_style
+from ..report.figures import apply_style
 from ..report.text import align_rows as aligned
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ WIDTH = 7.2
 
 def make_canvas(height: float, ax: Any = None) -> Figure:
     """Make an empty picture of the common width, `height` inches high, with automatic layout."""
-    return style.get_canvas(ax, (WIDTH, height))
+    return figures.get_canvas(ax, (WIDTH, height))
 
 
 def tidy_axes(axes: Axes) -> None:
@@ -69,7 +69,7 @@ def save_png_and_svg(result: Any, stem: Path) -> None:
         result: what an experiment returned.
         stem: path of the files without their endings.
     """
-    with style.use_own_style() as figure:
+    with figures.use_own_style() as figure:
         result.plot(ax=figure)
         figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
         # A date would make every SVG differ from the last.

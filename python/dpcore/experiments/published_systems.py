@@ -30,7 +30,7 @@ from ..pairs import distance
 from ..published import SYSTEMS
 from ..records import Shown
 from ..report.encoding import encode_float
-from ..report.style import BLUE, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREY, INK, RED, WHITE
 from ..report.text import format_epsilon
 from .presentation import (
     SMALL,

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Shown
-from ..report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer

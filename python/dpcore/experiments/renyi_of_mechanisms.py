@@ -31,7 +31,7 @@ from ..errors import integer, real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Record, Shown
 from ..report import encoding
-from ..report.style import BLUE, GREEN, GREY, INK, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, WHITE
 from .presentation import (
     SMALL,
     TEXT,

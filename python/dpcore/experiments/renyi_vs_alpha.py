@@ -25,7 +25,7 @@ import numpy.typing as npt
 from ..divergence import Estimate, Line, line, renyi
 from ..divergence.reliability.belief import ESTIMATE
 from ..records import Shown
-from ..report.style import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
 from ..streams import threads_of
 from ..text import TfidfSVD
 from ..text.needed import needed

@@ -22,7 +22,7 @@ from ..auditing.run import Audit, audit
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
 from ..records import Shown
-from ..report.style import BLUE, GREY, INK, WHITE
+from ..report.figures import BLUE, GREY, INK, WHITE
 from ..report.text import format_epsilon
 from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from .dp_sniper_table.truth import exact_supremum

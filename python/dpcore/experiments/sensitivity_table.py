@@ -24,7 +24,7 @@ from ..pairs import NORMS, Box
 from ..pairs.norms import Norm
 from ..records import Shown
 from ..report.encoding import encode_value
-from ..report.style import BLUE, GREEN, GREY, INK, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, RED
 from ..sensitivity import (
     Ball,
     Histogram,

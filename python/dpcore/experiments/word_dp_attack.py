@@ -28,7 +28,7 @@ from ..divergence import renyi
 from ..divergence.reliability.belief import ESTIMATE
 from ..errors import flag, integer, invalid, mistyped
 from ..records import Shown
-from ..report.style import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
 from ..streams import threads_of
 from ..text import Corpus, generated, words
 from ..text.inference import Attacker, infer
@@ -665,10 +665,10 @@ def draw_figure(result: Result, ax: Any = None) -> Figure:
         _draw_mechanism_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
     unchanged = result.cells[0]
     for axes, figure in ((attack, "accuracy"), (informed, "informed")):
-        for y, words in ((unchanged.spread(figure).mean, "unchanged"),
+        for y, caption in ((unchanged.spread(figure).mean, "unchanged"),
                          (unchanged.majority, "majority")):  # fmt: skip
             axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
-            axes.annotate(words, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
+            axes.annotate(caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
                           textcoords="offset points", fontsize=SMALL)  # fmt: skip
     _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
     _label_axes(informed, "accuracy, table known", (0.4, 1.0))

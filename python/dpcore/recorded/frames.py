@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import about, integer, invalid, mistyped
 from ..mechanisms.answers import rows_of, to_object_array
-from ..results.provenance import MOST_NAMES, TableRead
+from ..results.evidence import MOST_NAMES, TableRead
 
 Column = str | int
 Array = npt.NDArray[Any]

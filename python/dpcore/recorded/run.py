@@ -1,4 +1,7 @@
-"""The audit of recorded outputs: of independent runs, or of the canaries of one run."""
+"""The audit of recorded outputs: of independent runs, or of the canaries of one run.
+
+Scores of canaries from one run: guesses by thresholds, in numbers fixed in advance.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,10 @@ from ..errors import (
     confidence_level,
     delta_level,
     flag,
+    integer,
     invalid,
     mistyped,
+    part_of,
     real,
     show,
 )
@@ -29,15 +34,18 @@ from ..hints import hinted, meant
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
 from ..records import Pair
-from ..results.guesses import BOUNDS, ROWS, UNKNOWN, Rows
-from ..results.recorded import OutputsAudit
+from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .canaries import doubts_of_coins, guess_canaries
-from .doubts import doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .frames import ALL, Column
-from .independent import Array, Sides, count_event
-from .opening import STDIN, Reader
+from .independent_rows import (
+    Array,
+    Sides,
+    count_event,
+    doubts_of_order,
+    doubts_of_pairs,
+    doubts_of_rows,
+)
 from .sides import (
     by_label,
     get_display_name,
@@ -49,8 +57,108 @@ from .sides import (
     refuse_labels,
     refuse_unlike_marks,
 )
+from .text_files import STDIN, Reader
 
-__all__ = ["OutputsAudit", "OutputsOptions", "audit_outputs"]
+__all__ = [
+    "OutputsAudit",
+    "OutputsOptions",
+    "audit_outputs",
+]
+
+
+_TIE_STREAM: Final = 18
+"""Names the stream of the coins that part equal scores."""
+
+_COIN_P_VALUE: Final = 1e-6
+"""Chance below which the number of included canaries is no matter of fair coins."""
+
+
+def guess_canaries(
+    sides: Sides, wanted: int | float | tuple[int, int] | None, seed: int
+) -> tuple[Guesses, str]:
+    """Guess the canaries with the highest scores in and those with the lowest out.
+
+    Equal scores are put in a random order that does not know which canaries were included: such
+    guesses are post-processing of the scores, as the theorem wants them.
+
+    Args:
+        sides: scores of included canaries and of the others, shape `(size,)` each.
+        wanted: how many guesses, see `dpcore.audit_outputs`.
+        seed: of the order of equal scores.
+
+    Returns:
+        What was guessed right, and how it was guessed, in words.
+
+    Raises:
+        TypeError: if the scores are no numbers or `wanted` is of the wrong kind.
+        ValueError: if a score is NaN, there is more than one for a canary, or `wanted` is out of
+            range.
+    """
+    scores = np.concatenate(
+        [_read_scores("outputs", sides[0]), _read_scores("outputs_prime", sides[1])]
+    )
+    included = np.arange(scores.size) < len(sides[0])
+    guessed_in, guessed_out = _split_guesses(wanted, scores.size)
+    sequence = np.random.SeedSequence(seed, spawn_key=(_TIE_STREAM,))
+    order = np.random.Generator(np.random.PCG64(sequence)).permutation(scores.size)
+    ranked = included[order[np.argsort(scores[order], kind="stable")]]
+    correct_in = int(np.count_nonzero(ranked[scores.size - guessed_in :]))
+    correct_out = guessed_out - int(np.count_nonzero(ranked[:guessed_out]))
+    found = Guesses(guessed_in, correct_in, guessed_out, correct_out, scores.size)
+    how = f"the {guessed_in:,} highest scores guessed in, the {guessed_out:,} lowest out"
+    return found, how
+
+
+def _read_scores(name: str, side: Array) -> Array:
+    """Read one real number for each canary; refuse NaN, which has no rank to guess by."""
+    flat = side[:, 0] if side.ndim == 2 and side.shape[1] == 1 else side
+    if flat.dtype.kind not in "buif":
+        raise mistyped(name, "one real number for each canary", flat.dtype)
+    if flat.ndim != 1:
+        raise invalid(name, "one score for each canary, shape (size,)", flat.shape)
+    scores = flat.astype(np.float64)
+    if np.isnan(scores).any():
+        row = int(np.isnan(scores).argmax())
+        requirement = "scores that can be ranked (-inf or inf for the least or most likely)"
+        raise invalid(name, requirement, f"NaN in row {row + 1}")
+    return scores
+
+
+def _split_guesses(wanted: Any, canaries: int) -> tuple[int, int]:
+    """Return the numbers of canaries guessed in and guessed out."""
+    if isinstance(wanted, tuple):
+        if len(wanted) != 2:
+            raise invalid("guesses", "a number, a share, or a tuple (in, out)", wanted)
+        with part_of("guesses"):
+            guessed_in = integer("guesses in", wanted[0], 0, canaries)
+            least = 0 if guessed_in else 1
+            return guessed_in, integer("guesses out", wanted[1], least, canaries - guessed_in)
+    if wanted is None:
+        total = canaries
+    elif isinstance(wanted, (float, np.floating)):
+        share = real("guesses", wanted, low=0.0, high=1.0, open_low=True)
+        total = max(1, round(share * canaries))
+    else:
+        total = integer("guesses", wanted, 1, canaries)
+    return (total + 1) // 2, total // 2
+
+
+def doubts_of_coins(sides: Sides) -> tuple[str, ...]:
+    """List evidence against a fair coin for every canary: far too many or few were included.
+
+    The chance of such a number is at most ``2 exp(-2 (k - m/2)^2 / m)`` (Hoeffding, 1963).
+
+    Args:
+        sides: scores of included canaries and of the others.
+
+    Returns:
+        A sentence, if there is something to say.
+    """
+    included, canaries = len(sides[0]), len(sides[0]) + len(sides[1])
+    if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
+        return ()
+    return (f"{included:,} of {canaries:,} canaries were included, which fair coins do not give",)
+
 
 _REPORT_DELTA: Final = 1e-5
 """Delta at which reports of one run state an epsilon beside a claim that is a curve."""
@@ -332,19 +440,19 @@ def _check_rows_kind(rows: Any) -> str:
 
 
 def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
-    names = list(BOUNDS[rows])
+    names = list(OUTPUTS_BOUNDS[rows])
     found = names[0] if bound is None else choice("bound", bound, names)
     if rows == "one_run" and curve is not None:
         return _choose_curve_bound(curve, None if bound is None else found)
-    if declared(BOUNDS[rows][found]).curves == "only":
+    if declared(OUTPUTS_BOUNDS[rows][found]).curves == "only":
         raise invalid("bound", "another where claim is a number", found)
-    declared(BOUNDS[rows][found]).check_delta(found, delta)
+    declared(OUTPUTS_BOUNDS[rows][found]).check_delta(found, delta)
     return found
 
 
 def _choose_curve_bound(claim: Claim, bound: str | None) -> str:
     """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
-    own = {name: declared(of).curves for name, of in BOUNDS["one_run"].items()}
+    own = {name: declared(of).curves for name, of in OUTPUTS_BOUNDS["one_run"].items()}
     usual = next(name for name, curves in own.items() if curves == "only")
     gaussian = bound is not None and own[bound] == "gaussian"
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
@@ -359,7 +467,7 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
     """Refuse arguments that do not apply if rows i of both sides share a seed."""
     if paired and rows != "independent":
         raise invalid("paired", f"False where rows = {rows!r}", paired)
-    if paired and not declared(BOUNDS[rows][bound]).paired:
+    if paired and not declared(OUTPUTS_BOUNDS[rows][bound]).paired:
         # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
         raise invalid("bound", requirement, bound)

@@ -1,4 +1,7 @@
-"""Audits as strict JSON and back."""
+"""Audits as strict JSON and back.
+
+Audits of recorded outputs as strict JSON and back.
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,21 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Final, Protocol, Self, TypeVar
 
 import numpy as np
 
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
-from ..errors import integer, invalid, mistyped
-from ..events import Vote
+from ..errors import choice, instance, integer, invalid, mistyped
+from ..events import SIDES, Vote
 from ..pairs import distances
 from ..published import NATIVE, is_native
-from ..records import Pair, Record, class_of, word_of
+from ..records import Counts, Pair, Record, class_of, word_of
 from ..results.audits import Audit
-from ..results.fields import lists_to_tuples, may_lack, read_field
-from ..results.findings import Finding, Slice
-from .distances import describe_neighbours
+from ..results.evidence import Finding, Slice, lists_to_tuples, may_lack, read_field
+from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
+from .text import describe_neighbours
 
 
 class _Result(Protocol):
@@ -250,3 +253,44 @@ def _check_audit_fields(audit: Audit) -> None:
     sizes = [audit.counts.n * many for many in audit.event.multiplicities] if audit.pooled else []
     if sizes != [c.n for c in audit.pooled] or sizes != [c.n_prime for c in audit.pooled]:
         raise invalid("pooled", "counts of every coordinate of the event", audit.pooled)
+
+
+OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
+
+_DERIVED_OUTPUTS_FIGURES: Final = (
+    "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
+)  # fmt: skip
+
+
+def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
+    """Return the plain data of an audit and the figures that follow from it."""
+    record: dict[str, Any] = {"format": OUTPUTS_FORMAT}
+    record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
+    evidence = audit.evidence
+    record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
+    record["seed"] = str(audit.seed)
+    record["derived"] = {
+        name: encode_value(getattr(audit, name)) for name in _DERIVED_OUTPUTS_FIGURES
+    }
+    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
+    record["derived"]["witness"] = dict(audit.lines())["witness"]
+    return record
+
+
+def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:
+    """Make an audit from its plain data."""
+    evidence = record.get("evidence") if isinstance(record, Mapping) else None
+    if isinstance(evidence, Mapping):
+        kind = Guesses if record.get("rows") == "one_run" else Counts
+        record = {**record, "evidence": {**evidence, "record": kind.__name__}}
+    return from_plain(cls, record, OUTPUTS_FORMAT, _check_outputs_fields)
+
+
+def _check_outputs_fields(audit: OutputsAudit) -> None:
+    """Refuse fields that no audit of recorded outputs has together."""
+    instance("evidence", audit.evidence, Guesses if audit.rows == "one_run" else Counts)
+    bound = choice("bound", audit.bound, tuple(OUTPUTS_BOUNDS[audit.rows]))
+    if audit.rows == "independent":
+        choice("direction", audit.direction, SIDES)
+    if audit.paired and not declared(OUTPUTS_BOUNDS[audit.rows][bound]).paired:
+        raise invalid("bound", "'clopper_pearson' where rows are paired", bound)

@@ -18,7 +18,7 @@ from ..mechanisms.commands import Tool
 from ..pairs.comparing import inputs_equal
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
-from ..results.provenance import LEFT_OUT
+from ..results.evidence import LEFT_OUT
 from ..streams import block_of
 
 _MAX_SHOWN_ENTRIES = 16

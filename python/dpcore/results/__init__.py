@@ -1,9 +1,7 @@
 """Results of an audit: fields and figures, without text, pictures or JSON."""
 
 from .audits import Audit
-from .findings import Finding, Scored, Slice
-from .guesses import Guesses
-from .provenance import Provenance
-from .recorded import OutputsAudit
+from .evidence import Finding, Provenance, Scored, Slice
+from .outputs_audits import Guesses, OutputsAudit
 
 __all__ = ["Audit", "Finding", "Guesses", "OutputsAudit", "Provenance", "Scored", "Slice"]

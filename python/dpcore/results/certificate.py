@@ -24,9 +24,8 @@ from ..claims.claim import Claim
 from ..errors import invalid
 from ..events import event_of
 from ..records import Counts
-from .evidence import Evidence
-from .figures import empirical_loss as _empirical_loss
-from .figures import log_ratio, numerator_first
+from .evidence import Evidence, log_ratio, numerator_first
+from .evidence import empirical_loss as _empirical_loss
 
 _STEPS_BELOW_CLAIM = 10
 _GRID_RATIO = 1.02

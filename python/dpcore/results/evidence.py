@@ -1,51 +1,572 @@
-"""Fields of an audit, each declared with how it is read, checked and merged."""
+"""Fields of an audit, each declared with how it is read, checked and merged.
+
+Additional findings of an audit: floating-point finding, curve, early slices.
+
+Figures that all results share: one formula and one wording for each.
+
+Metadata of result fields: how each is read and merged.
+
+A field without metadata is read without a check. Files may omit it if it has a default. It must be
+equal in audits that are added: a field without a rule raises an error, and no value is lost.
+
+Record of how a result was made: source text, time, versions, machine, command.
+
+None of it is compared and no figure rests on it. It names no host, no user and no folder; the
+command line alone, which its user typed, may hold a path.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+import hashlib
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import MISSING, Field, dataclass, field, replace
+from typing import Any, Final
 
-from ..bounds import BOUNDS
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds import BOUNDS, clopper_pearson
 from ..claims.claim import Claim
-from ..errors import confidence_level, delta_level
+from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
 from ..events import SIDES
 from ..pairs import Searched
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput
-from .fields import (
-    either,
-    either_one,
-    larger,
-    make_field_metadata,
-    merge_together,
-    one_of,
-    read_checked,
-    read_claim,
-    read_epsilon,
-    read_float,
-    read_instance,
-    read_optional,
-    read_ranges,
-    read_seed,
-    read_several,
-    read_shape,
-    read_whole_number,
-    total,
-)
-from .figures import numerator_first
-from .findings import (
-    RANDOMNESS,
-    Finding,
-    Scored,
-    Slice,
-    Spent,
-    both_curves,
-    both_findings,
-    both_spent,
-    less_repeated,
-)
-from .provenance import Provenance
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput, frozen_array
 
-__all__ = ["Evidence"]
+__all__ = [
+    "LEFT_OUT",
+    "MOST_NAMES",
+    "Evidence",
+    "Provenance",
+    "TableRead",
+]
+
+
+def numerator_first(counts: Counts, direction: str | None) -> Counts:
+    """Return the counts with the numerator's side first, as a direction "x" or "x_prime" names."""
+    return counts if direction == "x" else counts.swapped()
+
+
+def per_distance(loss: float, delta: float, distance: float) -> float:
+    """Compute a loss per unit of distance at delta 0; at delta > 0 it is never divided."""
+    return loss / distance if delta == 0.0 else loss
+
+
+def log_ratio(k: int, k_prime: int, n: int = 1, n_prime: int = 1) -> float:
+    """Compute the log of the quotient of k/n and k'/n': 0 for 0/0, infinite with one 0."""
+    if k == 0 or k_prime == 0:
+        return 0.0 if k == k_prime else math.copysign(math.inf, k - 0.5)
+    return math.log(k / n) - math.log(k_prime / n_prime)
+
+
+def empirical_loss(counts: Counts) -> float:
+    """Compute the larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), of frequencies.
+
+    Source:
+        Habernal (2022), equation 12.
+    """
+    cells = (counts, counts.complement())
+    return max(abs(log_ratio(c.k, c.k_prime, c.n, c.n_prime)) for c in cells)
+
+
+def format_verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
+    """Format the outcome in words; with doubts about the rows, name the first: no bound holds."""
+    if doubts:
+        return f"invalid: {doubts[0]}"
+    words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
+    return words[refuted]
+
+
+RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
+"""Sources of randomness, which decide what the seed repeats, see `Audit.randomness`."""
+
+_RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
+"""Sources of randomness, the worst first: of two audits the worse one holds for both."""
+
+
+def less_repeated(early: str, late: str) -> str:
+    """Return the source of randomness that repeats less, of two audits; see `RANDOMNESS`."""
+    return min((early, late), key=_RANDOMNESS_FROM_WORST.index)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Spent(Record, word="Spent"):
+    """Time and outputs of one step of an audit.
+
+    Args:
+        step: "probe" (a few calls show the shape and the source of randomness), "search" (for the
+            pair), "fit" (event and direction, on pilot draws), "count" or "report" (checks of
+            the counted rows, and the record).
+        seconds: time.
+        outputs: outputs made, on both sides together.
+    """
+
+    step: str
+    seconds: float
+    outputs: int
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        instance("step", self.step, str)
+        real("seconds", self.seconds, low=0.0)
+        integer("outputs", self.outputs, 0)
+
+
+def both_spent(early: tuple[Spent, ...], late: tuple[Spent, ...]) -> tuple[Spent, ...]:
+    """Sum the time and outputs of two audits, step by step."""
+    found: dict[str, Spent] = {}
+    for one in (*early, *late):
+        so_far = found.get(one.step, Spent(one.step, 0.0, 0))
+        together = so_far.seconds + one.seconds, so_far.outputs + one.outputs
+        found[one.step] = Spent(one.step, *together)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Finding(Record, word="Finding"):
+    """Finding besides the event of an audit, with its own counts and bound.
+
+    It speaks of the code as it runs (of rounding, say), not of the law that the code means to
+    have, and never changes the audit's own bound, verdict or exit status. Every textbook sampler
+    of continuous noise has one: the last bits of its floats distinguish the inputs. It matters
+    where raw outputs are released; rounding them to a coarse grid, or discrete noise, mends it.
+
+    Args:
+        event: what was counted.
+        direction: "x" or "x_prime": the side in the numerator.
+        counts: on the trials on which it was counted; `counts.k` belongs to x.
+        delta: delta of the claim.
+        confidence: confidence of its bound, on its own.
+
+    Source:
+        Mironov (2012), On significance of the least significant bits for differential privacy.
+    """
+
+    event: Any
+    direction: str
+    counts: Counts
+    delta: float
+    confidence: float
+
+    def __post_init__(self) -> None:
+        """Check the fields that a bound rests on."""
+        choice("direction", self.direction, SIDES)
+        instance("counts", self.counts, Counts)
+        delta_level(self.delta)
+        confidence_level(self.confidence)
+
+    @property
+    def bound_counts(self) -> Counts:
+        """The counts with the numerator's side first."""
+        return numerator_first(self.counts, self.direction)
+
+    @property
+    def epsilon_lower(self) -> float:
+        """Certified lower bound on the loss of the code as it runs (Clopper-Pearson)."""
+        return clopper_pearson(self.bound_counts, self.delta, self.confidence)
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Scored(Record, word="Scored"):
+    """Numbers of outputs that scored at or above thresholds that the pilot had fixed.
+
+    Args:
+        thresholds: increasing, in the units of the event's score, shape `(m,)`.
+        k: outputs on x at or above each, shape `(m,)`.
+        n: outputs on x that were scored.
+        k_prime: outputs on x' at or above each, shape `(m,)`.
+        n_prime: outputs on x' that were scored.
+    """
+
+    thresholds: npt.NDArray[np.float64]
+    k: npt.NDArray[np.int64]
+    n: int
+    k_prime: npt.NDArray[np.int64]
+    n_prime: int
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays and check that they belong together."""
+        object.__setattr__(self, "thresholds", frozen_array(np.asarray(self.thresholds, float)))
+        for name, total in (("k", self.n), ("k_prime", self.n_prime)):
+            counts = frozen_array(np.asarray(getattr(self, name), np.int64))
+            if counts.shape != self.thresholds.shape or ((counts < 0) | (counts > total)).any():
+                requirement = f"counts from 0 to {total}, one for each threshold"
+                raise invalid(name, requirement, counts)
+            object.__setattr__(self, name, counts)
+
+    def __add__(self, other: object) -> Scored:
+        """Return the curve on both sets of draws."""
+        if not isinstance(other, Scored):
+            return NotImplemented
+        if not np.array_equal(self.thresholds, other.thresholds):
+            raise invalid("thresholds", "equal in both curves", other.thresholds)
+        return Scored(
+            self.thresholds,
+            self.k + other.k,
+            self.n + other.n,
+            self.k_prime + other.k_prime,
+            self.n_prime + other.n_prime,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Slice(Record, word="Slice"):
+    """One slice of an audit with early stop: an event that earlier slices chose, and its counts.
+
+    Args:
+        pair: the two inputs.
+        event: what was counted.
+        direction: "x" or "x_prime".
+        counts: of this slice alone, equal numbers of trials on both sides.
+        guess: the probabilities (numerator's side, other side) expected before the slice.
+    """
+
+    pair: Pair
+    event: Any
+    direction: str
+    counts: Counts
+    guess: tuple[float, float]
+
+    def __post_init__(self) -> None:
+        """Check the fields that a bound rests on."""
+        instance("pair", self.pair, Pair)
+        choice("direction", self.direction, SIDES)
+        counts = instance("counts", self.counts, Counts)
+        if counts.n != counts.n_prime:
+            raise invalid("counts", "of equal numbers of trials", counts)
+        if len(self.guess) != 2:
+            raise invalid("guess", "two probabilities", self.guess)
+        for one in self.guess:
+            real("guess", one, low=0.0, high=1.0, open_low=True, open_high=True)
+
+    @property
+    def bound_counts(self) -> Counts:
+        """The counts with the numerator's side first."""
+        return numerator_first(self.counts, self.direction)
+
+
+def both_findings(early: Finding | None, late: Finding | None) -> Finding | None:
+    """Merge the findings of two audits; of two events, keep the one of the earlier trials."""
+    if early is None or late is None or early.event != late.event:
+        return early or late
+    return replace(early, counts=early.counts + late.counts)
+
+
+def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
+    """Merge the curves of two audits; of two sets of thresholds, keep the earlier trials' curve."""
+    if early is None or late is None:
+        return early or late
+    # Of pilots of two sizes the thresholds differ even where the event is the same.
+    same = np.array_equal(early.thresholds, late.thresholds)
+    return early + late if same else early
+
+
+Reading = Callable[[str, Any], Any]
+"""From the name of a field and what a file holds to its value; raises where that is wrong."""
+
+Merging = Callable[[Any, Any], Any]
+"""From the values of the earlier and the later trials to that of both."""
+
+
+def as_it_stands(name: str, value: Any) -> Any:
+    """Accept any value; no figure depends on it."""
+    return value
+
+
+def require_equal(early: Any, late: Any) -> Any:
+    """Return the value that both audits have in common; `merge` refuses other audits."""
+    return early
+
+
+def merge_together(early: Any, late: Any) -> Any:
+    """Mark a field that follows from several fields of both audits; `merge` computes it."""
+    raise NotImplementedError
+
+
+total: Final[Merging] = operator.add
+larger: Final[Merging] = max
+either: Final[Merging] = operator.or_
+
+
+def either_one(early: Any, late: Any) -> Any:
+    """Return the value that is not None, the earlier one if both have a value."""
+    return late if early is None else early
+
+
+def make_field_metadata(
+    read: Reading = as_it_stands,
+    merge: Merging = require_equal,
+    *,
+    always: bool = False,
+    objects: bool = False,
+) -> dict[str, Any]:
+    """Make the metadata of a field.
+
+    Args:
+        read: checks what a file holds and returns the field's value.
+        merge: the value for the trials of two audits: `require_equal`, `total`, `larger`, `either`,
+            `merge_together`, or a function of the earlier and the later one.
+        always: True if every file of this format holds the field, so that one without is refused.
+        objects: True if it may hold more than numbers, words and lists of them: what a file holds
+            of objects is then made objects before it is read.
+
+    Returns:
+        What `dataclasses.field` takes as `metadata`.
+    """
+    return {"read": read, "merge": merge, "always": always, "objects": objects}
+
+
+def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
+    """Read the value of a field from the value in a file; `decode` makes its objects."""
+    read: Reading = field.metadata.get("read", as_it_stands)
+    value = decode(held) if field.metadata.get("objects", True) else held
+    try:
+        return read(field.name, value)
+    except ValueError as error:
+        if hasattr(error, "argument"):
+            raise
+        # Python's own complaint, which names no field.
+        raise invalid(field.name, "what a result holds there", value) from None
+
+
+def may_lack(field: Field[Any]) -> bool:
+    """Return True if files may omit the field; its default is used."""
+    optional = field.default is not MISSING or field.default_factory is not MISSING
+    return optional and not field.metadata.get("always", False)
+
+
+def merging_of(field: Field[Any]) -> Merging:
+    """Return the function that merges two values of a field."""
+    found: Merging = field.metadata.get("merge", require_equal)
+    return found
+
+
+def lists_to_tuples(value: Any) -> Any:
+    """Convert lists to tuples, nested ones too: a record holds no list."""
+    return tuple(lists_to_tuples(item) for item in value) if isinstance(value, list) else value
+
+
+def read_checked(check: Callable[[Any], Any]) -> Reading:
+    """Return a reader that accepts the values that `check` accepts."""
+
+    def read(name: str, value: Any) -> Any:
+        check(value)
+        return value
+
+    return read
+
+
+def read_instance(kind: type) -> Reading:
+    """Return a reader that accepts objects of one class."""
+    return lambda name, value: instance(name, value, kind)
+
+
+def read_optional(read: Reading) -> Reading:
+    """Return a reader that accepts None or any value that `read` accepts."""
+    return lambda name, value: None if value is None else read(name, value)
+
+
+def one_of(*options: str) -> Reading:
+    """Return a reader that accepts one of these words."""
+    return lambda name, value: choice(name, value, options)
+
+
+def read_several(kind: type) -> Reading:
+    """Return a reader that accepts a tuple of objects of one class."""
+
+    def read(name: str, value: Any) -> Any:
+        for item in instance(name, lists_to_tuples(value), tuple):
+            instance(name, item, kind)
+        return lists_to_tuples(value)
+
+    return read
+
+
+def lists_of(kind: type, many: int | None = None) -> Reading:
+    """Return a reader that makes a tuple of a list of objects of one class.
+
+    `many` is the required length; None allows any.
+    """
+
+    def read(name: str, value: Any) -> Any:
+        for item in instance(name, value, list):
+            instance(name, item, kind)
+        if many is not None and len(value) != many:
+            raise invalid(name, "two values", tuple(value))
+        return tuple(value)
+
+    return read
+
+
+def read_whole_number(low: int) -> Reading:
+    """Return a reader that accepts integers from `low` on."""
+    return lambda name, value: integer(name, value, low)
+
+
+def read_epsilon(name: str, value: Any) -> Any:
+    """Read an epsilon: a finite number, at least 0."""
+    real(name, value, low=0.0)
+    return value
+
+
+def read_claim(name: str, value: Any) -> Any:
+    """Read an epsilon, or a claim that is a curve."""
+    return value if isinstance(value, Claim) else read_epsilon(name, value)
+
+
+def read_float(name: str, value: Any) -> float:
+    """Read a float."""
+    return float(value)
+
+
+def read_seed(name: str, value: Any) -> int:
+    """Read a seed; files hold it as a string because some JSON readers lack such integers."""
+    return integer(name, int(value), 0, 2**63 - 1)
+
+
+def read_shape(name: str, value: Any) -> tuple[int, ...]:
+    """Read the lengths of an array's axes."""
+    return tuple(integer(name, length, 0) for length in value)
+
+
+def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
+    """Read ranges of trials, which must be in order and disjoint, as they are written."""
+    reach = 0
+    for start, stop in value:
+        integer("stop", stop, integer("start", start, reach) + 1)
+        reach = stop
+    return tuple((start, stop) for start, stop in value)
+
+
+LEFT_OUT: Final = "left out (source=False)"
+"""The origin where no source was wanted: no hash then either, for short texts can be guessed."""
+
+MOST_NAMES: Final = 64
+"""Names of columns that the record of a table holds: there may be 100,000."""
+
+_MAX_SHOWN_NAMES: Final = 8
+_TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Provenance(Record, word="Provenance"):
+    """Record of how one run was made.
+
+    Attributes:
+        date: when it began, UTC, such as "2026-11-22T14:41:41Z".
+        origin: what `source` is the text of, or why there is none.
+        source: the source text as `inspect.getsource` gives it; what it calls is not followed.
+            Read from its file when the audit began: a file that was edited since it was imported
+            gives the edited text.
+        versions: (name, version) of Python, dpcore, numpy and the libraries that the mechanism
+            comes from.
+        cpu: model of the CPU, empty if the system does not state it.
+        cores: cores of the machine.
+        system: the operating system.
+        architecture: what the machine is, such as "x86_64".
+        command: the command line of `dpcore audit`, or "pytest" and the id of the test; empty in
+            scripts and notebooks.
+    """
+
+    date: str
+    origin: str
+    source: str = ""
+    versions: tuple[tuple[str, str], ...] = ()
+    cpu: str = ""
+    cores: int = 1
+    system: str = ""
+    architecture: str = ""
+    command: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the kinds: a page shows what a file holds."""
+        for name in _TEXT_FIELDS:
+            instance(name, getattr(self, name), str)
+        integer("cores", self.cores, 1)
+        for pair in instance("versions", self.versions, tuple):
+            if len(instance("versions", pair, tuple)) != 2 or not all(
+                isinstance(w, str) for w in pair
+            ):
+                raise invalid("versions", "pairs of a name and a version", self.versions)
+
+    @property
+    def sha256(self) -> str:
+        """SHA-256 of the source text in UTF-8, in hexadecimal; empty where there is no text."""
+        text = self.source.encode("utf-8", "backslashreplace")
+        return hashlib.sha256(text).hexdigest() if text else ""
+
+    def __repr__(self) -> str:
+        """Return one line, without the source text."""
+        return f"<Provenance of {self.date}: {self.origin}>"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TableRead(Record, word="TableRead"):
+    """A file or a frame that outputs were read from, and what was found in it.
+
+    Args:
+        name: name of the file without its folder, or of the argument that held the frame.
+        kind: "csv", "lines", "json", "jsonl", "npy", "npz", "parquet" or "frame".
+        rows: number of rows.
+        columns: the columns that were read, by name or by number from 0, the first 64; none for
+            an array that was read whole.
+        there: names of all columns, the first 64; none without names.
+        width: number of all columns.
+        header: True if the first row of a text held the names; None where none can.
+        sep: what stands between the cells of a CSV file.
+        encoding: of a text.
+        sha256: SHA-256 of the bytes of the file, in hexadecimal; empty for frames.
+
+    Example:
+        >>> print(TableRead("a.csv", "csv", 2, ("y",), ("x", "y"), 2, True, ",", "utf-8"))
+        a.csv: 2 rows, column 'y' of 'x', 'y'; csv with a header, ',' between cells, utf-8
+    """
+
+    name: str
+    kind: str
+    rows: int
+    columns: tuple[str, ...] = ()
+    there: tuple[str, ...] = ()
+    width: int = 1
+    header: bool | None = None
+    sep: str = ""
+    encoding: str = ""
+    sha256: str = ""
+
+    def __post_init__(self) -> None:
+        """Check the kinds: a page shows what a file holds."""
+        for name in ("name", "kind", "sep", "encoding", "sha256"):
+            instance(name, getattr(self, name), str)
+        integer("rows", self.rows, 0)
+        integer("width", self.width, 0)
+        if self.header is not None:
+            instance("header", self.header, bool)
+        for names in (self.columns, self.there):
+            for name in instance("columns", names, tuple):
+                instance("columns", name, str)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        header = {True: " with a header", False: " without a header", None: ""}[self.header]
+        sep = f"{self.sep!r} between cells" if self.sep and self.width > 1 else ""
+        how = ", ".join(part for part in (f"{self.kind}{header}", sep, self.encoding) if part)
+        end = f"; SHA-256 {self.sha256}" if self.sha256 else ""
+        return f"{self.name}: {self.rows:,} rows{self._list_columns()}; {how}{end}"
+
+    def _list_columns(self) -> str:
+        if not self.columns or (self.width == 1 and not self.there):
+            return ""
+        quoted = [repr(name) if self.there else name for name in self.columns]
+        many = "column" if len(quoted) == 1 else "columns"
+        others = _shorten_name_list([repr(name) for name in self.there], self.width)
+        of = f" of {others}" if self.there else f" of {self.width:,}"
+        return f", {many} {_shorten_name_list(quoted, len(quoted))}{of if self.width > 1 else ''}"
+
+
+def _shorten_name_list(names: list[str], size: int) -> str:
+    more = f" ({size:,} in all)" if size > _MAX_SHOWN_NAMES else ""
+    return ", ".join(names[:_MAX_SHOWN_NAMES]) + more
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -14,7 +14,7 @@ from ..bounds.violations import guesses_power
 from ..claims.claim import Claim
 from ..errors import count
 from ..records import Counts, Record
-from .figures import per_distance
+from .evidence import per_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -173,7 +173,7 @@ class Plan(Record):
 
     def __str__(self) -> str:
         """Return the plan as a report; with a mechanism its last line holds the time."""
-        from ..report.planning import format_plan
+        from ..report.figures import format_plan
 
         return format_plan(self)
 
@@ -189,7 +189,7 @@ class Plan(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from ..report.planning import draw_power
+        from ..report.figures import draw_power
 
         return draw_power(self, ax)
 

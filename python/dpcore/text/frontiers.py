@@ -27,10 +27,9 @@ from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..progress import Progress
 from ..records import Record
+from ..report.card import make_card
 from ..report.encoding import encode_value
-from ..report.page import page_of_table
-from ..report.short import make_card
-from ..report.style import (
+from ..report.figures import (
     cycle_colour,
     get_canvas,
     get_whole_figure,
@@ -38,6 +37,7 @@ from ..report.style import (
     text_colour,
     thin_axes,
 )
+from ..report.page import page_of_table
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...errors import invalid
-from ...report.style import (
+from ...report.figures import (
     cycle_colour,
     get_canvas,
     get_whole_figure,

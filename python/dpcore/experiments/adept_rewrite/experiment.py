@@ -22,7 +22,7 @@ from ...errors import choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREY, INK, RED, WHITE
 from ...streams import threads_of
 from ...text.inference.judging import Measured
 from ...text.needed import needed

@@ -26,7 +26,7 @@ from ...divergence.reliability.belief import DIRECTIONS
 from ...errors import choice, count, integer
 from ...records import Record, Shown, frozen_array
 from ...report import encoding
-from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..presentation import (
     SMALL,
     TEXT,

@@ -25,7 +25,7 @@ from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...records import Counts, Shown
 from ...report.encoding import encode_float
-from ...report.style import BLUE, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREY, INK, RED, WHITE
 from ...report.text import format_epsilon
 from ...streams import threads_of
 from ..presentation import (

@@ -32,7 +32,7 @@ from ...errors import choice, flag, instance, integer, mistyped, real
 from ...mechanisms import Laplace
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.style import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
+from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
 from ...sensitivity import MinMaxRows
 from ..presentation import (
     SMALL,

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import flag, instance, integer, mistyped, real
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ...streams import threads_of
 from ...text.needed import needed
 from ..presentation import (

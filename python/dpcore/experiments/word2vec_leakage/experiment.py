@@ -28,7 +28,7 @@ import numpy as np
 from ...errors import flag, integer, invalid, mistyped, real
 from ...records import Shown
 from ...report.encoding import encode_value
-from ...report.style import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ...streams import threads_of
 from ...text import Corpus, generated
 from ...text.needed import needed

@@ -14,7 +14,7 @@ from ...hints import hinted
 from ...mechanisms.texts import BatchCheck
 from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
-from ...results.figures import numerator_first
+from ...results.evidence import numerator_first
 from .groups import Group, MainTask
 from .judging import Measured
 

@@ -7,9 +7,9 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any, Final
 
 from ...records import Record
+from ...report.card import make_card
 from ...report.encoding import encode_value
-from ...report.short import make_card
-from ...report.style import (
+from ...report.figures import (
     axes_of,
     cycle_colour,
     get_whole_figure,

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence.reliability.belief import ESTIMATE
+from ...report.card import make_card
 from ...report.encoding import encode_value
-from ...report.page import page_of_table
-from ...report.short import make_card
-from ...report.style import (
+from ...report.figures import (
     cycle_colour,
     get_canvas,
     get_whole_figure,
@@ -21,6 +20,7 @@ from ...report.style import (
     text_colour,
     thin_axes,
 )
+from ...report.page import page_of_table
 from ...report.text import align_rows
 from .measuring import FIGURES, ORDERS
 from .sweeping import Sweep, SweepPoint

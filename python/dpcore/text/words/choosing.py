@@ -12,7 +12,7 @@ from ...errors import instance, invalid, mistyped, real
 from ...hints import hinted
 from ...records import Record
 from ...streams import Rng, seed_of
-from ...tables.run import audit_table
+from ...tables.table_audit import audit_table
 from .embedding import Embedding
 from .exponential import TEM, CusText, MetricExponential, SanText
 from .mechanism import WordMechanism

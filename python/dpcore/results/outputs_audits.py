@@ -1,23 +1,36 @@
-"""Result of an audit of recorded outputs: the counts, and the figures that follow."""
+"""Result of an audit of recorded outputs: the counts, and the figures that follow.
+
+Counts of an audit of recorded outputs: an event on both sides, or guesses about canaries.
+"""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ..bounds import guesses_needed
+from ..bounds import BOUNDS as OF_DRAWS
+from ..bounds import ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
+from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import declared
-from ..claims.claim import Claim
-from ..errors import confidence_level, delta_level, real
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput, one_line
+from ..claims.claim import GDP, Claim
+from ..errors import confidence_level, delta_level, integer, real
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput, Shown, declare, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of
-from .fields import (
+from .evidence import (
+    Provenance,
+    TableRead,
+    empirical_loss,
+    format_verdict,
     lists_of,
+    log_ratio,
     make_field_metadata,
+    numerator_first,
     one_of,
+    per_distance,
     read_checked,
     read_claim,
     read_epsilon,
@@ -26,14 +39,157 @@ from .fields import (
     read_seed,
     read_several,
 )
-from .figures import empirical_loss, format_verdict, log_ratio, numerator_first, per_distance
-from .guesses import BOUNDS, ROWS, UNKNOWN, Guesses, guesses_needed_for
-from .provenance import Provenance, TableRead
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["BOUNDS", "ROWS", "UNKNOWN", "Guesses", "OutputsAudit"]
+__all__ = [
+    "OUTPUTS_BOUNDS",
+    "ROWS",
+    "UNKNOWN",
+    "Guesses",
+    "OutputsAudit",
+]
+
+
+ROWS: Final = {
+    "independent": "each row is an output of its own run, drawn independently of all others",
+    "one_run": "all rows are scores of canaries from a single run, each of them included or left "
+    "out by its own fair coin",
+}
+"""Kinds of rows, with the meaning of each."""
+
+Rows = Literal["independent", "one_run"]
+
+OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
+    "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},
+    "one_run": ONE_RUN,
+}
+"""The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
+
+_PARAMETER_RELATIVE_WIDTH: Final = 5e-3
+"""Relative width at which the search for a rho ends: each step computes a curve anew."""
+_MAX_GUESSES: Final = 2**16
+
+UNKNOWN: Final = Pair("x", "x_prime")
+"""Stands for inputs that nobody gave; an attack that needs them cannot use it."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Guesses(Shown):
+    """Numbers of right and wrong guesses of which canaries had been included in a run.
+
+    Args:
+        guessed_in: canaries guessed to be included.
+        correct_in: how many of those were.
+        guessed_out: canaries guessed to be left out.
+        correct_out: how many of those were.
+        canaries: all canaries, guessed or not.
+
+    Raises:
+        TypeError: if one of them is not an integer.
+        ValueError: if one of them is out of range, or there is no guess at all.
+
+    Example:
+        >>> found = Guesses(50, 40, 50, 35, 1000)
+        >>> found.guesses, found.correct
+        (100, 75)
+    """
+
+    guessed_in: int
+    correct_in: int
+    guessed_out: int
+    correct_out: int
+    canaries: int
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        integer("canaries", self.canaries, 1)
+        integer("guessed_in", self.guessed_in, 0, self.canaries)
+        # At least one guess in all.
+        low = 0 if self.guessed_in else 1
+        integer("guessed_out", self.guessed_out, low, self.canaries - self.guessed_in)
+        integer("correct_in", self.correct_in, 0, self.guessed_in)
+        integer("correct_out", self.correct_out, 0, self.guessed_out)
+
+    @property
+    def guesses(self) -> int:
+        """Guesses made; the other canaries are abstentions."""
+        return self.guessed_in + self.guessed_out
+
+    @property
+    def correct(self) -> int:
+        """Guesses that were right."""
+        return self.correct_in + self.correct_out
+
+    def bound(self, name: str, delta: float, confidence: float) -> float:
+        """Compute the lower limit on epsilon, by the bound of that name."""
+        return _one_run_epsilon(name, self.guesses, self.correct, self.canaries, delta, confidence)
+
+    def refutes(self, claim: Claim, confidence: float) -> bool:
+        """Return True if the guesses refute a claim that is a curve."""
+        return one_run_refutes(
+            claim.least_type_one, self.guesses, self.correct, self.canaries, confidence
+        )
+
+    def parameter(self, claim: Claim, confidence: float, correct: int | None = None) -> float:
+        """Return the largest mu or rho that this number of right guesses refutes.
+
+        Args:
+            claim: a claim of that kind.
+            confidence: probability that the limit holds.
+            correct: right guesses; None takes those that were.
+        """
+        right = self.correct if correct is None else correct
+        return _certified_parameter(claim, self.guesses, right, self.canaries, confidence)
+
+    def ceiling(self, name: str, delta: float, confidence: float) -> float:
+        """Compute the largest limit that this number of guesses can certify: all of them right."""
+        return _one_run_epsilon(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+
+
+declare("Guesses", Guesses)
+
+
+@lru_cache(maxsize=256)
+def _certified_parameter(
+    claim: Claim, guesses: int, correct: int, canaries: int, confidence: float
+) -> float:
+    if isinstance(claim, GDP):
+        return one_run_mu(guesses, correct, canaries, confidence)
+
+    def refuted(one: Claim) -> bool:
+        return one_run_refutes(one.least_type_one, guesses, correct, canaries, confidence)
+
+    return claim.largest(refuted, _PARAMETER_RELATIVE_WIDTH)
+
+
+@lru_cache(maxsize=256)
+def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | None:
+    """Compute the fewest guesses that can refute a curve, all of them right.
+
+    Args:
+        claim: the curve.
+        canaries: canaries of the run; as many more are assumed as the guesses need.
+        confidence: probability that the bound holds.
+
+    Returns:
+        The number; None where not even 65,536 are enough.
+    """
+
+    def refutes(guesses: int) -> bool:
+        many = max(canaries, guesses)
+        return one_run_refutes(claim.least_type_one, guesses, guesses, many, confidence)
+
+    return fewest_guesses(refutes, _MAX_GUESSES)
+
+
+def _one_run_epsilon(
+    name: str, guesses: int, correct: int, canaries: int, delta: float, confidence: float
+) -> float:
+    bound = OUTPUTS_BOUNDS["one_run"][name]
+    return bound(guesses, correct, canaries, delta=delta, confidence=confidence)
+
 
 _REVERSED_P_VALUE: Final = 0.01
 """Chance below which so few right guesses are no matter of luck."""
@@ -185,7 +341,7 @@ class OutputsAudit(Record):
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
             return None
-        if declared(BOUNDS[self.rows][self.bound]).curves != "point":
+        if declared(OUTPUTS_BOUNDS[self.rows][self.bound]).curves != "point":
             return None
         alpha = (1.0 - self.confidence) / 2.0
         one, two = point_of(numerator_first(self.evidence, self.direction), alpha)
@@ -206,7 +362,7 @@ class OutputsAudit(Record):
             return parameter_of_points(claim.with_parameter(1.0), (self.point[:2],))
         epsilon = self.tangent or 0.0
         ordered = numerator_first(self.evidence, self.direction)
-        bound = BOUNDS[self.rows][self.bound]
+        bound = OUTPUTS_BOUNDS[self.rows][self.bound]
         return parameter_on_grid(
             claim, epsilon, lambda delta: bound(ordered, delta, self.confidence) > epsilon
         )
@@ -217,7 +373,7 @@ class OutputsAudit(Record):
         if isinstance(self.evidence, Guesses):
             return self.evidence.bound(self.bound, *level)
         ordered = numerator_first(self.evidence, self.direction)
-        return BOUNDS[self.rows][self.bound](ordered, *level)
+        return OUTPUTS_BOUNDS[self.rows][self.bound](ordered, *level)
 
     @property
     def epsilon_lower(self) -> float:
@@ -253,7 +409,7 @@ class OutputsAudit(Record):
         if self.groups is None:
             return None
         n, n_prime = self.evidence.n, self.evidence.n_prime
-        bound = BOUNDS[self.rows][self.bound]
+        bound = OUTPUTS_BOUNDS[self.rows][self.bound]
         best = max(
             bound(Counts(n, n, 0, n_prime), *level), bound(Counts(n_prime, n_prime, 0, n), *level)
         )
@@ -280,7 +436,7 @@ class OutputsAudit(Record):
             return None
         if isinstance(self.claim, Claim):
             return guesses_needed_for(self.claim, self.evidence.canaries, self.confidence)
-        bound = BOUNDS[self.rows][self.bound]
+        bound = OUTPUTS_BOUNDS[self.rows][self.bound]
         level = self.delta, self.confidence
         return guesses_needed(self.claim, self.evidence.canaries, *level, bound)
 
@@ -339,18 +495,18 @@ class OutputsAudit(Record):
 
     def __str__(self) -> str:
         """Return the report."""
-        from ..report.outputs_text import format_outputs_report
+        from ..report.text import format_outputs_report
 
         return format_outputs_report(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """List the rows (label, text) of the report."""
-        from ..report.outputs_text import list_outputs_rows
+        from ..report.text import list_outputs_rows
 
         return list_outputs_rows(self)
 
     def _repr_html_(self) -> str:
-        from ..report.outputs_text import outputs_report_to_html
+        from ..report.text import outputs_report_to_html
 
         return outputs_report_to_html(self)
 
@@ -382,13 +538,13 @@ class OutputsAudit(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        from ..report.curves import draw_bounds
+        from ..report.figures import draw_bounds
 
         return draw_bounds(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all fields as plain data, for `from_dict`, and the figures derived from them."""
-        from ..report.outputs_encoding import outputs_audit_to_dict
+        from ..report.encoding import outputs_audit_to_dict
 
         return outputs_audit_to_dict(self)
 
@@ -412,7 +568,7 @@ class OutputsAudit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        from ..report.outputs_encoding import outputs_audit_from_dict
+        from ..report.encoding import outputs_audit_from_dict
 
         return outputs_audit_from_dict(cls, record)
 

@@ -1,0 +1,723 @@
+"""Choice on pilot draws of what is counted: event, direction, and the further counts.
+
+Early stop: slices whose event was learnt from earlier ones, one test martingale over all.
+
+Shapes of outputs, and differences in type of the two sides that values do not show.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attacks import FloatLattice
+from ..attacks.attack import (
+    Choice,
+    Fitted,
+    Goal,
+    ScoreAttack,
+    choose_events,
+    not_applicable,
+    remarks_on,
+)
+from ..attacks.candidates import has_rare_presence, read_candidates
+from ..attacks.rows import NegativeZeros
+from ..bounds import Martingale
+from ..claims.claim import Claim, choose_tangent
+from ..errors import about, show
+from ..events import Never
+from ..events.event import Event, Score, evaluate_event, scores_of
+from ..mechanisms.answers import (
+    bytes_of,
+    call_facts,
+    is_frame,
+    join_outputs,
+    outputs_of,
+    refuse_nested,
+)
+from ..mechanisms.callables import (
+    call_mechanism,
+    is_shared,
+    make_generator,
+    makes_tensors,
+    name_of,
+    one_by_one,
+)
+from ..progress import interrupted_again
+from ..records import Counts, Pair, PartsRead, SeenOutput, one_line
+from ..results.evidence import Slice, numerator_first
+from ..sampling.calling import Place
+from ..sampling.course import Course
+from ..sampling.rows import Evidence, list_doubts
+from ..sampling.slicing import iterate_blocks
+from ..sampling.sources import Source
+from ..streams import COUNT, PILOT, PROBE
+from .selection import (
+    choose_as_stated,
+    cost_of,
+    draw_first_outputs,
+    marks_on,
+    merit_of,
+    select_event,
+)
+
+__all__ = [
+    "BLOCK",
+    "Sequence",
+    "get_last_event",
+    "sum_counts",
+]
+
+
+_PROBE_ROWS: Final = 2
+_PROBE_ROWS_OF_LISTS: Final = 64
+"""Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
+_TRIALS_PER_PROBE_CALL: Final = 64
+"""Of a function of one answer, one call a side in so many trials at most: it may be slow, and where
+two lengths do not show there, outputs become objects as soon as they do."""
+
+Outputs = npt.NDArray[Any]
+
+_MAX_FACT_CALLS: Final = 20
+"""Short calls on each side that must say what the first ones said before it is called the input's:
+where it is a matter of chance, all of them do in at most one audit of 2^40."""
+
+_MAX_FACT_CHARACTERS: Final = 80
+"""Characters of what a side says that a message shows."""
+
+_NUMBER_KINDS = "biufc"
+"""Kinds of numbers, each able to hold those before it."""
+
+
+def form_of(
+    mechanism: Any, pair: Pair, seed: int, course: Course, trials: int
+) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Determine the shape of one output and the names of its fields.
+
+    The shape is () for Python objects, such as lists of changing length.
+
+    Args:
+        mechanism: what is called.
+        pair: the two inputs.
+        seed: of all generators.
+        course: records every call.
+        trials: of the audit; they limit the calls of a function of one answer.
+
+    Raises:
+        ValueError: if a fact stated once per call distinguishes the two inputs, see
+            `call_facts`; if outputs hold themselves.
+    """
+    name = f"outputs of {name_of(mechanism)}"
+
+    def ask(side: int, number: int = 0) -> Any:
+        # Streams that nothing else uses: these calls only tell the form.
+        begun = course.clock()
+        x = pair.x_prime if side else pair.x
+        answer = mechanism(x, _PROBE_ROWS, make_generator(seed, PROBE, side, number))
+        course.called(_PROBE_ROWS, course.clock() - begun)
+        return answer
+
+    answer = ask(0)
+    outputs = outputs_of(name, answer, _PROBE_ROWS)
+    shape, fields = outputs.shape[1:], outputs.dtype.names or ()
+    if outputs.dtype == object:
+        refuse_nested(name, outputs.tolist())
+    if not one_by_one(mechanism) and not makes_tensors(mechanism):
+        _refuse_facts(name, call_facts(answer), ask)
+    of_rows = isinstance(answer, (list, tuple)) or outputs.dtype == object or one_by_one(mechanism)
+    if is_frame(answer) or (shape and of_rows and not makes_tensors(mechanism)):
+        # Two lists may be equally long by chance.
+        rows = _PROBE_ROWS_OF_LISTS
+        if one_by_one(mechanism):
+            rows = min(rows, max(_PROBE_ROWS, trials // _TRIALS_PER_PROBE_CALL))
+        for side, x in enumerate((pair.x, pair.x_prime)):
+            more = call_mechanism(mechanism, x, rows, make_generator(seed, PROBE, side, 1))
+            course.drew(rows)
+            shape = shape if more.shape[1:] == shape else ()
+            fields = max(fields, more.dtype.names or (), key=len)
+    return () if fields else shape, fields
+
+
+def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
+    """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
+    facts_prime = call_facts(ask(1, 0))
+    differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
+    for number in range(_MAX_FACT_CALLS):
+        if not differing:
+            return
+        # Each side is the first in half of the calls: what alternates is not the input's.
+        order = (1, 0) if number % 2 else (0, 1)
+        again = {side: call_facts(ask(side, number + 2)) for side in order}
+        differing = [
+            what
+            for what in differing
+            if again[0].get(what) == facts[what] and again[1].get(what) == facts_prime[what]
+        ]
+    for what in differing:
+        one, other = (
+            _format_differences(*pair) for pair in _list_both_orders(facts[what], facts_prime[what])
+        )
+        tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
+        error = ValueError(
+            f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
+            f"{one} on x, {other} on x'; a call says it once, so no count of rows may use it (to "
+            "have it counted, return one output a call and pass dpcore.repeat(function), or rows "
+            "as lists)"
+        )
+        raise about(error, name)
+
+
+def _list_both_orders(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    return (first, second), (second, first)
+
+
+def _format_differences(mine: Any, others: Any) -> str:
+    """Format the part of one side that the other lacks, cut if it is long."""
+    if not isinstance(mine, tuple):
+        return str(mine)
+    if all(isinstance(one, int) for one in mine):
+        return show(mine)
+    only = [one for one in mine if one not in others] or list(mine)
+    text = ", ".join(f'"{one}"' if isinstance(one, str) else show(one) for one in only)
+    return text if len(text) <= _MAX_FACT_CHARACTERS else text[: _MAX_FACT_CHARACTERS - 3] + "..."
+
+
+def types_apart(outputs: Outputs, outputs_prime: Outputs) -> tuple[str, ...]:
+    """Return a note if the outputs on x have another type than those on x'.
+
+    1 and 1.0 are equal, and an audit counts them as one value; a reader of the type does not.
+    Nothing is certified: a type is one observation for a call, of any number of rows.
+
+    Nothing is said where the values themselves explain the types (whole numbers became floats
+    with a NaN or a half, a list of strings is as wide as its longest), since scores see those.
+
+    Args:
+        outputs: outputs on `x`, shape `(size, ...)`.
+        outputs_prime: outputs on `x_prime`, shape `(size', ...)`.
+
+    Returns:
+        One sentence, or none.
+
+    Example:
+        >>> for note in types_apart(np.zeros(2), np.zeros(2, dtype=np.int64)):
+        ...     print(note.split(":")[0])
+        outputs on x are of type float64, those on x' of type int64
+    """
+    if not _types_differ(outputs, outputs_prime):
+        return ()
+    named = outputs.dtype, outputs_prime.dtype
+    return (
+        f"outputs on x are of type {named[0]}, those on x' of type {named[1]}: equal values are "
+        "counted as one, but whoever sees the type sees the input",
+    )
+
+
+def _types_differ(outputs: Outputs, outputs_prime: Outputs) -> bool:
+    """Return True if two types differ for another reason than the values."""
+    one, other = outputs.dtype, outputs_prime.dtype
+    if one.kind not in _NUMBER_KINDS or other.kind not in _NUMBER_KINDS:
+        return False
+    if one.kind == other.kind:
+        return one.itemsize != other.itemsize
+    wide, kind = outputs, other.kind
+    if _NUMBER_KINDS.index(one.kind) < _NUMBER_KINDS.index(kind):
+        wide, kind = outputs_prime, one.kind
+    return _fits_kind(wide, kind)
+
+
+def _fits_kind(wide: Outputs, kind: str) -> bool:
+    """Return True if all values fit a narrower kind, so that they do not explain their type."""
+    if wide.dtype.kind == "c":
+        return bool((wide.imag == 0.0).all()) and (kind == "f" or _fits_kind(wide.real, kind))
+    if kind == "b":
+        return bool(((wide == 0) | (wide == 1)).all())
+    if wide.dtype.kind == "u":
+        return bool((wide <= np.uint64(np.iinfo(np.int64).max)).all())
+    return bool((wide == np.rint(wide)).all() and (np.abs(wide) < 2.0**63).all())
+
+
+_MAX_TRAINING_ROWS: Final = 2**21
+_SMALL_PILOT_ROWS: Final = 2**12
+_MAX_TRAINING_ELEMENTS: Final = 2**26
+"""Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MAX_LATTICE_ELEMENTS: Final = 2**18
+"""Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
+_MIN_LATTICE_ROWS: Final = 2**12
+_MAX_SEARCHED_OUTPUTS: Final = 2**12
+"""Outputs of each side among which those inside the event are shown."""
+_SEEN_OUTPUT_WIDTH: Final = 80
+_MAX_SEEN_OUTPUTS: Final = 5
+_MANY_PARTS_LIMIT: Final = 64
+_MIN_KEPT_OBJECTS: Final = 64
+_MIN_PROBED_ANSWERS: Final = 8
+"""Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
+least so many."""
+_MAX_OBJECT_BYTES: Final = 2**26
+"""Bytes, written out, of the objects kept at once on a side: read they take several times that."""
+_SIMILAR_RATE_RATIO: Final = 0.98
+_MIN_MERIT_RATIO: Final = 1.02
+"""Times what the pilot shows that a stated log ratio must promise."""
+_MAX_CURVE_THRESHOLDS: Final = 48
+_TYPE_CHECK_CALLS: Final = 20
+"""Short calls on each side that must show the types that the pilot showed: where a type is a
+matter of chance, all of them do in at most one audit of 2^40."""
+
+
+def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
+    """Split the pilot draws into those that train an attack and those that choose its event.
+
+    Where outputs have many parts, half of a small pilot trains: what is learnt from few draws
+    limits what can be chosen.
+    """
+    share = pilot // 4
+    if has_many_parts:
+        share = (
+            pilot // 2 if pilot <= _SMALL_PILOT_ROWS else max(_SMALL_PILOT_ROWS // 2, pilot // 4)
+        )
+    training = min(max(1, share), _max_training_rows(elements))
+    return training, pilot - training
+
+
+def _max_training_rows(elements: int) -> int:
+    return max(1, min(_MAX_TRAINING_ROWS, _MAX_TRAINING_ELEMENTS // max(1, elements)))
+
+
+@dataclass(frozen=True, slots=True)
+class PilotDraws:
+    """The pilot of an audit (see `dpcore.attacks.attack.Pilot`).
+
+    Args:
+        source: where draws come from.
+        pair: the two inputs.
+        goal: what is to be certified.
+        size: pilot draws on each side.
+        lattice: look for a floating-point finding too.
+        stated: scores that the mechanism itself states.
+    """
+
+    source: Source
+    pair: Pair
+    goal: Goal
+    size: int
+    lattice: bool = False
+    stated: tuple[Score, ...] = ()
+
+    def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Draw outputs on both sides, as many of the pilot as are kept at once."""
+        size = min(self.size, _max_training_rows(self.source.elements))
+        source = self.source
+        return source.in_one_form(*source.outputs(PILOT, 0, size))
+
+    def _rows_kept(self) -> tuple[int, bool]:
+        """Return the number of outputs a side that are kept at once, and if they have many parts.
+
+        Of objects and texts a few are drawn, to see what they take.
+        """
+        source = self.source
+        if source.shape != () or source.draws.native or self.size <= _MIN_KEPT_OBJECTS:
+            return self.size, source.elements >= _MANY_PARTS_LIMIT
+        rows = _MIN_KEPT_OBJECTS
+        if one_by_one(source.draws.mechanism):
+            rows = min(rows, max(_MIN_PROBED_ANSWERS, self.size // 16))
+        place = Place(_TYPE_CHECK_CALLS + 1, rows, 0, rows)
+        source.course.drew(rows)
+        some = source.draws.draw(PROBE, 0, place)
+        kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, bytes_of(some))))
+        return kept, some.dtype.kind in "OUSV"
+
+    def counts(self, event: Event, size: int) -> Counts:
+        """Count the occurrences of an event among the first `size` draws on each side."""
+        hits = [side.hits[0] for side in self.source.tally(event, PILOT, 0, size)]
+        return Counts(hits[0], size, hits[1], size)
+
+    def fit_scores(self, attack: ScoreAttack) -> Fitted:
+        """Choose the best threshold on the best of the scores that an attack makes."""
+        source, pair, goal = self.source, self.pair, self.goal
+        kept, has_many_parts = self._rows_kept()
+        training, selection = sizes_of(self.size, source.elements, has_many_parts)
+        training = min(training, kept)
+        outputs, outputs_prime = source.in_one_form(*source.outputs(PILOT, 0, training))
+        # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
+        with np.errstate(over="ignore", invalid="ignore"):
+            name = f"outputs of {source.name}"
+            source.course.relabel("reading the outputs")
+            scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
+            scores += self.stated
+        source.course.relabel("choosing the event")
+        found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
+        types = types_apart(outputs, outputs_prime)
+        rest, rest_prime = draw_first_outputs(source, selection, kept)
+        wholes = (
+            _join_unlike_parts((outputs, rest)),
+            _join_unlike_parts((outputs_prime, rest_prime)),
+        )
+        irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
+        if irregular and has_rare_presence(*map(join_outputs, wholes)):
+            # More draws say whether it is luck.
+            selection += self.size
+            rest, rest_prime = draw_first_outputs(source, selection, kept)
+            wholes = (
+                _join_unlike_parts((outputs, rest)),
+                _join_unlike_parts((outputs_prime, rest_prime)),
+            )
+        seldom = attack.seldom(*wholes, goal)
+        del outputs, outputs_prime, wholes
+        notes = types if types and _types_always_differ(source, types) else ()
+        watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
+        if watched is not None and watched.merit <= 0.0:
+            watched = None
+        if not scores:
+            attack.no_scores(rest)
+            nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
+            return replace(nothing, read=read)
+        chosen = select_event(source, scores, (rest, rest_prime), selection, goal)
+        if seldom is not None and _is_better_rare_event(seldom, chosen):
+            chosen = seldom
+        for score in self.stated:
+            promised = choose_as_stated(score, (rest, rest_prime), goal)
+            if promised is not None and promised.merit > max(0.0, _MIN_MERIT_RATIO * chosen.merit):
+                chosen = promised
+        told = [one for one in (watched, chosen.rounding) if one is not None]
+        event = chosen.counted
+        return Fitted(
+            event,
+            chosen.direction,
+            chosen.merit,
+            training + selection,
+            _curve_thresholds(chosen, rest, rest_prime) if event.happens else np.empty(0),
+            max(told, key=merit_of, default=None),
+            notes,
+            remarks_on([chosen]),
+            read,
+            outputs_inside(event, rest, rest_prime),
+            chosen.counts,
+        )
+
+
+def outputs_inside(
+    event: Event, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[SeenOutput, ...]:
+    """Return the most frequent distinct outputs inside an event.
+
+    Args:
+        event: what is to be counted.
+        outputs: pilot outputs on x, shape `(size, ...)`.
+        outputs_prime: the same on x'.
+
+    Returns:
+        At most five, of the first 4,096 outputs a side; none of real numbers that do not repeat.
+    """
+    tables = []
+    for side in (outputs, outputs_prime):
+        some = side[:_MAX_SEARCHED_OUTPUTS]
+        # A list of rows: an object array has its objects, any other rows of plain values.
+        tables.append(Counter(map(_represent_value, some[evaluate_event(event, some)].tolist())))
+    both = tables[0] + tables[1]
+    often = both.most_common(_MAX_SEEN_OUTPUTS)
+    numbers = outputs.dtype == object and outputs.ndim == 1 and isinstance(outputs[0], (int, float))
+    if numbers or outputs.dtype.kind in "buifcmM":
+        # What numbers look like is clear; which of them come again and again is not.
+        often = [one for one in often if one[1] > 1]
+    return tuple(
+        SeenOutput(one_line(text, _SEEN_OUTPUT_WIDTH), tables[0][text], tables[1][text])
+        for text, _ in often
+    )
+
+
+def _represent_value(value: Any) -> str:
+    try:
+        if isinstance(value, (set, frozenset)):
+            # Equal sets may have their members in different orders.
+            return f"{{{', '.join(sorted(map(repr, value)))}}}"
+        return repr(value)
+    except Exception:
+        # An object whose own repr fails is still an output.
+        return show(value)
+
+
+def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
+    """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
+    rates = []
+    for one in (seldom, chosen):
+        counts = one.counts if one.direction == "x" else one.counts.swapped()
+        rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
+    simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
+    return seldom.merit > max(0.0, chosen.merit) and not simpler
+
+
+def _join_unlike_parts(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
+    """Return the parts of a pilot; join them if one of them has rows of another shape."""
+    return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
+
+
+def _float_scores(
+    source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+) -> tuple[Score, ...]:
+    """Make scores of float properties besides the value: last bits and the sign of zero."""
+    rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
+    few, few_prime = outputs[:rows], outputs_prime[:rows]
+    with np.errstate(over="ignore", invalid="ignore"):
+        return (
+            *FloatLattice().candidates(few, few_prime, pair),
+            *_negative_zero_scores(few, few_prime),
+        )
+
+
+def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
+    """Return True if the two types differ in every call, so that the input explains it.
+
+    A type may also change from call to call.
+    """
+    rows = 1 if one_by_one(source.draws.mechanism) else 2
+    for number in range(1, _TYPE_CHECK_CALLS + 1):
+        place = Place(number, rows, 0, rows)
+        source.course.drew(2 * place.size)
+        sides: dict[int, Any] = dict(source.draws.draw_both(PROBE, place))
+        if types_apart(sides[0], sides[1]) != types:
+            return False
+    return True
+
+
+def _negative_zero_scores(
+    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> tuple[NegativeZeros, ...]:
+    """Return the score of -0.0 if there is a -0.0 among the outputs."""
+    sides = [side for side in (outputs, outputs_prime) if side.dtype.kind == "f"]
+    seen = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in sides)
+    return (NegativeZeros(),) if seen else ()
+
+
+def _curve_thresholds(
+    chosen: Choice, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+) -> npt.NDArray[np.float64]:
+    """Choose the thresholds of the score at which the trade-off curve will be counted."""
+    score = chosen.event.score
+    values = scores_of(score, outputs), scores_of(score, outputs_prime)
+    edges = marks_on(score, (outputs, outputs_prime), values).points
+    if edges.size > _MAX_CURVE_THRESHOLDS:
+        # Half of them evenly over the outputs, half towards the tails, where `edges` is dense.
+        half = _MAX_CURVE_THRESHOLDS // 2
+        pooled = np.concatenate(values)
+        spread = np.quantile(pooled[np.isfinite(pooled)], np.linspace(0.02, 0.98, half))
+        even = np.searchsorted(edges, spread).clip(0, edges.size - 1)
+        tails = np.linspace(0, edges.size - 1, half).astype(np.intp)
+        edges = edges[np.unique(np.concatenate([even, tails]))]
+    return np.unique(np.append(edges, chosen.event.threshold))
+
+
+BLOCK: Final = 256
+"""Trials in a block of an audit that stops early: the first look comes after one block."""
+
+_SLICE_SHARE: Final = 0.25
+"""A slice is this share of all trials before it, but at least a block."""
+_REFIT_RATIO: Final = 1.5
+_MAX_HISTORY_ELEMENTS: Final = 2**25
+"""Numbers kept of earlier slices to learn from, on each side."""
+
+
+@dataclass
+class Sequence:
+    """The course of an audit with early stop.
+
+    Args:
+        source: where draws come from.
+        pair: the two inputs.
+        known: the same as attacks know them.
+        attack: learns the event of each slice.
+        claim: the epsilon tested, at the pair's whole distance.
+        delta: delta of the claim.
+        confidence: the martingale stops at wealth 1 / (1 - confidence).
+        pilot: draws on each side to learn the first event from.
+        curve: a claim of which the first event chooses the tangent that is tested; None where
+            claim and delta are what is tested.
+        tangent: counts of that event in the pilot, the numerator's side first.
+    """
+
+    source: Source
+    pair: Pair
+    known: Pair
+    attack: ScoreAttack
+    claim: float
+    delta: float
+    confidence: float
+    pilot: int
+    curve: Claim | None = None
+    tangent: Counts | None = None
+    done: int = 0
+    # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
+    _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
+    _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
+    _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
+    _fitted_at: float = 0.0
+    remarks: tuple[str, ...] = ()
+    read: PartsRead | None = None
+    inside: tuple[SeenOutput, ...] = ()
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """Counts of every slice."""
+        return tuple(piece for piece, _ in self._counted)
+
+    @property
+    def nan(self) -> tuple[int, int]:
+        """Entries of the counted outputs that were NaN, on both sides."""
+        return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Contradictions to the independence of the rows."""
+        return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
+
+    def run(self, trials: tuple[int, int]) -> bool:
+        """Count slices until the claim is refuted or the trials are used up.
+
+        Args:
+            trials: first trial and the end.
+
+        Returns:
+            True if Ctrl-C ended it.
+        """
+        start, stop = trials
+        martingale = None if self.curve else Martingale(self.claim, self.delta)
+        goal = -math.log1p(-self.confidence)
+        chosen: Choice | None = None
+        label = 0
+        course = self.source.course
+        course.step("fit", "choosing the event", 2 * self.pilot)
+        try:
+            self._learn_from_pilot()
+            course.step("count", "counting until refuted", 2 * (stop - start))
+            while self.done < stop - start and (martingale is None or martingale.log_wealth < goal):
+                course.step("fit")
+                before, chosen = chosen, self._choose(chosen, stop - start)
+                if martingale is None:
+                    martingale = Martingale(*self._choose_tangent(chosen))
+                label += before is not None and _get_event_and_direction(
+                    before
+                ) != _get_event_and_direction(chosen)
+                course.step("count")
+                first = start + self.done
+                end = min(stop, first + self._size())
+                piece, nan = self._count(chosen, first, end, label)
+                counts = piece.bound_counts
+                martingale.update(
+                    counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+                )
+                self._counted.append((piece, nan))
+                self.done += end - first
+        except KeyboardInterrupt:
+            if interrupted_again() or not self._counted:
+                raise
+            return True
+        return False
+
+    def _choose_tangent(self, chosen: Choice) -> tuple[float, float]:
+        """Choose, for all slices, the (epsilon, delta) of the curve that the first event tests."""
+        assert self.curve is not None
+        self.tangent = numerator_first(chosen.counts, chosen.direction)
+        self.claim, self.delta = choose_tangent(self.curve, self.tangent)
+        return self.claim, self.delta
+
+    def _size(self) -> int:
+        block = self.source.block
+        # Threads that share short blocks are given several.
+        least = BLOCK if is_shared(self.source.draws.mechanism) else block
+        return max(1, max(least, int(_SLICE_SHARE * self.done)) // block) * block
+
+    def _learn_from_pilot(self) -> None:
+        self._kept.append(self.source.outputs(PILOT, 0, self.pilot))
+
+    @property
+    def _sought(self) -> Claim | None:
+        """The curve until its tangent is chosen, then None: later events test that tangent."""
+        return self.curve if self.tangent is None else None
+
+    def _choose(self, chosen: Choice | None, trials: int) -> Choice:
+        seen = self.pilot + self.done
+        if chosen is not None and seen < _REFIT_RATIO * self._fitted_at:
+            return chosen
+        self._fitted_at = seen
+        outputs, outputs_prime = self.source.in_one_form(
+            *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
+        )
+        halves = outputs[::2], outputs_prime[::2]
+        name = f"outputs of {self.source.name}"
+        scores, self.read = read_candidates(self.attack, *halves, self.known, name)
+        if not scores:
+            if outputs.size:
+                raise not_applicable(self.attack, outputs)
+            never = Never()
+            return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
+        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
+        found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
+        best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
+        self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
+        return replace(best, event=best.counted)  # type: ignore[arg-type]
+
+    def _count(
+        self, chosen: Choice, first: int, end: int, label: int
+    ) -> tuple[Slice, tuple[int, int]]:
+        sides = self.source.outputs(COUNT, first, end)
+        answers = [evaluate_event(chosen.event, outputs) for outputs in sides]
+        hits = [int(np.count_nonzero(one)) for one in answers]
+        nan, nan_prime = (
+            int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
+        )
+        if not self.source.draws.native:
+            self._look(sides, answers, first, label)
+        self._keep(sides[0], sides[1])
+        size = end - first
+        counts = Counts(hits[0], size, hits[1], size)
+        ordered = chosen.counts if chosen.direction == "x" else chosen.counts.swapped()
+        guess = (
+            (ordered.k + 0.5) / (ordered.n + 1.0),
+            (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),
+        )
+        piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
+        return piece, (nan, nan_prime)
+
+    def _look(
+        self,
+        sides: tuple[Outputs, Outputs],
+        answers: list[npt.NDArray[np.bool_]],
+        first: int,
+        label: int,
+    ) -> None:
+        """Update, call by call, the evidence on independence of rows and of an event's hits."""
+        seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
+        for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
+            rows = slice(begin - first, stop - first)
+            since = begin - self.source.start
+            for side, outputs in enumerate(sides):
+                seen[side] += Evidence.of_answers(outputs[rows], since, answers[side][rows])
+
+    def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
+        self._kept.append((outputs, outputs_prime))
+        while (
+            len(self._kept) > 1
+            and sum(piece[0].size for piece in self._kept) > _MAX_HISTORY_ELEMENTS
+        ):
+            self._kept.pop(0)
+
+
+def _get_event_and_direction(choice: Choice) -> tuple[Any, str]:
+    return choice.event, choice.direction
+
+
+def sum_counts(slices: tuple[Slice, ...]) -> Counts:
+    """Sum the counts of all slices, over different events: for the record only."""
+    hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
+    size = sum(piece.counts.n for piece in slices)
+    return Counts(hits[0], size, hits[1], size)
+
+
+def get_last_event(slices: tuple[Slice, ...]) -> Fitted:
+    """Return the latest event, in the form of a pilot's decision."""
+    piece = slices[-1]
+    return Fitted(piece.event, piece.direction, None, 0, np.empty(0))

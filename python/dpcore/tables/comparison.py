@@ -1,0 +1,639 @@
+"""Every pair of rows of a table: worst losses, hockey-stick and Renyi divergences, in tiles.
+
+A tile is a block of rows against rows from its first on, so that every pair is met once, in both
+directions at once. No table of all pairs is ever held.
+
+Neighbour relations of the rows of a table.
+
+Tables of probabilities, whatever holds them, as blocks of rows of logarithms.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import about, invalid, mistyped, numeric, real, vector
+from ..loaded import imported_module
+from ..pairs import L1, L2, Linf
+from ..pairs.domains import SLACK, neighbour_of
+from ..pairs.neighbouring import format_neighbour, refuse_farther
+from ..progress import Progress
+from ..records import Pair
+
+__all__ = [
+    "Comparison",
+    "Flags",
+    "Floats",
+    "Neighbours",
+    "Table",
+    "Tally",
+    "labels_of",
+    "read_neighbours",
+]
+
+
+Flags = npt.NDArray[np.bool_]
+_RowSpan = tuple[int, int]
+
+_NEIGHBOUR_REQUIREMENT: Final = (
+    "a relation of dpcore.pairs, a mask (booleans), or a list of pairs of row numbers"
+)
+
+
+class Neighbours:
+    """Pairs of different rows that are compared, both ways.
+
+    Args:
+        name: what reports call them.
+        among: the function from two spans of rows to the pairs of theirs that are neighbours, a
+            row and itself among them or not; None for all.
+    """
+
+    def __init__(
+        self, name: str, among: Callable[[_RowSpan, _RowSpan], Flags] | None = None
+    ) -> None:
+        self.name, self._among = name, among
+
+    def among(self, rows: _RowSpan, others: _RowSpan) -> Flags | None:
+        """Return the pairs of two spans, shape `(len(rows), len(others))`; None for all."""
+        overlap = rows[0] < others[1] and others[0] < rows[1]
+        if self._among is None and not overlap:
+            return None
+        shape = rows[1] - rows[0], others[1] - others[0]
+        found = np.ones(shape, dtype=bool) if self._among is None else self._among(rows, others)
+        if overlap:
+            found &= np.arange(*rows)[:, None] != np.arange(*others)
+        return found
+
+
+def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
+    """Return the neighbours among so many rows.
+
+    Raises:
+        TypeError: if `neighbour` is none of the kinds that `audit_table` takes.
+        ValueError: if a mask or a pair does not fit the table, or a mask is not symmetric.
+    """
+    if neighbour is None:
+        return Neighbours("all pairs of rows")
+    if hasattr(neighbour, "holds") or isinstance(neighbour, type):
+        return _neighbours_from_relation(neighbour)
+    requirement = _NEIGHBOUR_REQUIREMENT
+    found = numeric("neighbour", requirement, neighbour)
+    if found.dtype.kind == "b":
+        return _neighbours_from_mask(found, inputs)
+    if found.dtype.kind not in "iu":
+        raise mistyped("neighbour", requirement, neighbour)
+    if found.ndim != 2 or found.shape[1] != 2 or not len(found):
+        raise invalid("neighbour", requirement, neighbour)
+    return _neighbours_from_pairs(found.astype(np.int64), inputs)
+
+
+def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
+    if mask.shape != (inputs, inputs):
+        raise invalid("neighbour", f"a mask of shape {(inputs, inputs)}", mask.shape)
+    for start in range(0, inputs, 256):
+        rows = slice(start, start + 256)
+        unlike = np.argwhere(mask[rows] != mask[:, rows].T)
+        if unlike.size:
+            row, column = unlike[0][0] + start, unlike[0][1]
+            text = f"one way only for rows {row} and {column}"
+            raise about(ValueError(f"neighbour must be a symmetric mask, got {text}"), "neighbour")
+    off_diagonal = np.count_nonzero(mask) - np.count_nonzero(np.diagonal(mask))
+    name = f"a mask of {off_diagonal // 2:,} pairs of rows"
+    return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())
+
+
+def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
+    wrong = ((pairs < 0) | (pairs >= inputs)).any(axis=1) | (pairs[:, 0] == pairs[:, 1])
+    if wrong.any():
+        requirement = f"pairs of two different rows from 0 to {inputs - 1}"
+        raise invalid("neighbour", requirement, tuple(pairs[np.argmax(wrong)].tolist()))
+    both = np.unique(np.concatenate([pairs, pairs[:, ::-1]]), axis=0)
+
+    def among(rows: _RowSpan, others: _RowSpan) -> Flags:
+        found = np.zeros((rows[1] - rows[0], others[1] - others[0]), dtype=bool)
+        first, last = np.searchsorted(both[:, 0], rows)
+        part = both[first:last]
+        part = part[(part[:, 1] >= others[0]) & (part[:, 1] < others[1])]
+        found[part[:, 0] - rows[0], part[:, 1] - others[0]] = True
+        return found
+
+    return Neighbours(f"{len(both) // 2:,} pairs of rows", among)
+
+
+def _neighbours_from_relation(relation: Any) -> Neighbours:
+    """Return a relation on the numbers of rows, each an input of one entry."""
+    neighbour_of(relation)
+    name = f"{format_neighbour(relation)} on the numbers of rows"
+    if type(relation) in (L1, L2, Linf):
+        most = relation.most * (1.0 + SLACK)
+        return Neighbours(
+            name,
+            lambda rows, others: (
+                np.abs(np.subtract.outer(np.arange(*rows), np.arange(*others))) <= most
+            ),
+        )
+
+    def holds(row: int, other: int) -> bool:
+        try:
+            refuse_farther(Pair([row], [other]), relation)
+        except ValueError:
+            return False
+        return True
+
+    def among(rows: _RowSpan, others: _RowSpan) -> Flags:
+        return np.array([[holds(i, j) for j in range(*others)] for i in range(*rows)], dtype=bool)
+
+    return Neighbours(name, among)
+
+
+Floats = npt.NDArray[np.float64]
+
+_MAX_CACHED_ENTRIES: Final = 2**21
+"""Entries of a table whose logarithms are kept: 16 MiB."""
+
+_ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
+"""Largest difference between the sum of a row and 1, in float64 and in float32."""
+
+_SYMMETRY_TOLERANCE: Final = 1e-9
+"""Relative difference of two distances that roundings explain."""
+
+_UNDERFLOW_PROBABILITY: Final = 1e-300
+"""A positive probability below it says that others may have underflowed to zero."""
+
+
+class Table:
+    """A table and its distances, read and checked in blocks of rows.
+
+    Args:
+        table: what `audit_table` takes.
+        distances: None, or a matrix of distances between inputs.
+        log: True if the entries are natural logarithms.
+        threads: threads of the compiled core.
+
+    Raises:
+        TypeError: if one of them is of the wrong kind.
+        ValueError: if a shape does not fit, or a distance is not what a distance is.
+    """
+
+    def __init__(self, table: Any, distances: Any, log: bool, threads: int) -> None:
+        if isinstance(table, type):
+            raise mistyped("table", "a matrix, or an object with shape and log_rows", table)
+        self.threads = threads
+        self.owner: Any = table if hasattr(table, "log_rows") else None
+        self.sparse = self.owner is None and _is_sparse(table)
+        if self.sparse and log:
+            raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
+        self.log = log or self.owner is not None
+        if self.owner is None and not self.sparse:
+            table = numeric("table", "a matrix of real numbers", table)
+        self._entries = table.tocsr() if self.sparse else table
+        self.inputs, self.outputs = self._read_shape()
+        self.single = _is_single(table)
+        self.tiny = False
+        self._checked = np.zeros(self.inputs, dtype=bool)
+        self._kept: Floats | None = None
+        self._distances = self._read_distances(distances)
+
+    @property
+    def in_memory(self) -> bool:
+        """True where a block of logarithms is a part of an array that is there anyway."""
+        entries = self._entries
+        return self._kept is not None or (
+            self.log
+            and type(entries) is np.ndarray
+            and entries.dtype == np.float64
+            and entries.flags.c_contiguous
+            and entries.flags.aligned
+        )
+
+    @property
+    def has_distances(self) -> bool:
+        """True if losses are measured per unit of distance."""
+        return self._distances is not None or hasattr(self.owner, "distance_rows")
+
+    def log_rows(self, start: int, stop: int) -> Floats:
+        """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
+        if self._kept is None and self.inputs * self.outputs <= _MAX_CACHED_ENTRIES:
+            self._kept = self._logarithms(0, self.inputs)
+        return self._logarithms(start, stop) if self._kept is None else self._kept[start:stop]
+
+    def rows(self, start: int, stop: int) -> Floats:
+        """Return probabilities of rows, shape `(stop - start, outputs)`."""
+        if self.log:
+            return np.exp(self.log_rows(start, stop))
+        return self._checked_rows(start, stop)
+
+    def distance_rows(self, start: int, stop: int) -> Floats | None:
+        """Return distances of rows to all inputs, shape `(stop - start, inputs)`, or None."""
+        if self._distances is not None:
+            return self._distances[start:stop].astype(np.float64, copy=False)
+        if not self.has_distances:
+            return None
+        found = numeric("distance_rows", "a matrix", self.owner.distance_rows(start, stop))
+        _check_block("distance_rows", found, (stop - start, self.inputs))
+        _check_distances(found, start)
+        square = found[:, start:stop]
+        _check_symmetry(square, square.T, (start, start))
+        return found.astype(np.float64, copy=False)
+
+    def loss_rows(self, start: int, stop: int) -> tuple[Floats, npt.NDArray[Any]]:
+        """Return the object's own worst losses, and outputs that attain them."""
+        losses, outputs = (np.asarray(one) for one in self.owner.loss_rows(start, stop))
+        shape = (stop - start, self.inputs)
+        if losses.shape != shape or losses.dtype.kind != "f" or np.isnan(losses).any():
+            requirement = f"floats of shape {shape}, none of them NaN"
+            raise invalid("losses of loss_rows", requirement, losses)
+        if outputs.shape != shape or outputs.dtype.kind not in "iu":
+            raise invalid("outputs of loss_rows", f"whole numbers of shape {shape}", outputs)
+        return losses.astype(np.float64, copy=False), outputs
+
+    def _read_shape(self) -> tuple[int, int]:
+        shape = tuple(getattr(self._entries, "shape", ()))
+        if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
+            requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
+            raise invalid("table", requirement, shape)
+        return int(shape[0]), int(shape[1])
+
+    def _read_distances(self, distances: Any) -> npt.NDArray[Any] | None:
+        if distances is None:
+            return None
+        found = numeric("distances", "a matrix of real numbers", distances)
+        if found.shape != (self.inputs, self.inputs):
+            requirement = f"of shape {(self.inputs, self.inputs)}, one row for each input"
+            raise invalid("distances", requirement, found.shape)
+        for start in range(0, self.inputs, 256):
+            rows = slice(start, start + 256)
+            _check_distances(found[rows], start)
+            _check_symmetry(found[rows], found[:, rows].T, (start, 0))
+        return found
+
+    def _logarithms(self, start: int, stop: int) -> Floats:
+        found = self._checked_rows(start, stop)
+        if self.log:
+            return found
+        out = np.empty_like(found)
+        _core.table_logarithms(found, out, self.threads)
+        return out
+
+    def _checked_rows(self, start: int, stop: int) -> Floats:
+        if self.owner is not None:
+            part: Any = numeric("log_rows", "a matrix", self.owner.log_rows(start, stop))
+            _check_block("log_rows", part, (stop - start, self.outputs))
+            self.single |= _is_single(part)
+        else:
+            part = self._entries[start:stop]
+            part = part.toarray() if self.sparse else part
+        found: Floats = np.require(part, np.float64, ("C", "A"))
+        if not self._checked[start:stop].all():
+            self._check_rows(found, start)
+            self._checked[start:stop] = True
+        return found
+
+    def _check_rows(self, rows: Floats, start: int) -> None:
+        """Refuse what is no distribution, in pieces that need little memory."""
+        slack = _ROW_SUM_TOLERANCE[self.single]
+        step = max(1, 2**18 // self.outputs)
+        for first in range(0, len(rows), step):
+            part = rows[first : first + step]
+            # Written so that NaN is refused, too.
+            right = part <= slack if self.log else part >= 0.0
+            if not right.all():
+                row, column = np.argwhere(~right)[0]
+                kind = "logarithms of at most 0" if self.log else "at least 0 (log=False)"
+                value = f"{part[row, column]} in row {start + first + row}, column {column}"
+                raise about(ValueError(f"table must be {kind}, got {value}"), "table")
+            sums = (np.exp(part) if self.log else part).sum(axis=1)
+            wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= slack))
+            if wrong.size:
+                row, hint = wrong[0], "" if self.log else " (log=True takes logarithms)"
+                found = f"a sum of {sums[row]} in row {start + first + row}{hint}"
+                text = f"table must be rows that add up to 1 within {slack:g}, got {found}"
+                raise about(ValueError(text), "table")
+            if not self.log:
+                self.tiny |= bool(((part > 0.0) & (part < _UNDERFLOW_PROBABILITY)).any())
+
+
+def _is_sparse(table: Any) -> bool:
+    # Where nobody has imported sparse matrices there are none.
+    module = imported_module("scipy.sparse")
+    return module is not None and bool(module.issparse(table))
+
+
+def _is_single(array: Any) -> bool:
+    """Return True for floats shorter than float64."""
+    dtype: Any = getattr(array, "dtype", np.dtype(np.float64))
+    return bool(dtype.kind == "f" and dtype.itemsize < 8)
+
+
+def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> None:
+    if block.shape != shape:
+        raise invalid(name, f"a function that returns shape {shape}", block.shape)
+
+
+def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
+    """Refuse distances of rows from `start` on that are no distances."""
+    right = (rows >= 0.0) & (rows < np.inf)
+    if not right.all():
+        row, column = np.argwhere(~right)[0]
+        value = f"{rows[row, column]} of rows {start + row} and {column}"
+        text = f"distances must be finite and at least 0, got {value}"
+        raise about(ValueError(text), "distances")
+
+
+def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
+    """Refuse distances unlike those the other way round; `at` are the numbers of the first."""
+    unlike = ~(np.abs(rows - turned) <= _SYMMETRY_TOLERANCE * np.maximum(rows, turned))
+    if unlike.any():
+        row, column = np.argwhere(unlike)[0]
+        place = f"of rows {at[0] + row} and {at[1] + column}"
+        value = f"{rows[row, column]} and {turned[row, column]} {place}"
+        text = f"distances must be the same from x to x' and from x' to x, got {value}"
+        raise about(ValueError(text), "distances")
+
+
+def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
+    """Return what the object calls its inputs and its outputs; None where it has no names."""
+    inputs = getattr(table.owner, "input_names", getattr(table.owner, "words", None))
+    outputs = getattr(table.owner, "output_names", inputs)
+
+    def usable(labels: Any, size: int) -> bool:
+        # A mechanism's words may be a method, or fewer than its rows.
+        return hasattr(labels, "__getitem__") and len(labels) == size
+
+    return (
+        inputs if usable(inputs, table.inputs) else None,
+        outputs if usable(outputs, table.outputs) else None,
+    )
+
+
+_LARGEST_EXPONENT: Final = 700.0
+"""e to this power, times the least positive number, is a float64."""
+
+_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
+"""Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
+
+_MAX_READ_LOGARITHMS: Final = 2**20
+"""Logarithms that are computed at a time: 8 MiB."""
+
+_MAX_TILE_PAIRS: Final = 2**18
+"""Pairs of a tile at most."""
+
+
+@dataclass(slots=True)
+class Tally:
+    """The greatest losses among all pairs.
+
+    Attributes:
+        per_input: the greatest ratio of each input so far, -inf before the first.
+        claim: the claim tested, or None.
+        tolerance: loss in nats that roundings explain.
+        best: the greatest ratio, its inputs, its loss, its distance.
+        excess: the greatest loss beyond claim x distance, and its inputs.
+        pairs: ordered pairs compared.
+        infinite: those with an infinite ratio.
+    """
+
+    per_input: Floats
+    claim: float | None
+    tolerance: float
+    best: tuple[float, int, int, float, float] = (-np.inf, -1, -1, 0.0, 1.0)
+    excess: tuple[float, int, int] = (-np.inf, -1, -1)
+    pairs: int = 0
+    infinite: int = 0
+
+    def add(
+        self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
+    ) -> bool:
+        """Add losses of a block of ordered pairs; True if one of them is the new best.
+
+        Args:
+            losses: worst losses, shape `(rows, others)`.
+            at: number of the first row and of the first other.
+            apart: their distances, or None.
+            mask: which of them are neighbours, or None for all.
+        """
+        ratios = losses if apart is None else self._per_distance(losses, apart)
+        if mask is not None:
+            ratios = np.where(mask, ratios, -np.inf)
+        self.pairs += losses.size if mask is None else int(np.count_nonzero(mask))
+        rows = slice(at[0], at[0] + len(losses))
+        highest = ratios.max(axis=1)
+        np.maximum(self.per_input[rows], highest, out=self.per_input[rows])
+        top = float(highest.max())
+        if top == np.inf:
+            self.infinite += int(np.count_nonzero(ratios == np.inf))
+        self._test(losses, at, apart, mask)
+        if top == -np.inf or top < self.best[0]:
+            return False
+        row = int(np.argmax(highest))
+        other = int(np.argmax(ratios[row]))
+        found = at[0] + row, at[1] + other
+        # The first of equal ones, in whatever order the tiles come.
+        if top == self.best[0] and found > self.best[1:3]:
+            return False
+        distance = 1.0 if apart is None else float(apart[row, other])
+        self.best = (top, *found, float(losses[row, other]), distance)
+        return True
+
+    def _per_distance(self, losses: Floats, apart: Floats) -> Floats:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratios = losses / apart
+        at_zero = apart == 0.0
+        if at_zero.any():
+            # Rows that were computed twice differ by roundings.
+            ratios[at_zero] = np.where(losses[at_zero] > self.tolerance, np.inf, 0.0)
+        return ratios
+
+    def _test(
+        self, losses: Floats, at: tuple[int, int], apart: Floats | None, mask: Flags | None
+    ) -> None:
+        if self.claim is None:
+            return
+        beyond = losses - (self.claim if apart is None else self.claim * apart)
+        if mask is not None:
+            beyond = np.where(mask, beyond, -np.inf)
+        top = float(beyond.max())
+        if top > self.excess[0]:
+            row, other = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+            self.excess = top, at[0] + int(row), at[1] + int(other)
+
+
+class _Tile(NamedTuple):
+    """Rows of a block, rows from its first on, and the distances and the neighbours of both."""
+
+    rows: tuple[int, int]
+    others: tuple[int, int]
+    apart: Floats | None
+    mask: Flags | None
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        return self.others[1] - self.others[0], self.rows[1] - self.rows[0]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A table and the pairs of its rows that are neighbours."""
+
+    table: Table
+    neighbours: Neighbours
+    threads: int
+    progress: bool | None = None
+
+    def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
+        """Tally the losses of all pairs, and find an output that attains the worst."""
+        table = self.table
+        tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
+        if hasattr(table.owner, "loss_rows"):
+            output = self._tally_owned(tally)
+        else:
+            for tile, (rows, others) in self._blocks("comparing rows", table.log_rows):
+                ahead, back = np.empty(tile.shape), np.empty(tile.shape)
+                _core.table_ratios(rows, others, ahead, back, self.threads)
+                tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
+                # Rows of the block against one another were met already.
+                first = max(tile.others[0], tile.rows[1])
+                rest = slice(first - tile.others[0], None)
+                apart = None if tile.apart is None else tile.apart.T[rest]
+                mask = None if tile.mask is None else tile.mask.T[rest]
+                if first < tile.others[1]:
+                    tally.add(back[rest], (first, tile.rows[0]), apart, mask)
+            output = -1
+        if tally.best[1] < 0:
+            name = self.neighbours.name
+            raise invalid("neighbour", "a relation that holds for a pair of rows", name)
+        return tally, output
+
+    def _tally_owned(self, tally: Tally) -> int:
+        """Tally the losses that the object computes itself."""
+        table, output = self.table, -1
+        with self._bar("comparing rows", table.inputs) as bar:
+            for start, stop in _split_range(
+                0, table.inputs, max(1, _MAX_READ_LOGARITHMS // table.inputs)
+            ):
+                losses, outputs = table.loss_rows(start, stop)
+                mask = self.neighbours.among((start, stop), (0, table.inputs))
+                if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
+                    output = int(outputs[tally.best[1] - start, tally.best[2]])
+                bar.advance(stop - start)
+        return output
+
+    def delta(self, epsilon: Any) -> float:
+        """Return the worst hockey-stick divergence at e^(epsilon distance)."""
+        epsilon = real("epsilon", epsilon, low=0.0)
+        worst = 0.0
+        for tile, (rows, others) in self._blocks("divergences", self.table.rows):
+            powers = np.full(tile.shape, epsilon)
+            if tile.apart is not None:
+                powers *= tile.apart.T
+            ahead, back = np.empty(tile.shape), np.empty(tile.shape)
+            factors = np.exp(np.minimum(powers, _LARGEST_EXPONENT))
+            _core.table_sticks(rows, others, factors, ahead, back, self.threads)
+            beyond = powers > _LARGEST_EXPONENT
+            if beyond.any():
+                self._correct(tile, powers, beyond, ahead, back)
+            greater = np.maximum(ahead, back)
+            if tile.mask is not None:
+                greater = greater[tile.mask.T]
+            worst = max(worst, float(greater.max(initial=0.0)))
+        return min(worst, 1.0)
+
+    def _correct(
+        self, tile: _Tile, powers: Floats, beyond: Flags, ahead: Floats, back: Floats
+    ) -> None:
+        """Compute again, from logarithms, what e^power times a probability cannot say."""
+        rows = self.table.log_rows(*tile.rows)
+        others = self.table.log_rows(*tile.others)
+        losses = np.empty(tile.shape), np.empty(tile.shape)
+        _core.table_ratios(rows, others, *losses, self.threads)
+        sides = ((ahead, losses[0], False), (back, losses[1], True))
+        for found, loss, turned in sides:
+            # Without a loss beyond the power there is no divergence.
+            found[beyond] = 0.0
+            for j, i in np.argwhere(beyond & (loss > powers)):
+                a, b = (others[j], rows[i]) if turned else (rows[i], others[j])
+                with np.errstate(invalid="ignore"):
+                    gap = powers[j, i] + b - a
+                # Where the first is zero there is nothing; NaN is zero against zero.
+                kept = gap < 0.0
+                found[j, i] = float((np.exp(a[kept]) * -np.expm1(gap[kept])).sum())
+
+    def renyi(self, alphas: Any) -> Floats:
+        """Return the worst Renyi divergence of each order."""
+        orders = vector("alphas", alphas)
+        if not (orders > 1.0).all():
+            raise invalid("alphas", "orders above 1, finite", alphas)
+        worst = np.zeros(orders.size)
+        for tile, (rows, others) in self._blocks("divergences", self.table.log_rows):
+            for place, alpha in enumerate(orders.tolist()):
+                for a, b, turned in ((rows, others, False), (others, rows, True)):
+                    sums = _log_sums(a, b, alpha)
+                    if tile.mask is not None:
+                        sums = sums[tile.mask.T if turned else tile.mask]
+                    top = float(sums.max(initial=-np.inf)) / (alpha - 1.0)
+                    worst[place] = max(worst[place], top)
+        return worst
+
+    def _blocks(self, label: str, read: Any) -> Iterator[tuple[_Tile, tuple[Floats, Floats]]]:
+        """Yield all tiles with a pair of neighbours, with what `read` gives of their rows."""
+        table = self.table
+        # Reads and checks the whole of a small table.
+        table.log_rows(0, 1)
+        step = min(_MAX_BLOCK_ROWS, max(_MIN_BLOCK_ROWS, table.inputs // 16))
+        many = _MAX_TILE_PAIRS // step
+        if not (table.in_memory and read == table.log_rows):
+            many = max(1, min(many, _MAX_READ_LOGARITHMS // table.outputs))
+        with self._bar(label, table.inputs * (table.inputs + step) / 2) as bar:
+            for rows in _split_range(0, table.inputs, step):
+                block, apart = read(*rows), table.distance_rows(*rows)
+                for others in _split_range(rows[0], table.inputs, many):
+                    mask = self.neighbours.among(rows, others)
+                    if mask is None or mask.any():
+                        part = None if apart is None else apart[:, slice(*others)]
+                        tile = _Tile(rows, others, part, mask)
+                        yield tile, (block, read(*others))
+                    bar.advance((rows[1] - rows[0]) * (others[1] - others[0]))
+
+    def _bar(self, label: str, total: float) -> Progress:
+        return Progress(label, total, self.progress)
+
+
+def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:
+    for first in range(start, stop, step):
+        yield first, min(stop, first + step)
+
+
+def _log_sums(a: Floats, b: Floats, alpha: float) -> npt.NDArray[np.float64]:
+    """Return logs of the sums of p^alpha q^(1 - alpha), shape `(rows of a, rows of b)`.
+
+    A product of matrices where q^(1 - alpha) is at most e^700. A term that p^alpha loses to
+    underflow is below e^-45 then, and the sum, of which the divergence of order above 1 is not
+    negative, is at least 1. Elsewhere terms are added as logarithms, row by row.
+    """
+    held = np.isfinite(b)
+    if (alpha - 1.0) * -float(b[held].min(initial=0.0)) > _LARGEST_EXPONENT:
+        return np.stack([_add_logarithms(alpha, row, b) for row in a])
+    powers = np.exp((1.0 - alpha) * np.where(held, b, 0.0)) * held
+    with np.errstate(divide="ignore"):
+        found: Floats = np.log(np.exp(alpha * a) @ powers.T)
+    if not held.all():
+        found[np.isfinite(a).astype(np.float64) @ (~held).astype(np.float64).T > 0.0] = np.inf
+    return found
+
+
+def _add_logarithms(alpha: float, row: Floats, b: Floats) -> Floats:
+    with np.errstate(invalid="ignore"):
+        terms = alpha * row + (1.0 - alpha) * b
+    # Zero against zero, and zero against a positive probability, add nothing.
+    terms[:, np.isneginf(row)] = -np.inf
+    top = terms.max(axis=1, keepdims=True)
+    with np.errstate(invalid="ignore"):
+        sums = np.exp(terms - top).sum(axis=1)
+    return np.where(np.isposinf(top[:, 0]), np.inf, top[:, 0] + np.log(sums))

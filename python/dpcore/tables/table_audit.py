@@ -1,0 +1,624 @@
+"""The result of an audit of a table: exact figures, no estimate.
+
+The exact audit of a mechanism with finitely many inputs and outputs.
+
+An audit of a table as text, picture, page and strict JSON.
+"""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..auditing.provenance import provenance_of
+from ..errors import AssumptionWarning, flag, invalid, real
+from ..hints import hinted
+from ..pairs.neighbouring import format_neighbour
+from ..records import Record, frozen_array, one_line
+from ..report import encoding
+from ..report import page as pages
+from ..report.card import make_card
+from ..report.figures import (
+    axes_of,
+    cycle_colour,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from ..report.text import format_epsilon
+from ..results.evidence import (
+    Provenance,
+    lists_of,
+    make_field_metadata,
+    read_float,
+    read_instance,
+    read_optional,
+    read_several,
+    read_whole_number,
+)
+from ..results.evidence import read_epsilon as finite_loss
+from ..streams import threads_of
+from .comparison import Comparison, Floats, Table, Tally, labels_of, read_neighbours
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "TableAudit",
+    "audit_table",
+    "draw_figure",
+    "list_rows",
+    "make_page",
+    "read_audit",
+    "write_html",
+    "write_plain_data",
+    "write_text",
+]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TableAudit(Record):
+    """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
+
+    Attributes:
+        name: what reports call the mechanism.
+        inputs: rows of the table.
+        outputs: its columns.
+        metric: True if losses are measured per unit of distance.
+        epsilon: the greatest loss of a pair of neighbours, divided by their distance where there
+            are distances, in nats (per unit of distance); inf where a pair has an infinite loss, or
+            a loss at distance 0.
+        witness: the numbers of x, of x' and of an output that attain `epsilon`, the first of
+            equal ones; the output is the first that attains the loss of x against x', unless the
+            mechanism says itself which one does.
+        labels: what the mechanism calls x, x' and the output; empty where it has no names.
+        loss: ln P(output|x) / P(output|x') of the witness, in nats.
+        distance: from x to x' of the witness; 1 without distances.
+        per_input: the greatest loss (per unit of distance) of each input as x, 0 for one without
+            neighbours, shape `(inputs,)`.
+        pairs: ordered pairs of neighbours that were compared.
+        infinite_pairs: those of infinite loss, or with a loss at distance 0.
+        neighbours: which pairs of rows count.
+        tolerance: loss in nats beyond claim times distance that roundings explain.
+        claim: the epsilon tested (per unit of distance), or None.
+        own_claim: what the mechanism claims itself, or None.
+        excess: the greatest loss beyond claim times distance, in nats; None without a claim.
+        excess_pair: the numbers of x and x' of `excess`; None without a claim.
+        remarks: what a reader should know.
+        provenance: how it was made (not compared).
+        comparison: the table itself, for `delta` and `renyi`; None in a result that was read from
+            a file, which does not hold the table (not compared).
+    """
+
+    name: str = field(metadata=make_field_metadata(read_instance(str)))
+    inputs: int = field(metadata=make_field_metadata(read_whole_number(2)))
+    outputs: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    metric: bool = field(metadata=make_field_metadata(read_instance(bool)))
+    epsilon: float = field(metadata=make_field_metadata(read_float))
+    witness: tuple[int, int, int] = field(metadata=make_field_metadata(lists_of(int, 3)))
+    labels: tuple[str, ...] = field(metadata=make_field_metadata(lists_of(str)))
+    loss: float = field(metadata=make_field_metadata(read_float))
+    distance: float = field(metadata=make_field_metadata(read_float))
+    per_input: Floats = field(metadata=make_field_metadata(read_instance(np.ndarray), objects=True))
+    pairs: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    infinite_pairs: int = field(metadata=make_field_metadata(read_whole_number(0)))
+    neighbours: str = field(metadata=make_field_metadata(read_instance(str)))
+    tolerance: float = field(metadata=make_field_metadata(read_float))
+    claim: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(finite_loss), always=True)
+    )
+    own_claim: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(finite_loss))
+    )
+    excess: float | None = field(
+        default=None, metadata=make_field_metadata(read_optional(read_float), always=True)
+    )
+    excess_pair: tuple[int, int] | None = field(
+        default=None, metadata=make_field_metadata(read_optional(lists_of(int, 2)), always=True)
+    )
+    remarks: tuple[str, ...] = field(default=(), metadata=make_field_metadata(lists_of(str)))
+    provenance: tuple[Provenance, ...] = field(
+        default=(),
+        compare=False,
+        metadata=make_field_metadata(read_several(Provenance), objects=True),
+    )
+    comparison: Comparison | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        """Freeze the losses of the inputs."""
+        object.__setattr__(self, "per_input", frozen_array(self.per_input))
+
+    @property
+    def refuted(self) -> bool | None:
+        """True if a loss exceeds claim times distance by more than `tolerance`; None unclaimed."""
+        if self.claim is None or self.excess is None:
+            return None
+        return self.excess > self.tolerance
+
+    @property
+    def verdict(self) -> str:
+        """The outcome in words: "refuted", "holds for this table" or "no claim given"."""
+        return {None: "no claim given", True: "refuted", False: "holds for this table"}[
+            self.refuted
+        ]
+
+    @property
+    def infinite_share(self) -> float:
+        """Share of the ordered pairs of neighbours with an infinite loss, in [0, 1]."""
+        return self.infinite_pairs / self.pairs
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks for a reader."""
+        return self.remarks
+
+    def delta(self, epsilon: float) -> float:
+        """Compute the least delta with which every pair of neighbours keeps epsilon x distance.
+
+        The greatest hockey-stick divergence: the sum over the outputs y of
+        max(0, P(y|x) - e^(epsilon distance) P(y|x')).
+
+        Args:
+            epsilon: per unit of distance, finite and at least 0.
+
+        Returns:
+            A probability.
+
+        Raises:
+            TypeError: if `epsilon` is not a number.
+            ValueError: if `epsilon` is out of range, or the result was read from a file.
+
+        Source:
+            Barthe and Olmedo (2013), theorem 1.
+
+        Example:
+            >>> import dpcore
+            >>> round(dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]]).delta(0.0), 6)
+            0.5
+        """
+        return self._compared().delta(epsilon)
+
+    def renyi(self, alphas: Any) -> Floats:
+        """Compute the greatest Renyi divergence of any pair of neighbours, for each order.
+
+        It is that of the whole pair, not divided by the distance.
+
+        Args:
+            alphas: orders above 1, finite, shape `(n,)`.
+
+        Returns:
+            Divergences in nats, shape `(n,)`; inf where a positive probability meets zero.
+
+        Raises:
+            TypeError: if `alphas` does not hold numbers.
+            ValueError: if an order is not above 1, or the result was read from a file.
+
+        Source:
+            Mironov (2017), definition 3.
+
+        Example:
+            >>> import dpcore
+            >>> dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]]).renyi([2.0]).round(6)
+            array([0.847298])
+        """
+        return self._compared().renyi(alphas)
+
+    def _compared(self) -> Comparison:
+        if self.comparison is None:
+            raise invalid("comparison", "the table, which no file of a result holds", None)
+        return self.comparison
+
+    def __repr__(self) -> str:
+        """Return one line: what was audited and what came out."""
+        found = f"{self.verdict}, epsilon={self.epsilon:.6g}"
+        return f"<TableAudit of {one_line(self.name, 60)}: {found}>"
+
+    def __str__(self) -> str:
+        """Return the report."""
+        return write_text(self)
+
+    def lines(self) -> list[tuple[str, str]]:
+        """Return the report as (label, text) rows."""
+        return list_rows(self)
+
+    def _repr_html_(self) -> str:
+
+        return write_html(self)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Make a page that holds the whole report, as text and in the file `path` if given.
+
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        return make_page(self, path)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Plot the greatest loss of every input, in order, and the claim, in the style in force.
+
+        Args:
+            ax: matplotlib axes to draw on; None makes a figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The matplotlib figure.
+
+        Raises:
+            TypeError: if `ax` is no axes.
+        """
+        return draw_figure(self, ax)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain data without the table: what `from_dict` needs, and derived figures."""
+        return write_plain_data(self)
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Write strict JSON of `to_dict`, which any parser reads.
+
+        Args:
+            indent: spaces for each level, or None for one line.
+
+        Returns:
+            The text.
+        """
+        from ..report.encoding import write_json
+
+        return write_json(self, indent)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
+        """Read the audit that `to_dict` wrote, without its table.
+
+        Args:
+            record: plain data.
+
+        Returns:
+            The audit; derived figures are computed again, not read.
+
+        Raises:
+            TypeError: if the record is not a mapping.
+            ValueError: if it is not of that form.
+        """
+        return read_audit(cls, record)
+
+    @classmethod
+    def from_json(cls, text: str) -> TableAudit:
+        """Read the audit that `to_json` wrote, without its table.
+
+        Args:
+            text: a JSON object.
+
+        Returns:
+            The audit.
+
+        Raises:
+            TypeError: if `text` is not a string.
+            ValueError: if it is not JSON of that form.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]], claim=1.0)
+            >>> dpcore.TableAudit.from_json(report.to_json()) == report
+            True
+        """
+        from ..report.encoding import read_json
+
+        return read_json(cls, text)
+
+
+_CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
+"""In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
+
+_LOSS_TOLERANCE: Final = 1e-6
+"""Relative difference of a loss that an object computes and its own logarithms."""
+
+_UNDERFLOW_DOUBT: Final = (
+    "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
+)
+
+
+@hinted
+def audit_table(
+    table: Any,
+    distances: Any = None,
+    *,
+    claim: float | None = None,
+    log: bool = False,
+    neighbour: Any = None,
+    tolerance: float | None = None,
+    threads: int | None = None,
+    progress: bool | None = None,
+) -> TableAudit:
+    """Compute the exact privacy loss of a mechanism with finitely many inputs and outputs.
+
+    Row x of the table is the distribution P(.|x) of the outputs. The loss of a pair is the
+    greatest ln P(y|x) / P(y|x') over the outputs y; epsilon is the greatest loss of any two
+    neighbours, divided by their distance where distances are given. All pairs of rows are
+    compared, in both directions: the result is computed, neither sampled nor estimated.
+
+    Args:
+        table: probabilities, shape `(inputs, outputs)`: anything that numpy reads as a matrix, a
+            sparse matrix of scipy, or an object with `shape` and `log_rows(start, stop)`, the
+            natural logarithms of rows. Such an object may have `distance_rows(start, stop)`, which
+            stands for `distances=None`; `claim`; `words` (or `input_names`), one for each row;
+            and `loss_rows(start, stop)`, two arrays of shape `(stop - start, inputs)`: the exact
+            loss of each row against every row, which is then not computed from the logarithms,
+            and an output that attains it.
+        distances: distances between inputs for metric privacy, shape `(inputs, inputs)`:
+            symmetric, finite and at least 0; None for ordinary neighbours.
+        claim: the epsilon to test, per unit of distance where there are distances; None takes the
+            object's own.
+        log: True if the table holds natural logarithms; -inf is a probability of zero.
+        neighbour: which rows are neighbours: None (all), a symmetric matrix of booleans, a list
+            of pairs of row numbers, or a relation of `dpcore.pairs` on the numbers of rows.
+        tolerance: a claim is refuted by a loss of more than claim x distance + tolerance, in
+            nats; None is 1e-9, and 1e-6 for a table of float32.
+        threads: threads of the compiled core; None is one a core. The result is the same bits.
+        progress: True or False shows a bar or none; None shows one on a terminal for long work.
+
+    Returns:
+        The `TableAudit`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there are fewer than two rows; if a row has a negative or missing entry or
+            does not add up to 1 within 1e-9 (float32: 1e-5); if distances are negative, not
+            finite, not symmetric or of the wrong shape; if no two rows are neighbours; if a value
+            is out of range.
+
+    Warns:
+        AssumptionWarning: if a loss is infinite where a probability may have underflowed to zero.
+
+    Source:
+        Chatzikokolakis et al. (2013), definition 1; Dwork and Roth (2014), definition 2.4.
+
+    Example:
+        >>> import dpcore
+        >>> coin = [[0.75, 0.25], [0.25, 0.75]]  # the truth, or its opposite once in four times
+        >>> report = dpcore.audit_table(coin, claim=1.0)
+        >>> report.verdict, round(report.epsilon, 6), report.witness
+        ('refuted', 1.098612, (0, 1, 0))
+    """
+    flag("log", log)
+    own = getattr(table, "claim", None) if hasattr(table, "log_rows") else None
+    own = None if own is None else real("claim of the table", own, low=0.0)
+    claim = own if claim is None else real("claim", claim, low=0.0)
+    if tolerance is not None:
+        tolerance = real("tolerance", tolerance, low=0.0)
+    read = Table(table, distances, log, threads_of(threads))
+    comparison = Comparison(read, read_neighbours(neighbour, read.inputs), read.threads, progress)
+    made = provenance_of(type(read.owner) if read.owner is not None else None, True)
+    # What kind of floats an object computes is known with its first row.
+    read.log_rows(0, 1)
+    settled = _CLAIM_TOLERANCE[read.single] if tolerance is None else tolerance
+    tally, output = comparison.tally_losses(claim, settled)
+    output = _witness_output(read, tally, output)
+    remarks = _list_underflow_doubts(read, tally)
+    for remark in remarks:
+        warnings.warn(remark, AssumptionWarning, stacklevel=3)
+    epsilon, x, x_prime, loss, distance = tally.best
+    per_input = np.maximum(tally.per_input, 0.0)
+    return TableAudit(
+        name=_name_table(read),
+        inputs=read.inputs,
+        outputs=read.outputs,
+        metric=read.has_distances,
+        # Of rows that add up to a little less than 1 the greatest logarithm is a little below 0.
+        epsilon=max(0.0, epsilon),
+        witness=(x, x_prime, output),
+        labels=_label_witness(read, (x, x_prime, output)),
+        loss=loss,
+        distance=distance,
+        per_input=per_input,
+        pairs=tally.pairs,
+        infinite_pairs=tally.infinite,
+        neighbours=comparison.neighbours.name,
+        tolerance=settled,
+        claim=claim,
+        own_claim=own,
+        excess=None if claim is None else tally.excess[0],
+        excess_pair=None if claim is None else tally.excess[1:],
+        remarks=remarks,
+        provenance=(made,),
+        comparison=comparison,
+    )
+
+
+def _witness_output(table: Table, tally: Tally, output: int) -> int:
+    """Return the first output that attains the worst loss; of own losses, the object's output."""
+    _, x, x_prime, loss, _ = tally.best
+    row, other = table.log_rows(x, x + 1)[0], table.log_rows(x_prime, x_prime + 1)[0]
+    with np.errstate(invalid="ignore"):
+        differences = row - other
+    if output < 0:
+        # NaN is zero against zero.
+        return int(np.nanargmax(differences))
+    found = float(differences[output]) if 0 <= output < table.outputs else np.nan
+    if found != loss and not abs(found - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
+        text = f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {found}"
+        raise ValueError(f"losses of loss_rows must be what log_rows attains, got {text}")
+    return output
+
+
+def _list_underflow_doubts(table: Table, tally: Tally) -> tuple[str, ...]:
+    """Return doubts of zeros that may be underflow; logarithms of float64 have none."""
+    doubtful = tally.infinite and not table.log and (table.single or table.tiny)
+    return (_UNDERFLOW_DOUBT,) if doubtful else ()
+
+
+def _name_table(table: Table) -> str:
+    if table.owner is not None:
+        return one_line(format_neighbour(table.owner), 80)
+    return f"table of {table.inputs:,} inputs and {table.outputs:,} outputs"
+
+
+def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ...]:
+    inputs, outputs = labels_of(table)
+    if inputs is None or outputs is None:
+        return ()
+    x, x_prime, output = witness
+    return str(inputs[x]), str(inputs[x_prime]), str(outputs[output])
+
+
+TABLE_FORMAT: Final = "dpcore.audit_table/1"
+
+_DERIVED_TABLE_FIGURES: Final = "refuted", "verdict", "infinite_share"
+
+_TABLE_VERDICT_SENTENCES: Final = {
+    None: "No claim was given, so none was tested.",
+    True: "The mechanism loses more privacy than it claims, as its table shows.",
+    False: (
+        "Every pair of neighbours in this table keeps the claim. Whether the code draws from this "
+        "table is another question, which dpcore.audit asks."
+    ),
+}
+
+
+def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
+    """Return the report as (label, text) rows.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        The rows, verdict first.
+    """
+    unit = " per unit of distance" if audit.metric else ""
+    return [
+        ("verdict", audit.verdict),
+        ("claim", _format_table_claim(audit)),
+        ("exact", f"epsilon = {format_epsilon(audit.epsilon)}{unit}"),
+        ("witness", _format_witness(audit)),
+        ("loss", _format_loss(audit)),
+        *([("beyond", _format_excess(audit))] if audit.refuted else []),
+        ("infinite", f"{audit.infinite_pairs:,} of {audit.pairs:,} ordered pairs"),
+        ("table", f"{audit.inputs:,} inputs, {audit.outputs:,} outputs"),
+        ("neighbours", audit.neighbours),
+        ("tolerance", f"{audit.tolerance:g} nats"),
+        *(("note", note) for note in audit.notes),
+    ]
+
+
+def write_text(audit: TableAudit) -> str:
+    """Return the report as lines of text."""
+    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in list_rows(audit))])
+
+
+def write_html(audit: TableAudit) -> str:
+    """Return the report as HTML for a notebook."""
+    return make_card(audit.name, list_rows(audit), audit.refuted)
+
+
+def _format_table_claim(audit: TableAudit) -> str:
+    if audit.claim is None:
+        return "none given"
+    unit = " per unit of distance" if audit.metric else ""
+    own = audit.own_claim
+    more = "" if own is None or own == audit.claim else f" (the mechanism's own: {own:g})"
+    return f"epsilon <= {audit.claim:g}{unit}{more}"
+
+
+def _format_witness(audit: TableAudit) -> str:
+    names = [str(number) for number in audit.witness]
+    if audit.labels:
+        names = [f"{label!r} ({name})" for label, name in zip(audit.labels, names, strict=True)]
+    return f"x = {names[0]}, x' = {names[1]}, output {names[2]}"
+
+
+def _format_loss(audit: TableAudit) -> str:
+    at = f" at distance {audit.distance:g}" if audit.metric else ""
+    return f"{format_epsilon(audit.loss)} nats{at}"
+
+
+def _format_excess(audit: TableAudit) -> str:
+    assert audit.excess is not None
+    assert audit.excess_pair is not None
+    allowed = "claim x distance" if audit.metric else "the claim"
+    place = "x = {}, x' = {}".format(*audit.excess_pair)
+    return f"{format_epsilon(audit.excess)} nats more than {allowed}, at most, for {place}"
+
+
+def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
+    """Draw the greatest loss of every input in falling order, and the claim."""
+    axes = axes_of(ax, relative_size(1.0, 0.7))
+    found = np.sort(audit.per_input)[::-1]
+    infinite = int(np.count_nonzero(np.isinf(found)))
+    number = np.arange(1, found.size + 1)[infinite:]
+    hue = cycle_colour(1 if audit.refuted else 0)
+    axes.plot(number, found[infinite:], color=hue, marker="." if found.size < 50 else "")
+    top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
+    if infinite:
+        axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
+        axes.annotate(f"{infinite:,} infinite", (1, top), (0, 4), textcoords="offset points")
+    if audit.claim is not None:
+        axes.axhline(audit.claim, color=text_colour(), linestyle="--")
+        axes.annotate(
+            f"claim {audit.claim:g}", (found.size, audit.claim), (0, 3),
+            textcoords="offset points", ha="right",
+        )  # fmt: skip
+    unit = " per unit of distance" if audit.metric else ""
+    axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
+    axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, found.size + 1.0))
+    name = audit.name.replace("$", r"\$")
+    title = name if len(name) <= 60 else f"{name[:57]}..."
+    axes.set_title(f"{title}\n{audit.verdict}", loc="left", fontsize="medium")
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)
+
+
+def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
+    """Make the page of an audit of a table."""
+    claim = "none" if audit.claim is None else f"{audit.claim:g}"
+    figures = [
+        ("epsilon claimed", claim),
+        ("epsilon, exact", format_epsilon(audit.epsilon)),
+        ("infinite pairs", f"{100 * audit.infinite_share:.3g} %"),
+    ]
+    words = f"Exact epsilon {format_epsilon(audit.epsilon)}, claim {claim}."
+    sections = [
+        ("Pictures", pages.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
+        ("Report", pages.make_table(list_rows(audit))),
+        ("How this was made", pages.make_origins(audit)),
+        ("Data", pages.make_data(audit)),
+    ]
+    head = pages.make_header(audit, _TABLE_VERDICT_SENTENCES[audit.refuted], figures)
+    return pages.save_page(pages.make_document(audit, head, sections, pages.list_versions()), path)
+
+
+def write_plain_data(audit: TableAudit) -> dict[str, Any]:
+    """Return the plain data of an audit, and the figures that follow from it."""
+    names = [f.name for f in fields(audit) if f.name != "comparison"]
+    record: dict[str, Any] = {"format": TABLE_FORMAT}
+    record.update({name: encoding.encode_value(getattr(audit, name)) for name in names})
+    record["derived"] = {
+        name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED_TABLE_FIGURES
+    }
+    record["derived"]["witness"] = _format_witness(audit)
+    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
+    return record
+
+
+def read_audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
+    """Make an audit from its plain data."""
+    return encoding.from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
+
+
+def _check_table_fields(audit: TableAudit) -> None:
+    """Refuse fields that no audit of a table has together."""
+    if audit.per_input.shape != (audit.inputs,):
+        raise invalid("per_input", f"{audit.inputs} numbers", audit.per_input.shape)
+    if (audit.claim is None) != (audit.excess is None):
+        raise invalid("excess", "given with a claim, and only then", audit.excess)
+    if audit.infinite_pairs > audit.pairs:
+        raise invalid("infinite_pairs", f"at most {audit.pairs}", audit.infinite_pairs)
