@@ -77,12 +77,20 @@ __all__ = [
     "training",
 ]
 
-_LAZY = ("calibration", "divergence", "sensitivity", "structure", "text", "torch", "training")
+_LAZY_SUBPACKAGES = (
+    "calibration",
+    "divergence",
+    "sensitivity",
+    "structure",
+    "text",
+    "torch",
+    "training",
+)
 
 
 def __getattr__(name: str) -> Any:
     """Load a subpackage that no audit needs when it is first named."""
-    if name in _LAZY:
+    if name in _LAZY_SUBPACKAGES:
         from importlib import import_module
 
         return import_module(f".{name}", __name__)

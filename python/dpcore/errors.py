@@ -36,12 +36,12 @@ class AssumptionWarning(UserWarning):
     """Contradiction of draws to an assumption of a bound, or of its repetition."""
 
 
-_WIDTH = 80
+_MAX_VALUE_WIDTH = 80
 _TRIALS_END = 2**63
 
-_short = reprlib.Repr()
-_short.maxlist = _short.maxtuple = _short.maxdict = _short.maxset = 8
-_short.maxstring = _short.maxother = _short.maxlong = _WIDTH
+_short_repr = reprlib.Repr()
+_short_repr.maxlist = _short_repr.maxtuple = _short_repr.maxdict = _short_repr.maxset = 8
+_short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_WIDTH
 
 
 def show(value: object) -> str:
@@ -63,11 +63,11 @@ def show(value: object) -> str:
         plain = value.item()
         value = plain if not isinstance(plain, np.generic) else float(plain)
     try:
-        text = " ".join(_short.repr(value).split())
+        text = " ".join(_short_repr.repr(value).split())
     except Exception:
         # Only the message is at stake here: a broken __repr__ must not hide the real complaint.
         text = f"an object of type {type(value).__name__}"
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+    return text if len(text) <= _MAX_VALUE_WIDTH else text[: _MAX_VALUE_WIDTH - 3] + "..."
 
 
 def message(name: str, requirement: str, value: object) -> str:
@@ -235,7 +235,11 @@ def count(name: str, value: Any) -> int:
         raise mistyped(name, requirement, value)
     try:
         # Decimal reads ints, floats and strings alike without rounding: "1e18" stays exact.
-        number = Decimal(int(value)) if isinstance(value, np.integer) else Decimal(_plain(value))
+        number = (
+            Decimal(int(value))
+            if isinstance(value, np.integer)
+            else Decimal(_unwrap_numpy_float(value))
+        )
     except InvalidOperation:
         raise invalid(name, requirement, value) from None
     # The range comes first: int() of "1e999999999" would fill the memory.
@@ -251,7 +255,7 @@ def whole(value: Any) -> Any:
     return value
 
 
-def _plain(value: Any) -> int | float | str:
+def _unwrap_numpy_float(value: Any) -> int | float | str:
     return float(value) if isinstance(value, np.floating) else value
 
 

@@ -32,13 +32,13 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
-_MOST_DIFFERENT = 4096
+_MAX_UNEQUAL_ENTRIES = 4096
 """Entries with unequal laws cost the square of their number: 0.3 s here, refused beyond."""
 
-_EXACT_BINOMIAL = 4096
+_MAX_EXACT_BINOMIAL = 4096
 """Up to here the central binomial coefficient is an exact integer, beyond it Stirling's series."""
 
-_ROUNDING: Final = 1e-12
+_CLIP_ROUNDING: Final = 1e-12
 """Share of the radius of a clip by which rounding may move one of its ends."""
 
 
@@ -194,7 +194,7 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     with np.errstate(over="ignore"):
         entry = int(np.argmax(np.abs(x - x_prime)))
     # A clip may leave the last bits of two inputs on one ray apart; in real numbers they agree.
-    near = 0.0 if steps.clip is None else _ROUNDING * steps.clip.radius
+    near = 0.0 if steps.clip is None else _CLIP_ROUNDING * steps.clip.radius
     if abs(float(x[entry]) - float(x_prime[entry])) <= near:
         return None
     law = law_of(steps.noise)
@@ -246,7 +246,7 @@ def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     log_p, log_q = (np.concatenate(part) for part in zip(*parts, strict=True))
     if (log_p == log_p[0]).all() and (log_q == log_q[0]).all():
         return _binomial_majority(log_p.size, float(log_p[0]), float(log_q[0]))
-    if log_p.size > _MOST_DIFFERENT:
+    if log_p.size > _MAX_UNEQUAL_ENTRIES:
         return None
     return _unequal_majority(log_p, log_q)
 
@@ -290,7 +290,7 @@ def _binomial_majority(n: int, log_p: float, log_q: float) -> tuple[float, float
 
 
 def _log_choose(n: int, k: int) -> float:
-    if n <= _EXACT_BINOMIAL:
+    if n <= _MAX_EXACT_BINOMIAL:
         return math.log(math.comb(n, k))
     # k is within one of n/2 here, so that every argument is large: the error of the series is
     # below x^-7 / 1680, against lgamma, which loses nine digits at n = 1e6.

@@ -12,7 +12,7 @@ __all__ = ["called_here", "closest", "hinted", "make_getattr", "meant"]
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
-_OTHERS: Final[dict[str, tuple[str, ...]]] = {
+_FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "alpha": ("alphas", "confidence"),
     "b": ("scale",),
     "claim": ("epsilon",),
@@ -37,14 +37,14 @@ _OTHERS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Names of arguments in other packages, and the names here: the first that a function has."""
 
-_SHOWN: Final = {
+_SUGGESTED_FORMS: Final = {
     ("alpha", "confidence"): "confidence = 1 - alpha",
     ("x", "pair"): "pair = (x, x_prime)",
     ("x_prime", "pair"): "pair = (x, x_prime)",
 }
 
-_SCALE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
-_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
+_SCALE_ADVICE: Final = "scale = sensitivity / epsilon, which dpcore.calibration.laplace computes"
+_ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
     *(
         (name, "left_out", "the claim of one step is GDP(1/sigma), without a delta")
         for name in ("claim", "epsilon", "delta")
@@ -57,7 +57,7 @@ _ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
         for name in ("loc", "mean")
         for owner in ("scale", "sigma")
     ),
-    *((name, "scale", _SCALE) for name in ("epsilon", "sensitivity")),
+    *((name, "scale", _SCALE_ADVICE) for name in ("epsilon", "sensitivity")),
     *(
         (name, "sigma", "dpcore.calibration.gaussian_analytic computes sigma")
         for name in ("epsilon", "sensitivity", "delta")
@@ -65,8 +65,8 @@ _ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
 )
 """Arguments of other packages, an argument of the functions that lack them, and what to do."""
 
-_UNEXPECTED: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
-_TOO_MANY: Final = re.compile(r".*takes .*positional arguments? but .* given")
+_UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
+_TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
@@ -134,10 +134,10 @@ def hinted(target: _Target) -> _Target:
 def _explain_bad_call(target: Callable[..., Any], text: str) -> str:
     """Explain the error of a call and the correct call."""
     parameters = inspect.signature(target).parameters
-    if found := _UNEXPECTED.match(text):
+    if found := _UNEXPECTED_KEYWORD.match(text):
         # Later Pythons suggest a name themselves.
-        return found[0] + _argument_meant(found[1], list(parameters))
-    if not (found := _TOO_MANY.match(text)):
+        return found[0] + _suggest_argument(found[1], list(parameters))
+    if not (found := _TOO_MANY_POSITIONAL.match(text)):
         return text
     if "counts" in parameters:
         return f"{text} (counts are one argument: dpcore.Counts(k, n, k_prime, n_prime))"
@@ -156,16 +156,20 @@ def called_here(given: str, names: Sequence[str]) -> str | None:
         >>> called_here("seed", ["claim", "rng"])
         'rng'
     """
-    return next((other for other in _OTHERS.get(given, ()) if other in names), None)
+    return next((other for other in _FOREIGN_ARGUMENTS.get(given, ()) if other in names), None)
 
 
-def _argument_meant(given: str, names: Sequence[str]) -> str:
+def _suggest_argument(given: str, names: Sequence[str]) -> str:
     given = given.lower() if given.lower() in ("x", "x_prime") else given
     other = called_here(given, names)
     if other is None:
-        advice = (f" ({words})" for one, owner, words in _ADVICE if one == given and owner in names)
+        advice = (
+            f" ({words})"
+            for one, owner, words in _ARGUMENT_ADVICE
+            if one == given and owner in names
+        )
         return next(advice, "") or meant(given, names)
-    return f" (did you mean {_SHOWN.get((given, other), repr(other))}?)"
+    return f" (did you mean {_SUGGESTED_FORMS.get((given, other), repr(other))}?)"
 
 
 def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:

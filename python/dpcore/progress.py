@@ -22,10 +22,10 @@ LONG_SECONDS: Final = 30.0
 
 _QUIET_SECONDS = 1.0
 _REDRAWN_SECONDS = 0.2
-_AGAIN_SECONDS = 2.0
+_SECOND_INTERRUPT_SECONDS = 2.0
 
-_last_interrupt = -_AGAIN_SECONDS
-_shown: Progress | None = None
+_last_interrupt = -_SECOND_INTERRUPT_SECONDS
+_shown_bar: Progress | None = None
 
 
 class Progress:
@@ -72,12 +72,12 @@ class Progress:
         self._outer: Progress | None = None
 
     def __enter__(self) -> Self:
-        global _shown
-        if _shown is not None and self._patience:
+        global _shown_bar
+        if _shown_bar is not None and self._patience:
             # One bar at a time: the outer one says what this is a part of.
             self._wanted, self._silent = False, True
         if self._wanted:
-            self._outer, _shown = _shown, self
+            self._outer, _shown_bar = _shown_bar, self
         if self._patience == 0.0:
             self._draw()
         if self._wanted and self._alive:
@@ -153,9 +153,9 @@ class Progress:
         return seconds > LONG_SECONDS
 
     def _stop_moving(self) -> None:
-        global _shown
-        if _shown is self:
-            _shown = self._outer
+        global _shown_bar
+        if _shown_bar is self:
+            _shown_bar = self._outer
         self._ended.set()
         if self._thread is not None:
             self._thread.join()
@@ -293,14 +293,14 @@ def span(seconds: float) -> str:
 
 def beats(size: int) -> Iterable[int]:
     """Return the numbers below `size`; a loop over them moves the bar, if one is shown."""
-    return range(size) if _shown is None or not _shown.by_call else _shown.beats(size)
+    return range(size) if _shown_bar is None or not _shown_bar.by_call else _shown_bar.beats(size)
 
 
 def interrupted_again() -> bool:
     """Note a Ctrl-C; return True if it is the second within two seconds, which ends everything."""
     global _last_interrupt
     now = time.monotonic()
-    again = now - _last_interrupt < _AGAIN_SECONDS
+    again = now - _last_interrupt < _SECOND_INTERRUPT_SECONDS
     _last_interrupt = now
     return again
 

@@ -114,20 +114,20 @@ class Settings:
     )
 
 
-_READ: dict[str, Callable[[str, Any], Any]] = {
+_SETTING_READERS: dict[str, Callable[[str, Any], Any]] = {
     one.name: one.metadata["read"] for one in fields(Settings)
 }
 """The settings by name, as options, in the ini file and as keywords of the marker."""
 
-_TRIALS = 10**5
-_HALF = 0.5
+_DEFAULT_TRIALS = 10**5
+_MIN_CERTIFIED_SHARE = 0.5
 """Audits that certify less than this share of their claim are counted at the end of a run."""
 
-_Result = TypeVar("_Result", "Audit", "OutputsAudit")
-_Kept = TypeVar("_Kept", "Audit", "OutputsAudit", "TableAudit")
+_FoundAudit = TypeVar("_FoundAudit", "Audit", "OutputsAudit")
+_AnyAudit = TypeVar("_AnyAudit", "Audit", "OutputsAudit", "TableAudit")
 
-_SETTINGS = pytest.StashKey[Settings]()
-_WARNED = pytest.StashKey[bool]()
+_SETTINGS_KEY = pytest.StashKey[Settings]()
+_WARNED_KEY = pytest.StashKey[bool]()
 """True if this run has warned of a mechanism that no seed repeats."""
 
 
@@ -148,10 +148,12 @@ def _format_option(name: str) -> str:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Read the settings once, so that a mistake in them is an error of usage."""
-    config.addinivalue_line("markers", f"dp({', '.join(_READ)}): what dp_audit uses in this test")
+    config.addinivalue_line(
+        "markers", f"dp({', '.join(_SETTING_READERS)}): what dp_audit uses in this test"
+    )
     settings = Settings()
     try:
-        for name, read in _READ.items():
+        for name, read in _SETTING_READERS.items():
             for label, value in (
                 (f"dp_{name}", config.getini(f"dp_{name}")),
                 (_format_option(name), config.getoption(_format_option(name))),
@@ -160,7 +162,7 @@ def pytest_configure(config: pytest.Config) -> None:
                     settings = replace(settings, **{name: read(label, value)})
     except (TypeError, ValueError) as error:
         raise pytest.UsageError(str(error)) from None
-    config.stash[_SETTINGS] = settings
+    config.stash[_SETTINGS_KEY] = settings
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -204,7 +206,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     for test, _, value in (one for one in properties if one[1] == "dp_read"):
         terminalreporter.line(f"dp_audit: {test} compared {value}")
     shares = [(test, float(str(value))) for test, key, value in properties if key == "dp_share"]
-    little = [test for test, share in shares if share < _HALF]
+    little = [test for test, share in shares if share < _MIN_CERTIFIED_SHARE]
     if little:
         many, whose = len(little), "its" if len(little) == 1 else "their"
         found = f"dp_audit: {many} of {len(lines)} audits saw less than half of {whose} claim"
@@ -224,13 +226,17 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     dpcore.audit_table.
     """
     node: pytest.Item = request.node
-    settings = node.config.stash[_SETTINGS]
+    settings = node.config.stash[_SETTINGS_KEY]
     # The closest marker comes first and wins over that of the class or module.
     for marker in reversed(list(node.iter_markers("dp"))):
-        if marker.args or not set(marker.kwargs) <= set(_READ):
+        if marker.args or not set(marker.kwargs) <= set(_SETTING_READERS):
             given = (*marker.args, *marker.kwargs)
-            raise mistyped("marker dp", f"given the keywords {', '.join(_READ)} only", given)
-        found = {name: _READ[name](f"dp({name})", v) for name, v in marker.kwargs.items()}
+            raise mistyped(
+                "marker dp", f"given the keywords {', '.join(_SETTING_READERS)} only", given
+            )
+        found = {
+            name: _SETTING_READERS[name](f"dp({name})", v) for name, v in marker.kwargs.items()
+        }
         settings = replace(settings, **found)
     return DPAudit(node, settings)
 
@@ -436,7 +442,7 @@ class DPAudit:
         remark = ""
         if settings["trials"] is None:
             own = _find_own_trials(found_as, pair)
-            settings["trials"] = own or _TRIALS
+            settings["trials"] = own or _DEFAULT_TRIALS
             remark = f", {own:,} trials (default for {type(found_as).__name__})" if own else ""
         found = audit(mechanism, pair, claim=claim, **settings)
         if found.claim is None:
@@ -456,7 +462,7 @@ class DPAudit:
         missing = {n: v for n, v in defaults.items() if options.get(n) is None and n not in apart}
         return {**{name: v for name, v in options.items() if name != "epsilon"}, **missing}
 
-    def _told(self, found: _Result, remark: str = "") -> _Result:
+    def _told(self, found: _FoundAudit, remark: str = "") -> _FoundAudit:
         """Add the audit to the test's properties for -v and JUnit's XML; record the test in it."""
         from .auditing.provenance import record_command
 
@@ -469,15 +475,15 @@ class DPAudit:
     def _warn(self, found: Audit) -> None:
         """Warn once a run that outcomes are not fixed; the same holds for all similar audits."""
         stash = self._node.config.stash
-        if found.randomness == "own" and not stash.get(_WARNED, False):
-            stash[_WARNED] = True
+        if found.randomness == "own" and not stash.get(_WARNED_KEY, False):
+            stash[_WARNED_KEY] = True
             text = (
                 f"{found.name} draws its own randomness: no seed repeats the audit in "
                 f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
             )
             warnings.warn(text, AssumptionWarning, stacklevel=5)
 
-    def _standing(self, audit: _Result) -> _Result:
+    def _standing(self, audit: _FoundAudit) -> _FoundAudit:
         """Return the audit, unless its claim is refuted, or was not or hardly tested."""
         if audit.checks:
             self._fail(audit, "was not tested")
@@ -488,7 +494,7 @@ class DPAudit:
             self._fail(audit, f"was hardly tested (less than {least:g} of it, see --dp-min-share)")
         return self._kept(audit)
 
-    def _kept(self, audit: _Kept) -> _Kept:
+    def _kept(self, audit: _AnyAudit) -> _AnyAudit:
         """Add the report of an audit to a passing test, so that -rP and a failure print it."""
         self._node.add_report_section("call", "dp_audit", f"{audit}\n")
         return audit
@@ -551,7 +557,7 @@ def _rerun_command(node: pytest.Item) -> str:
     """Format the command that runs a test again, from the directory where pytest was started."""
     file = os.path.relpath(node.path, node.config.invocation_params.dir)
     command = ["python", "-m", "pytest", "::".join([file, *node.nodeid.split("::")[1:]])]
-    for name in _READ:
+    for name in _SETTING_READERS:
         value: str | None = node.config.getoption(_format_option(name))
         command += [] if value is None else [f"{_format_option(name)}={value}"]
     return shlex.join(command)

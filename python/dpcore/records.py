@@ -24,10 +24,10 @@ __all__ = [
     "list_shown_fields", "one_line", "pair_of", "word_of",
 ]  # fmt: skip
 
-_LINE: Final = 180
+_MAX_REPR_WIDTH: Final = 180
 """Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
 
-_HOMES: Final[dict[str, tuple[str, str]]] = {}
+_WORD_HOMES: Final[dict[str, tuple[str, str]]] = {}
 """Module and name of the class that declares a word."""
 
 
@@ -38,7 +38,7 @@ def declare(word: str, cls: type) -> None:
         TypeError: if another class has it.
     """
     home = cls.__module__, cls.__qualname__
-    taken = _HOMES.setdefault(word, home)
+    taken = _WORD_HOMES.setdefault(word, home)
     if taken != home:
         names = ".".join(taken), ".".join(home)
         raise TypeError(
@@ -48,7 +48,7 @@ def declare(word: str, cls: type) -> None:
 
 def class_of(word: object) -> type | None:
     """Return the class that declares a word, or None if no loaded module has one."""
-    home = _HOMES.get(word) if isinstance(word, str) else None
+    home = _WORD_HOMES.get(word) if isinstance(word, str) else None
     if home is None:
         return None
     # By its name: a dataclass with slots has a forgotten twin that declared the word first.
@@ -59,7 +59,7 @@ def class_of(word: object) -> type | None:
 def word_of(cls: type) -> str | None:
     """Return the word that a class itself declares, or None; a subclass has no word."""
     home = cls.__module__, cls.__qualname__
-    words = (word for word, where in _HOMES.items() if where == home)
+    words = (word for word, where in _WORD_HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
 
 
@@ -76,8 +76,8 @@ class Shown:
         text = full(self)
         return (
             text
-            if len(text) <= _LINE and "\n" not in text
-            else _format_call(self, _shorten_field, _LINE)
+            if len(text) <= _MAX_REPR_WIDTH and "\n" not in text
+            else _format_call(self, _shorten_field, _MAX_REPR_WIDTH)
         )
 
     def __str__(self) -> str:
@@ -154,7 +154,7 @@ def full(record: Any) -> str:
     return _format_call(record, _show_field)
 
 
-def one_line(text: str, longest: int = _LINE) -> str:
+def one_line(text: str, longest: int = _MAX_REPR_WIDTH) -> str:
     """Return text on one line, cut off if it is too long."""
     text = " ".join(text.split())
     return text if len(text) <= longest else f"{text[: longest - 3]}..."

@@ -177,7 +177,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
     found = SAMPLES["some atoms"]()
     drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
     whole = run(found, drawn=drawn)
-    monkeypatch.setattr(lists, "_MOST", 7)
+    monkeypatch.setattr(lists, "_MAX_BLOCK_QUERIES", 7)
     parts = run(found, drawn=drawn)
     assert np.array_equal(whole.value, parts.value)
     assert np.array_equal(whole.replicates, parts.replicates)

@@ -34,7 +34,7 @@ def p_value(seed, **options):
 
 
 def test_the_level_holds_for_sizes_that_depend_on_nothing(monkeypatch):
-    monkeypatch.setattr(group_sizes, "_PERMUTATIONS", 99)
+    monkeypatch.setattr(group_sizes, "_SIZE_PERMUTATIONS", 99)
     runs = [p_value(seed, groups=60, dim=1 + seed % 3) for seed in range(300)]
     assert stats.binom.sf(sum(p <= 0.05 for p in runs) - 1, 300, 0.05) > ALPHA
     assert sum(p <= 0.05 for p in runs) > 2

@@ -17,7 +17,7 @@ from dpcore.sampling import slicing
 from dpcore.sampling.replay import (
     Collisions,
     Replays,
-    _Run,
+    _RepeatedRun,
     encode_rows,
     is_collision_negligible,
     mark_of,
@@ -243,14 +243,14 @@ def test_rows_of_a_run_are_those_of_pairs_that_share_no_block(apart, length):
         if not {i, i + apart} & used:
             used |= {i, i + apart}
             pairs += 1
-    assert _Run(apart, length, 10).independent == 10 * pairs
+    assert _RepeatedRun(apart, length, 10).independent == 10 * pairs
 
 
 def test_of_three_equal_blocks_only_two_are_a_pair():
     """(sum of p^3)^r, the chance that three blocks are equal, exceeds s^2r."""
     p = np.array([0.99, 0.01])
     assert (p**3).sum() > (p**2).sum() ** 2
-    assert _Run(1, 2, 1).independent == 1
+    assert _RepeatedRun(1, 2, 1).independent == 1
 
 
 def test_little_is_looked_at_where_rows_have_many_values():

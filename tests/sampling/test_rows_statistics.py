@@ -204,7 +204,7 @@ def products(order, lag):
 @pytest.mark.parametrize("lag", [1, 2, 3])
 def test_moments_over_all_permutations(values, lag):
     order = np.array(values)[rng().permutation(8)]
-    excess, variance, _ = compare_neighbours(order, order > 0) * _neighbours._UNIT
+    excess, variance, _ = compare_neighbours(order, order > 0) * _neighbours._SUM_UNIT
     mean, spread = moments(values, lag, equal_pairs)
     assert variance[0, lag - 1] == pytest.approx(spread, abs=1e-4)
     assert excess[0, lag - 1] == pytest.approx(equal_pairs(order, lag) - mean, abs=1e-4)
@@ -309,7 +309,7 @@ def test_small_sub_blocks_are_pooled():
     many = [(2, 1)] * 500 + [(1, 1)]
     pools = _dispersion._pool_blocks(many)
     assert pools.sum(axis=0).tolist() == [1001, 501]
-    assert (pools[:, 0] >= 2 * _dispersion._EXPECTED).all()
+    assert (pools[:, 0] >= 2 * _dispersion._MIN_EXPECTED_HITS).all()
     # Neither a hit nor a miss that is rare decides alone.
     assert (
         dispersion_p_value([[(1000, 0)] * 20]) == dispersion_p_value([[(1000, 1000)] * 20]) == 1.0

@@ -33,7 +33,7 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
-_KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
+_ADAPTED_CLASSES: tuple[tuple[str, str, type[Adapter]], ...] = (
     ("opendp.mod", "Measurement", OpenDP),
     ("diffprivlib.mechanisms.base", "DPMachine", DiffPrivLib),
     ("scipy.stats.distributions", "rv_frozen", ScipyNoise),
@@ -44,7 +44,7 @@ _KINDS: tuple[tuple[str, str, type[Adapter]], ...] = (
 )
 """Module and name of a class, and the adapter that makes a mechanism of its instances."""
 
-_FAMILIES: tuple[tuple[str, str], ...] = (
+_SCIPY_FAMILIES: tuple[tuple[str, str], ...] = (
     ("scipy.stats._distn_infrastructure", "rv_generic"),
     ("scipy.stats._multivariate", "multi_rv_generic"),
 )
@@ -77,12 +77,12 @@ def adapt(obj: Any) -> Any:
     make = getattr(obj, "as_mechanism", None)
     if callable(make) and not isinstance(obj, type):
         return make()
-    for place, name, adapter in _KINDS:
+    for place, name, adapter in _ADAPTED_CLASSES:
         kind = getattr(imported_module(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
-            fits = adapter is not TorchModule or _takes_one(obj)
+            fits = adapter is not TorchModule or _takes_one_argument(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
-    for place, name in _FAMILIES:
+    for place, name in _SCIPY_FAMILIES:
         kind = getattr(imported_module(place), name, None)
         if isinstance(kind, type) and isinstance(obj, kind):
             family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
@@ -91,7 +91,7 @@ def adapt(obj: Any) -> Any:
     return None
 
 
-def _takes_one(module: Any) -> bool:
+def _takes_one_argument(module: Any) -> bool:
     try:
         inspect.signature(module.forward).bind(0)
     except TypeError:

@@ -20,9 +20,9 @@ from ._adapter import Adapter, pure_epsilon, unwrap_scalar
 
 __all__ = ["DiffPrivLib"]
 
-_INTEGER = {"Geometric", "GaussianDiscrete"}
-_NUMERIC = {"Laplace", "Gaussian", "Uniform"} | _INTEGER
-_CATEGORICAL = {"Binary", "ExponentialCategorical"}
+_INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
+_NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
+_CATEGORICAL_FAMILIES = {"Binary", "ExponentialCategorical"}
 """Families of diffprivlib by class name, subclasses included: on integers, on numbers, and on
 categories any two of which are neighbours."""
 
@@ -80,17 +80,21 @@ class DiffPrivLib(Adapter):
     @property
     def claim(self) -> float | None:
         """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
-        return pure_epsilon(self.stated) if self._is(_NUMERIC | _CATEGORICAL) else None
+        return (
+            pure_epsilon(self.stated)
+            if self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
+            else None
+        )
 
     @property
     def norm(self) -> str | None:
         """The norm "l1" for mechanisms on one number; None for the rest."""
-        return "l1" if self._is(_NUMERIC) else None
+        return "l1" if self._is(_NUMERIC_FAMILIES) else None
 
     @property
     def sensitivity(self) -> float | None:
         """The distance of two inputs in the claim; None if they are not numbers."""
-        return float(self.mechanism.sensitivity) if self._is(_NUMERIC) else None
+        return float(self.mechanism.sensitivity) if self._is(_NUMERIC_FAMILIES) else None
 
     def default_pair(self) -> Pair:
         """Return two inputs at the distance of the claim.
@@ -105,12 +109,12 @@ class DiffPrivLib(Adapter):
         inner = self.mechanism
         if self._is({"Binary"}):
             return Pair(inner.value0, inner.value1)
-        if not self._is(_NUMERIC):
+        if not self._is(_NUMERIC_FAMILIES):
             raise invalid("pair", f"given for {self.name}", None)
         low, top = getattr(inner, "lower", 0.0), getattr(inner, "upper", math.inf)
         if math.isinf(low):
             low = min(0.0, top - inner.sensitivity)
-        whole = self._is(_INTEGER)
+        whole = self._is(_INTEGER_FAMILIES)
         low = math.ceil(low) if whole else low
         ends = np.array([[low], [min(low + inner.sensitivity, top)]])
         return Pair(*(ends.astype(np.int64) if whole else ends.astype(np.float64)))
@@ -143,11 +147,11 @@ class DiffPrivLib(Adapter):
                 the others, and an audit would count them as independent.
         """
         buffer = io.BytesIO()
-        _Pickler(buffer).dump(self.mechanism)
+        _MechanismPickler(buffer).dump(self.mechanism)
         return _rebuild_mechanism, (buffer.getvalue(),)
 
 
-class _Pickler(pickle.Pickler):
+class _MechanismPickler(pickle.Pickler):
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, random.SystemRandom):
             return type(value), ()

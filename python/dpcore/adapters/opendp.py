@@ -18,10 +18,15 @@ from ._adapter import Adapter, unwrap_scalar
 
 __all__ = ["OpenDP"]
 
-_NORMS = {"L1Distance": "l1", "L2Distance": "l2", "LInfDistance": "linf", "AbsoluteDistance": "l1"}
+_NORM_METRICS = {
+    "L1Distance": "l1",
+    "L2Distance": "l2",
+    "LInfDistance": "linf",
+    "AbsoluteDistance": "l1",
+}
 """Input metrics that are norms; in one entry all norms are one."""
 
-_FARTHEST: dict[str, tuple[tuple[type, float], ...]] = {
+_NEIGHBOUR_RELATIONS: dict[str, tuple[tuple[type, float], ...]] = {
     "L1Distance": ((L1, 1.0),),
     "L2Distance": ((L2, 1.0),),
     "LInfDistance": ((Linf, 1.0),),
@@ -94,7 +99,7 @@ class OpenDP(Adapter):
     @property
     def norm(self) -> str | None:
         """The norm that the input metric is, or None."""
-        return _NORMS.get(self._metric)
+        return _NORM_METRICS.get(self._metric)
 
     @property
     def sensitivity(self) -> float | None:
@@ -123,7 +128,7 @@ class OpenDP(Adapter):
 
                 dpcore.adapters.OpenDP(laplace).speaking_of(dpcore.pairs.L1(1.0)).d_in  # 1.0
         """
-        fitting = _FARTHEST.get(self._metric, ())
+        fitting = _NEIGHBOUR_RELATIONS.get(self._metric, ())
         shares = [share for kind, share in fitting if isinstance(neighbour, kind)]
         if not shares:
             kinds = " or ".join(kind.__name__ for kind, _ in fitting) or "left away"

@@ -11,7 +11,7 @@ import numpy.typing as npt
 _Floats = npt.NDArray[np.float64]
 
 _CELLS_PER_DEVIATION = 512.0
-_STEEPEST = 700.0
+_MAX_LOG_ODDS_STEP = 700.0
 
 
 class Cells(NamedTuple):
@@ -87,7 +87,7 @@ def cell_masses(window: Cells, rates: _Floats) -> _Floats:
     """
     with np.errstate(divide="ignore"):
         log_odds = np.log(rates) - np.log1p(-rates)
-    step = np.clip(log_odds - window.log_odds, -_STEEPEST, _STEEPEST)
+    step = np.clip(log_odds - window.log_odds, -_MAX_LOG_ODDS_STEP, _MAX_LOG_ODDS_STEP)
     mass = step[:, np.newaxis] * window.offset
     mass += window.log_mass
     mass -= mass.max(axis=1, keepdims=True)

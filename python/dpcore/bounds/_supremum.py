@@ -27,10 +27,10 @@ import numpy.typing as npt
 
 _Floats = npt.NDArray[np.float64]
 
-_NODES = (16, 24, 32, 40, 48, 64, 96)
-_FINER = 32
-_RHO = 1.0 + np.geomspace(0.15, 8.0, 24)
-_ROUNDING = 1e-13
+_CHEBYSHEV_NODES = (16, 24, 32, 40, 48, 64, 96)
+_FINER_GRID_FACTOR = 32
+_ELLIPSE_RADII = 1.0 + np.geomspace(0.15, 8.0, 24)
+_PROBABILITY_ROUNDING = 1e-13
 
 
 def supremum_bound(
@@ -68,10 +68,10 @@ def supremum_bound(
     values = probability((low + high) / 2.0 + (high - low) / 2.0 * points)
     curve = matrix @ values
     top, bottom = float(curve.max()), float(curve.min())
-    missed = (top - bottom) * (1.0 / math.cos(math.pi / (2.0 * _FINER)) - 1.0) / 2.0
+    missed = (top - bottom) * (1.0 / math.cos(math.pi / (2.0 * _FINER_GRID_FACTOR)) - 1.0) / 2.0
     # Errors of the values are amplified by at most the Lebesgue constant.
     lebesgue = 1.0 + 2.0 / math.pi * math.log(nodes + 1.0)
-    noise = budget + _ROUNDING + relative * float(values.max())
+    noise = budget + _PROBABILITY_ROUNDING + relative * float(values.max())
     return top + missed + error + lebesgue * noise
 
 
@@ -81,13 +81,21 @@ def _choose_degree(
     """Choose Chebyshev points that keep the interpolation error within budget; return the error."""
     slope, shift = line
     half, centre = (high - low) / 2.0, (high + low) / 2.0
-    wide, tall = half * (_RHO + 1.0 / _RHO) / 2.0, half * (_RHO - 1.0 / _RHO) / 2.0
+    wide, tall = (
+        half * (_ELLIPSE_RADII + 1.0 / _ELLIPSE_RADII) / 2.0,
+        half * (_ELLIPSE_RADII - 1.0 / _ELLIPSE_RADII) / 2.0,
+    )
     log_size = trials[1] * np.log1p(_largest_excess(centre, wide, tall))
     log_size += trials[0] * np.log1p(
         _largest_excess(slope * centre + shift, slope * wide, slope * tall)
     )
-    for nodes in _NODES:
-        log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(_RHO) - np.log(_RHO - 1.0)
+    for nodes in _CHEBYSHEV_NODES:
+        log_error = (
+            log_size
+            + math.log(4.0)
+            + (1 - nodes) * np.log(_ELLIPSE_RADII)
+            - np.log(_ELLIPSE_RADII - 1.0)
+        )
         least = float(log_error.min())
         if least <= math.log(budget):
             break
@@ -116,7 +124,7 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
     """Return first-kind Chebyshev points, and the matrix from values there to a finer grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
-    finer = np.arange(_FINER * nodes + 1) * (math.pi / (_FINER * nodes))
+    finer = np.arange(_FINER_GRID_FACTOR * nodes + 1) * (math.pi / (_FINER_GRID_FACTOR * nodes))
     coefficients = np.cos(np.outer(order, angles)) * (2.0 / nodes)
     coefficients[0] /= 2.0
     matrix: _Floats = np.cos(np.outer(finer, order)) @ coefficients

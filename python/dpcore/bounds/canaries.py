@@ -24,9 +24,9 @@ __all__ = [
     "one_run_refutes",
 ]
 
-_MOST_EPSILON = 1e3
-_STEPS = 60
-_MOST_GAUSSIAN = 2.0**1022
+_MAX_EPSILON = 1e3
+_BISECTION_STEPS = 60
+_MAX_GAUSSIAN_PARAMETER = 2.0**1022
 """Between this and its half the middle is still a float64."""
 
 
@@ -412,7 +412,9 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     epsilon = real("epsilon", epsilon, low=0.0)
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     target = math.log(delta)
-    return _find_largest(lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MOST_GAUSSIAN)
+    return _find_largest(
+        lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MAX_GAUSSIAN_PARAMETER
+    )
 
 
 @hinted
@@ -442,7 +444,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     mu = real("mu", mu, low=0.0)
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
     target = math.log(delta)
-    return _find_largest(lambda epsilon: log_delta(epsilon, mu) > target, _MOST_GAUSSIAN)
+    return _find_largest(lambda epsilon: log_delta(epsilon, mu) > target, _MAX_GAUSSIAN_PARAMETER)
 
 
 def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
@@ -451,14 +453,14 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
     return canaries, guesses, integer("correct", correct, 0, guesses)
 
 
-def _find_largest(holds: Callable[[float], bool], most: float = _MOST_EPSILON) -> float:
+def _find_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
     """Find the largest point where `holds` is true, within rounding; 0 if false at 0."""
     if not holds(0.0):
         return 0.0
     low, high = 0.0, 1.0
     while high < most and holds(high):
         low, high = high, 2.0 * high
-    for _ in range(_STEPS):
+    for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2.0
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low

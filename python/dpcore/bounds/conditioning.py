@@ -16,7 +16,7 @@ __all__ = ["SIDES", "Sides", "conditional"]
 Sides = Literal["fixed", "coin"]
 SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
 
-_LEAST_CONFIDENCE = 0.6
+_MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 
 @Declared(title="conditional binomial", deltas="zero")
@@ -73,8 +73,10 @@ def conditional(
     if delta != 0.0:
         reason = "0 (given the number of hits, their sides depend on more than epsilon)"
         raise invalid("delta", f"{reason} for the conditional bound", delta)
-    if sides == "fixed" and confidence < _LEAST_CONFIDENCE:
-        raise invalid("confidence", f"at least {_LEAST_CONFIDENCE} for fixed sides", confidence)
+    if sides == "fixed" and confidence < _MIN_CONDITIONAL_CONFIDENCE:
+        raise invalid(
+            "confidence", f"at least {_MIN_CONDITIONAL_CONFIDENCE} for fixed sides", confidence
+        )
     if counts.k == 0:
         return 0.0
     hits = counts.k + counts.k_prime

@@ -11,7 +11,7 @@ from ..records import Shown
 
 __all__ = ["BoundName", "Declared", "RecordedBound", "bound_of", "declared"]
 
-_Bound = TypeVar("_Bound", bound=Callable[..., float])
+_BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
 
 BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
@@ -20,7 +20,7 @@ BoundName = Literal["clopper_pearson", "exact", "conditional", "anytime"]
 RecordedBound = Literal["clopper_pearson", "exact", "one_run", "one_run_fdp", "one_run_curve"]
 """The names of all bounds of recorded outputs, as a type."""
 
-_OURS: Final[dict[str, Callable[..., float]]] = {}
+_PACKAGE_BOUNDS: Final[dict[str, Callable[..., float]]] = {}
 """The bounds of this package by name."""
 
 
@@ -76,13 +76,13 @@ class Declared(Shown):
         for name in ("anytime", "recorded", "paired", "implied", "slow"):
             flag(name, getattr(self, name))
 
-    def __call__(self, bound: _Bound) -> _Bound:
+    def __call__(self, bound: _BoundFunction) -> _BoundFunction:
         """Return the bound itself, declared."""
         if not hasattr(bound, "__dict__"):
             raise mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
         if bound.__module__.startswith(f"{__package__}."):
-            _OURS[bound.__name__] = bound
+            _PACKAGE_BOUNDS[bound.__name__] = bound
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:
@@ -103,8 +103,12 @@ def bound_of(
         ValueError: if no bound for such rows has the name.
     """
     if isinstance(bound, str):
-        return _OURS[
-            choice("bound", bound, [n for n, of in _OURS.items() if declared(of).rows == rows])
+        return _PACKAGE_BOUNDS[
+            choice(
+                "bound",
+                bound,
+                [n for n, of in _PACKAGE_BOUNDS.items() if declared(of).rows == rows],
+            )
         ]
     if not callable(bound):
         raise mistyped("bound", "a function that returns an epsilon, or a name", bound)

@@ -31,15 +31,15 @@ __all__ = [
 
 _Floats = npt.NDArray[np.float64]
 
-_CELLS = 32
-_REACH = 3.5
-_ROUGH, _FINE = 64, 2048
+_DEFAULT_CELLS = 32
+_CELL_REACH = 3.5
+_ROUGH_CELLS, _FINE_CELLS = 64, 2048
 """Cells of a first search, and of its last digits. So many counts, one a cell, are twelve standard
 deviations at a variance of 29,000: up to there a power is exact, beyond it too low by .0005."""
 _WHOLE_REACH = 6.0
-_EXACT_TRIALS, _LOOSE = 10**8, 500
+_EXACT_TRIALS, _LOOSE_PARTS = 10**8, 500
 """A number of trials is found exactly up to here, else to one part in so many."""
-_SMOOTH = 1e5
+_MIN_SMOOTH_DEVIATION = 1e5
 """Standard deviation from which on a count more or less is nothing."""
 MOST_TRIALS: Final = 2**53
 """Trials of the largest plan: up to here a float counts every one."""
@@ -108,7 +108,9 @@ def detectable(
 
     first, weight = _count_cells(n, mass)
     guess = max(0.0, mass - delta) * math.exp(-claim)
-    most = np.array([_find_most(margin, k, n, guess) for k in first.tolist()], dtype=np.float64)
+    most = np.array(
+        [_find_largest_count(margin, k, n, guess) for k in first.tolist()], dtype=np.float64
+    )
     chance = _certificate_probability(n, most, weight)
     if chance(0.0) < power:
         return mass, math.inf
@@ -120,7 +122,7 @@ def detectable(
 
 
 def _count_cells(
-    n: int, mass: float, cells: int = _CELLS, reach: float = _REACH
+    n: int, mass: float, cells: int = _DEFAULT_CELLS, reach: float = _CELL_REACH
 ) -> tuple[npt.NDArray[np.int64], _Floats]:
     """Return first counts of the cells of Binomial(n, mass), and the cells' probabilities."""
     from scipy.special import betainc
@@ -148,7 +150,7 @@ def _certificate_probability(n: int, most: _Floats, weight: _Floats) -> Callable
     return chance
 
 
-def _find_most(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
+def _find_largest_count(margin: Callable[[int, int], float], k: int, n: int, guess: float) -> int:
     """Find the largest k' at which the margin is above 0; -1 if there is none."""
     at_low = margin(k, 0)
     if at_low <= 0.0:
@@ -176,7 +178,7 @@ def certifies(
     q: float,
     delta: float = 0.0,
     confidence: float = 0.95,
-    cells: int = _FINE,
+    cells: int = _FINE_CELLS,
 ) -> float:
     """Compute the chance that n draws a side certify more than a claim, at known event rates.
 
@@ -204,11 +206,11 @@ def certifies(
         0.9506
     """
     first, weight = _count_cells(n, p, cells, _WHOLE_REACH)
-    most = _most_of(n, first, claim, delta, (1.0 - confidence) / 2.0)
+    most = _find_largest_counts(n, first, claim, delta, (1.0 - confidence) / 2.0)
     return min(1.0, _certificate_probability(n, most, weight)(q))
 
 
-def _most_of(
+def _find_largest_counts(
     n: int, first: npt.NDArray[np.int64], claim: float, delta: float, alpha: float
 ) -> _Floats:
     """Find the largest k' that certifies with each k; -1 if no k' does.
@@ -230,7 +232,7 @@ def _most_of(
     # Cornish and Fisher's first terms; what they miss are a few steps.
     start = n * limit + z * spread + (z * z - 1.0) * (1.0 - 2.0 * limit) / 6.0 - 0.5
     most = np.clip(np.floor(start), -1.0, n - 1.0)
-    if float(spread.max()) > _SMOOTH:
+    if float(spread.max()) > _MIN_SMOOTH_DEVIATION:
         return np.where(limit > 0.0, np.maximum(most - 1.0, -1.0), -1.0)
     while (high := ~below(most)).any():
         most[high] -= 1.0
@@ -281,7 +283,10 @@ def trials_for(
     found: int | None = able[len(able) // 2]
     exact = not rough and found is not None and found < _EXACT_TRIALS
     # The first search leaves little to the second, which takes far longer for a step.
-    for cells, parts in [(_ROUGH, _LOOSE), (max(_FINE // len(each), 4 * _ROUGH), 1)][: 1 + exact]:
+    for cells, parts in [
+        (_ROUGH_CELLS, _LOOSE_PARTS),
+        (max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS), 1),
+    ][: 1 + exact]:
 
         def margin(n: int, cells: int = cells) -> float:
             parts = (many * certifies(n, claim, *one, delta, confidence, cells)
@@ -314,7 +319,7 @@ def _approximate_trials(
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """Find the least number near `start` with a margin of at least 0; None if too large.
 
-    From the start outwards in growing steps, then inwards as in `_find_most`; up to one of so many
+    From the start outwards in growing steps, then inwards as in `_find_largest_count`; up to one of so many
     parts of it.
     """
     step, low, high = 1.01, start, start

@@ -17,9 +17,9 @@ from ..hints import hinted
 __all__ = ["predicted"]
 
 _PILOT_TAIL = 0.01
-_ENOUGH = 10.0
+_MIN_PAULSON_PARAMETER = 10.0
 """Parameters of a beta law from which Paulson's quantile is off by less than 0.2 %."""
-_TABLED = 1024
+_MAX_TABLED_DRAWS = 1024
 """Pilot draws up to which the limits of all counts are kept: hundreds of events share them."""
 
 _Floats = npt.NDArray[np.float64]
@@ -91,8 +91,8 @@ def predicted_limits(
     hits_prime, draws_prime = _check_counts("k_prime", k_prime, "n_prime", n_prime)
     total = float(count("trials", trials))
     alpha, tail = (1.0 - confidence_level(confidence)) / 2.0, confidence_level(tail, "tail")
-    p_low = _looked_up(hits, draws, total, tail, alpha, upper=False)
-    return p_low, _looked_up(hits_prime, draws_prime, total, tail, alpha, upper=True)
+    p_low = _look_up_limits(hits, draws, total, tail, alpha, upper=False)
+    return p_low, _look_up_limits(hits_prime, draws_prime, total, tail, alpha, upper=True)
 
 
 def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:
@@ -111,12 +111,12 @@ def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _F
     return hits, draws
 
 
-def _looked_up(
+def _look_up_limits(
     hits: _Floats, draws: _Floats, total: float, tail: float, alpha: float, *, upper: bool
 ) -> _Floats:
     """Look up `_expected_limit` in a table of all counts if pilots are few and of one size."""
     n, places = int(draws.flat[0]) if draws.size else 0, hits.astype(np.intp)
-    if 0 < n <= _TABLED and (draws == n).all() and (places == hits).all():
+    if 0 < n <= _MAX_TABLED_DRAWS and (draws == n).all() and (places == hits).all():
         return _limit_table(n, total, tail, alpha, upper=upper)[places]
     return _expected_limit(hits, draws, total, tail, alpha, upper=upper)
 
@@ -147,7 +147,7 @@ def _beta_limit(a: _Floats, b: _Floats, alpha: float, *, upper: bool) -> _Floats
     from scipy.special import betainccinv, betaincinv, ndtri
 
     z = -float(ndtri(alpha)) if upper else float(ndtri(alpha))
-    few = np.minimum(a, b) < max(_ENOUGH, z * z)
+    few = np.minimum(a, b) < max(_MIN_PAULSON_PARAMETER, z * z)
     # The filler keeps the formula defined where the other branch is taken.
     large = _paulson_quantile(np.where(few, 1e3, a), np.where(few, 1e3, b), z)
     inside = few & (a > 0.0) & (b > 0.0)

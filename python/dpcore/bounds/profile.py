@@ -22,29 +22,29 @@ import numpy as np
 __all__ = ["epsilon_of", "log_delta", "mu_of"]
 
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
-_TAIL: Final = 4.0
+_MILLS_TAIL_START: Final = 4.0
 """From here on Mills' ratio comes from its continued fraction."""
-_TERMS: Final = 120
+_FRACTION_TERMS: Final = 120
 """At t = 4 the fraction has converged to 1e-16 after about 60 of them."""
-_CLOSE: Final = 0.25
+_MAX_INTEGRATED_SHARE: Final = 0.25
 """A difference over less than this share of 1 + abs(s) is integrated: the other way loses it."""
 
-_FAR: Final = 1e5
+_MAX_TAIL_OFFSET: Final = 1e5
 """Beyond this offset a tail is below exp(-5e9): its order of magnitude is enough for a search."""
 
-_NODES, _WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
+_LEGENDRE_NODES, _LEGENDRE_WEIGHTS = (row.tolist() for row in np.polynomial.legendre.leggauss(24))
 
 
 def _mills_ratio(t: float) -> tuple[float, float]:
     """Compute R(t) and -R'(t) = 1 - t R(t), to a few units in the last place; t > -37."""
-    if t < _TAIL:
+    if t < _MILLS_TAIL_START:
         from scipy.special import erfcx
 
         ratio = math.sqrt(math.pi / 2.0) * float(erfcx(t / math.sqrt(2.0)))
         return ratio, 1.0 - t * ratio
     # R = 1/(t + 1/(t + 2/(t + ...))): its tail K from the 2 on gives -R' = R K, without 1 - t R.
     tail = t
-    for k in range(_TERMS, 1, -1):
+    for k in range(_FRACTION_TERMS, 1, -1):
         tail = t + k / tail
     ratio = 1.0 / (t + 1.0 / tail)
     return ratio, ratio / tail
@@ -52,10 +52,10 @@ def _mills_ratio(t: float) -> tuple[float, float]:
 
 def _mills_difference(s: float, mu: float) -> float:
     """Compute R(s) - R(s + mu) > 0."""
-    if mu > _CLOSE * (1.0 + abs(s)):
+    if mu > _MAX_INTEGRATED_SHARE * (1.0 + abs(s)):
         return _mills_ratio(s)[0] - _mills_ratio(s + mu)[0]
     half = 0.5 * mu
-    inner = zip(_NODES, _WEIGHTS, strict=True)
+    inner = zip(_LEGENDRE_NODES, _LEGENDRE_WEIGHTS, strict=True)
     return half * math.fsum(w * _mills_ratio(s + half * (1.0 + node))[1] for node, w in inner)
 
 
@@ -77,9 +77,9 @@ def log_delta(epsilon: float, mu: float) -> float:
     if mu == 0.0:
         return -math.inf
     s = _tail_offset(epsilon, mu)
-    if abs(s) > _FAR:
+    if abs(s) > _MAX_TAIL_OFFSET:
         return -0.5 * s * s if s > 0.0 else 0.0
-    if s < 0.0 and mu > _CLOSE * (1.0 - s):
+    if s < 0.0 and mu > _MAX_INTEGRATED_SHARE * (1.0 - s):
         return math.log1p(-_one_minus_delta(s, mu))
     drop = _mills_difference(s, mu)
     return -math.inf if drop == 0.0 else _log_density(s) + math.log(drop)

@@ -39,12 +39,12 @@ __all__ = ["Martingale", "anytime"]
 
 _Floats = npt.NDArray[np.float64]
 
-_CENTRES = 7
-_STAKES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
+_CENTRE_COUNT = 7
+_STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
 """Stakes as parts of the largest one: close to all for clear violations, 1e-6 for 1e12 draws."""
-_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
+_PREDICTED_STAKE_PARTS = 2.0 ** np.arange(-4.0, 1.5, 0.5)
 """Stakes as parts of the predicted one: a prediction from few draws promises too much."""
-_NEVER = -1e200
+_LOG_ZERO = -1e200
 """Log of a factor 0; finite, so that no draw times it is 0."""
 
 
@@ -104,7 +104,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     alpha = 1.0 - confidence_level(confidence)
     if counts.n != counts.n_prime:
         raise invalid("n_prime", f"{counts.n} like n at every look", counts.n_prime)
-    seen = _cells_of(counts.k, counts.k_prime, counts.n)
+    seen = _make_outcome_counts(counts.k, counts.k_prime, counts.n)
     bets = _uninformed_bets(delta, 1.0)
     # What rounding can add to a sum of n logarithms must not certify.
     goal = math.log(1.0 / alpha) + 1e-9 + 1e-15 * counts.n
@@ -172,7 +172,9 @@ class Martingale:
         self._factors = _log_factors(self._bets, self.delta, self._s)
         self._learners: dict[Hashable, tuple[_Floats, float]] = {}
         self._mixed = 0.0
-        self._followers = np.full(_PARTS.size, -math.log(_PARTS.size))
+        self._followers = np.full(
+            _PREDICTED_STAKE_PARTS.size, -math.log(_PREDICTED_STAKE_PARTS.size)
+        )
         self._best = 0.0
 
     def update(
@@ -203,7 +205,7 @@ class Martingale:
             ValueError: if one of them is out of range.
         """
         n = integer("n", n, 1)
-        seen = _cells_of(integer("k", k, 0, n), integer("k_prime", k_prime, 0, n), n)
+        seen = _make_outcome_counts(integer("k", k, 0, n), integer("k_prime", k_prime, 0, n), n)
         step = self._learn(event, seen)
         self._mixed += step
         if predicted is None:
@@ -257,7 +259,7 @@ class Martingale:
         return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {found}>"
 
 
-def _cells_of(k: int, k_prime: int, n: int) -> _Floats:
+def _make_outcome_counts(k: int, k_prime: int, n: int) -> _Floats:
     return np.array([k, n - k, k_prime, n - k_prime], dtype=np.float64)
 
 
@@ -266,7 +268,7 @@ def _log_factors(bets: _Bets, delta: float, s: float) -> _Floats:
     v, q0 = bets.stake, bets.centre
     gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])
     with np.errstate(divide="ignore"):
-        factors: _Floats = np.maximum(np.log1p(np.maximum(gains, -1.0)), _NEVER)
+        factors: _Floats = np.maximum(np.log1p(np.maximum(gains, -1.0)), _LOG_ZERO)
     return factors
 
 
@@ -279,11 +281,11 @@ def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
 @lru_cache(maxsize=64)
 def _uninformed_bets(delta: float, s: float) -> _Bets:
     """Make the mixture of bets without prior information."""
-    centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRES)) ** 2
-    stake = np.outer(_largest_stake(centre, delta, s), _STAKES).ravel()
-    share = 1.0 / (4.0 + np.arange(_STAKES.size))
-    log_weight = np.tile(np.log(share / (_CENTRES * share.sum())), _CENTRES)
-    return _Bets(stake, np.repeat(centre, _STAKES.size), log_weight)
+    centre = np.sin(np.linspace(0.0, math.pi / 2.0, _CENTRE_COUNT)) ** 2
+    stake = np.outer(_largest_stake(centre, delta, s), _STAKE_SHARES).ravel()
+    share = 1.0 / (4.0 + np.arange(_STAKE_SHARES.size))
+    log_weight = np.tile(np.log(share / (_CENTRE_COUNT * share.sum())), _CENTRE_COUNT)
+    return _Bets(stake, np.repeat(centre, _STAKE_SHARES.size), log_weight)
 
 
 def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
@@ -295,16 +297,20 @@ def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
     """
     low, high = q, (p - delta) * s
     if high <= low:
-        return _Bets(np.zeros(_PARTS.size), np.full(_PARTS.size, 0.5), np.zeros(_PARTS.size))
+        return _Bets(
+            np.zeros(_PREDICTED_STAKE_PARTS.size),
+            np.full(_PREDICTED_STAKE_PARTS.size, 0.5),
+            np.zeros(_PREDICTED_STAKE_PARTS.size),
+        )
     for _ in range(60):
         x = (low + high) / 2.0
         r = x / s + delta
         rising = (p - r) * x * (1.0 - x) > (x - q) * s * r * (1.0 - r)
         low, high = (x, high) if rising else (low, x)
-    centre = np.full(_PARTS.size, x)
-    stake = (x - q) / (x * (1.0 - x)) * _PARTS
+    centre = np.full(_PREDICTED_STAKE_PARTS.size, x)
+    stake = (x - q) / (x * (1.0 - x)) * _PREDICTED_STAKE_PARTS
     stake = np.minimum(stake, 0.98 * _largest_stake(centre, delta, s))
-    return _Bets(stake, centre, np.zeros(_PARTS.size))
+    return _Bets(stake, centre, np.zeros(_PREDICTED_STAKE_PARTS.size))
 
 
 def _choose_rates(predicted: Any) -> tuple[float, float]:

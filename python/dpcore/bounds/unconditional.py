@@ -20,17 +20,17 @@ from .declaration import Declared
 __all__ = ["exact"]
 
 _Floats = npt.NDArray[np.float64]
-_Cut = Callable[[_Floats], _Floats]
+_CutFunction = Callable[[_Floats], _Floats]
 
-_SHARE = 1e-3
+_RECTANGLE_SHARE = 1e-3
 """Part of the error probability that pays for the rectangle of (p, q)."""
-_TAIL = 1e-7
-_BUDGET = 1e-5
-_LEAST_SCORE = 0.5
+_WINDOW_TAIL = 1e-7
+_SUPREMUM_BUDGET = 1e-5
+_MIN_NORMAL_SCORE = 0.5
 _FIRST_LABEL = -50.0
-_SECTIONS = 6
-_TOLERANCE = 1e-4
-_MOST = 2**40
+_BOUNDARY_SECTIONS = 6
+_ROOT_TOLERANCE = 1e-4
+_MAX_DRAWS = 2**40
 """Draws from which doubles no longer tell rates close to 1 apart."""
 
 
@@ -84,7 +84,7 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
     """
     counts, delta = instance("counts", counts, Counts), delta_level(delta)
     alpha = 1.0 - confidence_level(confidence)
-    if max(counts.n, counts.n_prime) > _MOST:
+    if max(counts.n, counts.n_prime) > _MAX_DRAWS:
         return clopper_pearson(counts, delta, confidence)
     return _invert_test(counts, delta, alpha)
 
@@ -99,7 +99,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     return _find_largest(test, *_guess_start(counts, delta, alpha))
 
 
-def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut | None:
+def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:
     """Find the boundary of all counts at least as high in the order as the observed ones.
 
     The label of (j, j') is the largest t with ``low(j) >= delta + e^t high(j')``, low and high
@@ -113,7 +113,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
     from scipy.special import ndtri
 
     n, n_prime = counts.n, counts.n_prime
-    z = max(-float(ndtri(alpha)), _LEAST_SCORE)
+    z = max(-float(ndtri(alpha)), _MIN_NORMAL_SCORE)
 
     def boundary(t: _Floats, j_prime: _Floats) -> _Floats:
         r = np.sqrt(np.maximum(1.0, np.exp(t) * (n / n_prime)))
@@ -127,7 +127,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
     observed = np.array([float(counts.k_prime)])
     # At the last label even high(0) >= z^2/(4 n' + z^2) asks for more than probability 1.
     low, high = _FIRST_LABEL, math.log(5.0 * (n_prime + z * z)) - 2.0 * math.log(z)
-    for _ in range(_SECTIONS):
+    for _ in range(_BOUNDARY_SECTIONS):
         labels = np.linspace(low, high, 1025)
         reached = int(np.count_nonzero(boundary(labels, observed) <= counts.k))
         if reached == 0:
@@ -138,14 +138,16 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
     return lambda j_prime: np.maximum.accumulate(boundary(label, j_prime)) - slack
 
 
-def _make_test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callable[[float], float]:
+def _make_test(
+    counts: Counts, delta: float, alpha: float, cut: _CutFunction
+) -> Callable[[float], float]:
     """Make the function epsilon -> score of the p-value - score of alpha; certified if <= 0."""
     from scipy.special import ndtri
 
-    gamma = _SHARE * alpha
+    gamma = _RECTANGLE_SHARE * alpha
     p_low, p_high = limits(counts.k, counts.n, gamma / 4.0)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, gamma / 4.0)
-    tail, budget = _TAIL * alpha, _BUDGET * alpha
+    tail, budget = _WINDOW_TAIL * alpha, _SUPREMUM_BUDGET * alpha
     side = cell_window(counts.n, p_low, p_high, tail)
     other = cell_window(counts.n_prime, q_low, q_high, tail)
     index = _cut_indices(side, other, cut)
@@ -175,7 +177,7 @@ def _make_test(counts: Counts, delta: float, alpha: float, cut: _Cut) -> Callabl
     return test
 
 
-def _cut_indices(side: Cells, other: Cells, cut: _Cut) -> npt.NDArray[np.int64]:
+def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np.int64]:
     """Find, for every cell of J', the first cell of J with counts as high as observed."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
@@ -219,10 +221,10 @@ def _find_largest(test: Callable[[float], float], guess: float, scale: float) ->
             x, step = max(0.0, x - max(step, 1.5 * scale * height)), 2.0 * step
         elif math.isnan(high[0]):
             x, step = x + max(step, -1.5 * scale * height), 2.0 * step
-        elif high[0] - low[0] <= _TOLERANCE * scale:
+        elif high[0] - low[0] <= _ROOT_TOLERANCE * scale:
             break
         else:
-            x = _secant_between(low, high, _TOLERANCE * scale)
+            x = _secant_between(low, high, _ROOT_TOLERANCE * scale)
     return low[0]
 
 

@@ -8,7 +8,7 @@ from .canaries import gaussian_epsilon, gaussian_mu, guesses_refuting
 
 __all__ = ["gaussian_rate", "guesses_for", "guesses_power", "loss_of_factor"]
 
-_MOST_GUESSES = 2**20
+_MAX_GUESSES = 2**20
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
@@ -102,7 +102,7 @@ def guesses_for(
     delta: float,
     confidence: float,
     power: float,
-    most: int = _MOST_GUESSES,
+    most: int = _MAX_GUESSES,
 ) -> int | None:
     """Find the fewest guesses that refute a claim with a given probability.
 

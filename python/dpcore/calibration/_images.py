@@ -12,7 +12,7 @@ from ..pairs.norms import Norm
 from ..records import Pair
 from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
 
-_SLACK: Final = 1e-12
+_CLIP_TOLERANCE: Final = 1e-12
 
 KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
 
@@ -45,7 +45,7 @@ def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair
     # The domain's members nearest to the ball's worst pair: often the pair itself.
     pair = Pair(domain.clip(whole.pair.x), domain.clip(whole.pair.x_prime))
     lower = distance(Pair(ball.clip(pair.x), ball.clip(pair.x_prime)), norm)
-    if lower < whole.value * (1.0 - _SLACK):
+    if lower < whole.value * (1.0 - _CLIP_TOLERANCE):
         requirement = (
             f"within the clip's ball, or reach its width {whole.value:g} in {norm.upper()}: what "
             f"lies between has no closed form (at least {lower:g} is reached)"
@@ -56,7 +56,7 @@ def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair
 
 def _is_inside(domain: Any, clip: Clip) -> bool:
     """Return True if the clip changes no member."""
-    return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _SLACK)
+    return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
 
 
 def _farthest_norm(domain: Any, norm: Norm) -> float:

@@ -37,7 +37,7 @@ __all__ = [
 MASK = "_"
 """Word in the place of a masked word."""
 
-_LONGEST: Final = 12
+_MAX_WORDS: Final = 12
 """Words of a text: the law is a sum over all 2^n choices of masks."""
 
 Answer = Callable[[tuple[str, ...], float], Sequence[float]]
@@ -154,8 +154,8 @@ class MaskedWords(Shown):
     def _masked(self, text: str) -> tuple[Floats, Floats]:
         """Return each mask choice's probability, and the law of the answer given that choice."""
         words = instance("text", text, str).split()
-        if not 1 <= len(words) <= _LONGEST:
-            raise invalid("text", f"1 to {_LONGEST} words", text)
+        if not 1 <= len(words) <= _MAX_WORDS:
+            raise invalid("text", f"1 to {_MAX_WORDS} words", text)
         choices = np.array(list(product((False, True), repeat=len(words))))
         left = (
             tuple(MASK if gone else word for word, gone in zip(words, masks, strict=True))

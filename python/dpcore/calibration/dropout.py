@@ -14,10 +14,10 @@ __all__ = ["word_dropout"]
 Masks = Literal["bernoulli", "exact"]
 """Ways to mask words: each by a coin of its own, or a fixed share of every text."""
 
-_LARGE: Final = 700.0
+_MAX_EXPONENT: Final = 700.0
 """Above it e^epsilon leaves float64."""
 
-_EXAMPLE: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
+_COUNTEREXAMPLE_HINT: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
 
 
 @hinted
@@ -79,7 +79,7 @@ def word_dropout(
     epsilon = positive("epsilon", epsilon)
     mu = real("mu", mu, low=0.0, high=1.0, open_high=True)
     _check_conditions(masks, neighbours, masked_is_neighbour)
-    if epsilon > _LARGE:
+    if epsilon > _MAX_EXPONENT:
         return epsilon + math.log1p(mu * math.expm1(-epsilon))
     # At mu = 0 the two roundings could end above epsilon.
     return min(math.log1p((1.0 - mu) * math.expm1(epsilon)), epsilon)
@@ -89,12 +89,14 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
     choice("masks", masks, get_args(Masks))
     if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"
-        raise invalid("masks", f"'bernoulli' ({why}: {_EXAMPLE.format('exact_counts')})", masks)
+        raise invalid(
+            "masks", f"'bernoulli' ({why}: {_COUNTEREXAMPLE_HINT.format('exact_counts')})", masks
+        )
     if choice("neighbours", neighbours, ("one word", "any two texts")) != "one word":
         why = "masks hide a difference of n words with probability mu^n only"
-        requirement = f"'one word' ({why}: {_EXAMPLE.format('any_two_texts')})"
+        requirement = f"'one word' ({why}: {_COUNTEREXAMPLE_HINT.format('any_two_texts')})"
         raise invalid("neighbours", requirement, neighbours)
     if not flag("masked_is_neighbour", masked_is_neighbour):
         why = "a masked text that is no neighbour may answer unlike both"
-        requirement = f"True ({why}: {_EXAMPLE.format('masked_no_neighbour')})"
+        requirement = f"True ({why}: {_COUNTEREXAMPLE_HINT.format('masked_no_neighbour')})"
         raise invalid("masked_is_neighbour", requirement, masked_is_neighbour)

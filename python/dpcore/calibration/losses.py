@@ -21,11 +21,11 @@ from .response import RandomisedResponse
 
 __all__ = ["RealEpsilon", "noise_errors", "real_epsilon"]
 
-_NORMS: Final = ("l1", "l2", "entries")
+_DISTANCE_NORMS: Final = ("l1", "l2", "entries")
 
-_PRECISION: Final = 1e-12
+_EPSILON_PRECISION: Final = 1e-12
 """Relative width of the interval in which an epsilon is known in the end."""
-_SHOWN: Final = 1e-5
+_SHOWN_DELTA: Final = 1e-5
 """The delta at which a line of text shows a Gaussian profile."""
 
 
@@ -70,7 +70,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
             object.__setattr__(self, "value", real("value", self.value, low=0.0))
         instance("pair", self.pair, Pair)
         object.__setattr__(self, "distance", real("distance", self.distance, low=0.0))
-        choice("norm", self.norm, _NORMS)
+        choice("norm", self.norm, _DISTANCE_NORMS)
         instance("reason", self.reason, str)
         if self.mu is not None:
             object.__setattr__(self, "mu", real("mu", self.mu, low=0.0))
@@ -129,7 +129,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         if self.delta(0.0) <= delta:
             return 0.0
         low, high = 0.0, self.value
-        while high - low > _PRECISION * high:
+        while high - low > _EPSILON_PRECISION * high:
             middle = 0.5 * (low + high)
             low, high = (middle, high) if self.delta(middle) > delta else (low, middle)
         return high
@@ -138,7 +138,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         """Return one line: the privacy that it gives, the claim, and the reason."""
         level = f"epsilon {self.value:.6g}"
         if self.mu is not None:
-            level = f"epsilon {self.epsilon(_SHOWN):.6g} at delta {_SHOWN:g}"
+            level = f"epsilon {self.epsilon(_SHOWN_DELTA):.6g} at delta {_SHOWN_DELTA:g}"
         claim = "" if self.claim is None else f" (claimed: {self.claim:g})"
         return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
 
@@ -183,16 +183,16 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         cost = over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
     if type(mechanism) is GaussianNoise:
-        return replace(_of_steps(mechanism.mechanism, domain), mechanism=mechanism)
+        return replace(_loss_of_steps(mechanism.mechanism, domain), mechanism=mechanism)
     if type(mechanism) is RandomisedResponse:
-        return _of_response(mechanism, domain)
+        return _loss_of_response(mechanism, domain)
     if not is_native(mechanism):
         requirement = "one of dpcore's, whose noise is known (audit any other)"
         raise mistyped("mechanism", requirement, mechanism)
-    return _of_steps(mechanism, domain)
+    return _loss_of_steps(mechanism, domain)
 
 
-def _of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
+def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
     steps = mechanism.steps(domain.dim) if hasattr(domain, "dim") else mechanism.steps(1)
     law = law_of(steps.noise)
@@ -210,7 +210,7 @@ def _of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
     return RealEpsilon(mechanism, domain, value, pair, apart, law.norm, reason, mu)
 
 
-def _of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
+def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon:
     whole = type(domain) is Box and domain.integers
     if not whole and type(domain) is not OneHot:
         requirement = "a Box with integers=True or OneHot for a randomised response"

@@ -58,14 +58,14 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
-_CELLS: Final = 600
-_LEVELS: Final = 2_000
+_NOISE_CELLS: Final = 600
+_LOSS_LEVELS: Final = 2_000
 _TAIL_LOGIT: Final = 60.0
 """Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
 
-_NODES: Final = 256
+_LENGTH_NODES: Final = 256
 """Nodes of the integral over the length of the noise."""
-_TAIL: Final = 1e-18
+_LENGTH_TAIL: Final = 1e-18
 """Probability of the lengths that it leaves out on either side."""
 
 
@@ -227,7 +227,7 @@ def l2_laplace_delta(epsilon: float, distance: float, dim: int) -> float:
     if dim == 1:
         return -math.expm1((epsilon - distance) / 2.0)
     half, (points, weights) = (dim - 1) / 2.0, _legendre_nodes()
-    low, high = float(gammaincinv(dim, _TAIL)), float(gammainccinv(dim, _TAIL))
+    low, high = float(gammaincinv(dim, _LENGTH_TAIL)), float(gammainccinv(dim, _LENGTH_TAIL))
     total = 0.0
     for sign, start in ((1.0, (distance - epsilon) / 2.0), (-1.0, (distance + epsilon) / 2.0)):
         first = min(max(low, start), high)
@@ -272,9 +272,9 @@ def l2_laplace_divergences(orders: Floats, distance: float, dim: int) -> Floats:
     squares = lengths**2 - 2.0 * lengths * cosines * distance + distance**2
     losses = np.minimum(np.sqrt(np.maximum(squares, 0.0)) - lengths, distance)
     # Rounded up once more, to few levels that all orders share.
-    levels = np.linspace(-distance, distance, _LEVELS)
-    places = np.ceil((losses / distance + 1.0) * (0.5 * (_LEVELS - 1)) + 1e-9).astype(np.int64)
-    sums = np.bincount(np.minimum(places, _LEVELS - 1).ravel(), masses.ravel(), _LEVELS)
+    levels = np.linspace(-distance, distance, _LOSS_LEVELS)
+    places = np.ceil((losses / distance + 1.0) * (0.5 * (_LOSS_LEVELS - 1)) + 1e-9).astype(np.int64)
+    sums = np.bincount(np.minimum(places, _LOSS_LEVELS - 1).ravel(), masses.ravel(), _LOSS_LEVELS)
     steps = orders[:, None] - 1.0
     found: Floats = logsumexp(steps * levels, axis=1, b=sums) / steps[:, 0]
     # Rounding of the sum, over a small step, may fall below 0.
@@ -286,7 +286,7 @@ def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
     """Return lower corners of cells of length, shape `(n, 1)`, of cosine, and probabilities."""
     from scipy.special import betaincinv, gammaincinv
 
-    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _CELLS - 1)))
+    shares = 1.0 / (1.0 + np.exp(-np.linspace(-_TAIL_LOGIT, _TAIL_LOGIT, _NOISE_CELLS - 1)))
     masses = np.diff(shares, prepend=0.0, append=1.0)
     # A lower corner that is rounded down keeps the bound; at 1 the length would be infinite.
     corners = np.minimum(np.concatenate([[0.0], shares]), 1.0 - 2.0**-53)
@@ -296,7 +296,7 @@ def _noise_cells(dim: int) -> tuple[Floats, Floats, Floats]:
 
 @functools.cache
 def _legendre_nodes() -> tuple[Floats, Floats]:
-    points, weights = np.polynomial.legendre.leggauss(_NODES)
+    points, weights = np.polynomial.legendre.leggauss(_LENGTH_NODES)
     return points, weights
 
 

@@ -19,9 +19,9 @@ from .pure import generator
 
 __all__ = ["Entries", "RandomisedResponse"]
 
-_GRID: Final = 2.0**53
+_UNIFORM_GRID: Final = 2.0**53
 """A Generator's uniform draws are multiples of 1 / _GRID."""
-_MARGIN: Final = 2.0**-50
+_ROUNDING_MARGIN: Final = 2.0**-50
 
 Entries = npt.NDArray[np.int64]
 
@@ -77,8 +77,16 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         # The four roundings of each formula amount to less than the margin.
         truth = -math.expm1(-self.epsilon) / total
         if truth < 0.5:
-            return 1.0 - math.floor(truth * (1.0 - _MARGIN) * _GRID) / _GRID
-        return max(math.ceil(self.values * weight / total * (1.0 + _MARGIN) * _GRID), 1) / _GRID
+            return (
+                1.0 - math.floor(truth * (1.0 - _ROUNDING_MARGIN) * _UNIFORM_GRID) / _UNIFORM_GRID
+            )
+        return (
+            max(
+                math.ceil(self.values * weight / total * (1.0 + _ROUNDING_MARGIN) * _UNIFORM_GRID),
+                1,
+            )
+            / _UNIFORM_GRID
+        )
 
     @property
     def keep(self) -> float:

@@ -15,18 +15,18 @@ from .tables import TradeOff
 
 __all__ = ["of"]
 
-_TAKEN: Final = (
+_ACCEPTED_OBJECTS: Final = (
     "an accountant of Opacus (RDPAccountant or PRVAccountant), a privacy loss distribution of "
     "dp-accounting, or an OpenDP measurement with its d_in (dpcore.adapters.OpenDP(measurement, "
     "d_in=1))"
 )
-_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
+_OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
 """The orders at which Opacus' accountant computes."""
-_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
+_PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
 """Deltas at which a profile is read; an accountant that searches for each at fewer."""
-_SEARCHED: Final = np.geomspace(0.5, 1e-9, 24)
-_MOST_EPSILON: Final = 700.0
-_EPSILONS: Final = 1000
+_SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
+_MAX_PROFILE_EPSILON: Final = 700.0
+_PROFILE_EPSILON_COUNT: Final = 1000
 
 
 @hinted
@@ -80,40 +80,45 @@ def of(held: Any) -> Claim:
     if names & {"RDPAccountant", "PRVAccountant"} and not len(held):
         raise invalid("held", "an accountant that has counted one step at least", held)
     if "RDPAccountant" in names:
-        return _of_rdp(held)
+        return _read_rdp_accountant(held)
     if "PRVAccountant" in names:
-        epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED.tolist()]
-        return _make_table(np.array(epsilons), _SEARCHED, "Opacus' PRVAccountant")
+        epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED_DELTAS.tolist()]
+        return _make_table(np.array(epsilons), _SEARCHED_DELTAS, "Opacus' PRVAccountant")
     if hasattr(held, "get_delta_for_epsilon") and hasattr(held, "get_epsilon_for_delta"):
-        return _of_losses(held)
+        return _read_loss_distribution(held)
     if hasattr(held, "measurement") and hasattr(held, "d_in"):
-        return _of_measurement(held)
-    raise mistyped("held", _TAKEN, held)
+        return _read_measurement(held)
+    raise mistyped("held", _ACCEPTED_OBJECTS, held)
 
 
-def _of_rdp(accountant: Any) -> RDP:
+def _read_rdp_accountant(accountant: Any) -> RDP:
     """Return the divergences of the steps that Opacus has counted."""
     from opacus.accountants.analysis.rdp import compute_rdp
 
-    total = np.zeros(_ORDERS.size)
+    total = np.zeros(_OPACUS_ORDERS.size)
     for noise_multiplier, sample_rate, steps in accountant.history:
         total += compute_rdp(
-            q=sample_rate, noise_multiplier=noise_multiplier, steps=steps, orders=_ORDERS.tolist()
+            q=sample_rate,
+            noise_multiplier=noise_multiplier,
+            steps=steps,
+            orders=_OPACUS_ORDERS.tolist(),
         )
     # An order that could not be computed claims nothing.
-    return RDP(_ORDERS, np.where(np.isnan(total), math.inf, total))
+    return RDP(_OPACUS_ORDERS, np.where(np.isnan(total), math.inf, total))
 
 
-def _of_losses(losses: Any) -> TradeOff:
+def _read_loss_distribution(losses: Any) -> TradeOff:
     """Return the deltas of a privacy loss distribution at epsilons up to where they are tiny."""
-    least = float(losses.get_delta_for_epsilon(_MOST_EPSILON))
-    most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _DELTAS[-1]))
-    epsilons = np.unique(np.maximum(most, 0.0) * np.linspace(0.0, 1.0, _EPSILONS) ** 1.2)
+    least = float(losses.get_delta_for_epsilon(_MAX_PROFILE_EPSILON))
+    most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
+    epsilons = np.unique(
+        np.maximum(most, 0.0) * np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
+    )
     deltas = np.array(losses.get_delta_for_epsilon(epsilons), dtype=np.float64)
     return _make_table(epsilons, deltas, "a privacy loss distribution")
 
 
-def _of_measurement(adapter: Any) -> Claim:
+def _read_measurement(adapter: Any) -> Claim:
     """Return what an OpenDP measurement's privacy map says at the adapter's `d_in`."""
     measure = str(adapter.measurement.output_measure)
     if adapter.d_in is None:
@@ -124,7 +129,9 @@ def _of_measurement(adapter: Any) -> Claim:
         return ZCDP(float(value))
     if measure == "SmoothedMaxDivergence":
         return _make_table(
-            np.array([value.epsilon(d) for d in _DELTAS.tolist()]), _DELTAS, "OpenDP's profile"
+            np.array([value.epsilon(d) for d in _PROFILE_DELTAS.tolist()]),
+            _PROFILE_DELTAS,
+            "OpenDP's profile",
         )
     if measure in ("MaxDivergence", "Approximate(MaxDivergence)"):
         epsilon, delta = value if isinstance(value, tuple) else (value, 0.0)
@@ -138,7 +145,7 @@ def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
     """Return the table of the pairs that say something, the least delta at each epsilon."""
     # A negative epsilon at some delta holds as 0 does.
     epsilons = np.maximum(epsilons, 0.0)
-    says = (epsilons <= _MOST_EPSILON) & (deltas >= 0.0) & (deltas < 1.0)
+    says = (epsilons <= _MAX_PROFILE_EPSILON) & (deltas >= 0.0) & (deltas < 1.0)
     epsilons, deltas = epsilons[says], deltas[says]
     if not epsilons.size:
         raise invalid("held", "something that claims a finite epsilon", origin)

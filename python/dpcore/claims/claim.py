@@ -23,14 +23,14 @@ __all__ = ["GDP", "Claim", "choose_tangent"]
 
 Floats = npt.NDArray[np.float64]
 
-_ROUNDING: Final = 1e-13
+_CURVE_ERROR: Final = 1e-13
 """Relative error of the functions that a curve is computed with; rounding goes to the safe side."""
-_TANGENTS: Final = 96
+_TANGENT_COUNT: Final = 96
 """Slopes among which a pilot chooses the tangent of a claim."""
-_LEAST_DELTA: Final = 1e-15
-_MOST_SLOPE: Final = 700.0
-_MOST_PARAMETER: Final = 2.0**40
-_HALVINGS: Final = 50
+_MIN_TANGENT_DELTA: Final = 1e-15
+_MAX_TANGENT_SLOPE: Final = 700.0
+_MAX_PARAMETER: Final = 2.0**40
+_BISECTION_STEPS: Final = 50
 
 
 class Claim(Record):
@@ -172,9 +172,9 @@ class Claim(Record):
             The parameter; 0 if not even a vanishing one is refuted.
         """
         low, high = 0.0, 1.0
-        while high < _MOST_PARAMETER and refuted(self.with_parameter(high)):
+        while high < _MAX_PARAMETER and refuted(self.with_parameter(high)):
             low, high = high, 2.0 * high
-        for _ in range(_HALVINGS):
+        for _ in range(_BISECTION_STEPS):
             middle = (low + high) / 2.0
             if middle in (low, high) or high - low <= tolerance * high:
                 break
@@ -254,7 +254,7 @@ class GDP(Claim, word="GDP"):
         """Return the least type I error of any test with a given power."""
         from scipy.special import ndtr, ndtri
 
-        return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _ROUNDING)
+        return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _CURVE_ERROR)
 
     def _type_two(self, errors: Floats) -> Floats:
         from scipy.special import ndtr, ndtri
@@ -263,17 +263,17 @@ class GDP(Claim, word="GDP"):
         score = ndtri(errors) + self.mu
         found: Floats = np.where(
             score < 0.0,
-            1.0 - ndtr(score) * (1.0 + _ROUNDING),
-            ndtr(-score) * (1.0 - _ROUNDING),
+            1.0 - ndtr(score) * (1.0 + _CURVE_ERROR),
+            ndtr(-score) * (1.0 - _CURVE_ERROR),
         )
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
         logs = [log_delta(e, self.mu) if e < math.inf else -math.inf for e in epsilons.tolist()]
-        return np.exp(logs) * (1.0 + _ROUNDING)
+        return np.exp(logs) * (1.0 + _CURVE_ERROR)
 
     def _epsilon(self, delta: float) -> float:
-        return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _ROUNDING)
+        return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _CURVE_ERROR)
 
 
 @lru_cache(maxsize=64)
@@ -318,11 +318,11 @@ def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
 @lru_cache(maxsize=64)
 def tangent_slopes(claim: Claim) -> Floats:
     """Return epsilons from 0 to where the delta of a claim is next to nothing, denser near 0."""
-    most = claim.epsilon(_LEAST_DELTA)
+    most = claim.epsilon(_MIN_TANGENT_DELTA)
     if not math.isfinite(most):
         # Of a curve whose delta never falls so low, to where it stops falling.
-        most = claim.epsilon(min(0.999, claim.delta(_MOST_SLOPE) + _LEAST_DELTA))
-    return min(most, _MOST_SLOPE) * np.linspace(0.0, 1.0, _TANGENTS) ** 1.5
+        most = claim.epsilon(min(0.999, claim.delta(_MAX_TANGENT_SLOPE) + _MIN_TANGENT_DELTA))
+    return min(most, _MAX_TANGENT_SLOPE) * np.linspace(0.0, 1.0, _TANGENT_COUNT) ** 1.5
 
 
 def _as_float_or_array(array: Floats) -> Any:

@@ -28,13 +28,13 @@ from .tables import check_number_row, outer_corners
 
 __all__ = ["RDP", "ZCDP"]
 
-_END: Final = 800.0
+_MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
-_ROUNDING: Final = 4e-16
-_SHRINK: Final = 1e-12
+_RATE_ROUNDING: Final = 4e-16
+_RATE_ERROR: Final = 1e-12
 """Relative error of a rate from its log odds, and of a difference of two rates at its largest."""
 _ROOT_STEPS: Final = 60
-_POINTS: Final = np.concatenate(
+_EDGE_LOG_ODDS: Final = np.concatenate(
     [
         -np.geomspace(700.0, 50.0, 20)[:-1],
         np.linspace(-50.0, -12.0, 76)[:-1],
@@ -42,14 +42,14 @@ _POINTS: Final = np.concatenate(
     ]
 )
 """Log odds of the rates on x' at which the edge is computed once for every claim."""
-_REFINED, _ROUNDS = 17, 9
+_BRACKET_POINTS, _BRACKET_ROUNDS = 17, 9
 """Points in a bracket, and how many times it is cut to an eighth: to 1e-7 in log odds, where a
 smooth maximum is met to 1e-14."""
-_COARSE: Final = 5
+_COARSE_STRIDE: Final = 5
 """The search for a maximum begins with every fifth of these."""
-_NEAR: Final = 6
+_NEARBY_ORDERS: Final = 6
 """Orders on either side of those that limit the bracket of a maximum; the others are left out."""
-_THINNED: Final = 100
+_MAX_EDGE_ORDERS: Final = 100
 """Of more orders every second, third, ... is read for the edge that is computed once."""
 
 _SCALED_ORDERS: Final = np.concatenate(
@@ -59,7 +59,7 @@ _SCALED_ORDERS: Final = np.concatenate(
 1 + sqrt(ln(1/delta)/rho), and a step of 2 % costs .25 % of a delta of 1e-10."""
 
 
-class _Edge(NamedTuple):
+class _RangeEdge(NamedTuple):
     """Points of the upper edge of the joint range in rising order.
 
     Attributes:
@@ -86,9 +86,9 @@ class Renyi(Claim):
         """Return the least type I error of any test with a given power, from `_find_boundary`."""
         p, q = _find_boundary(self)
         if power <= p[-1]:
-            return float(np.interp(power, p, q, left=0.0)) * (1.0 - _SHRINK)
+            return float(np.interp(power, p, q, left=0.0)) * (1.0 - _RATE_ERROR)
         # The other half of the edge is the same one of the complements, with the sides exchanged.
-        return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _ROUNDING)
+        return max(0.0, 1.0 - float(np.interp(1.0 - power, q, p)) - _RATE_ROUNDING)
 
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, delta from a polygon."""
@@ -100,12 +100,12 @@ class Renyi(Claim):
         found = 1.0 - errors
         inside = (errors > 0.0) & (errors < 1.0)
         q = np.log(errors[inside]) - np.log1p(-errors[inside])
-        power, _ = _greatest_power(q, *self.at_orders())
+        power, _ = _compute_greatest_power(q, *self.at_orders())
         # Close to 1 it is the power that has the digits.
         found[inside] = np.where(
             power < 0.0,
-            1.0 - _compute_rate(power) * (1.0 + _SHRINK),
-            _compute_rate(-power) * (1.0 - _SHRINK),
+            1.0 - _compute_rate(power) * (1.0 + _RATE_ERROR),
+            _compute_rate(-power) * (1.0 - _RATE_ERROR),
         )
         return found
 
@@ -121,7 +121,7 @@ class Renyi(Claim):
             with np.errstate(divide="ignore", invalid="ignore"):
                 return np.where(margin > 0.0, np.log(margin) - _log_rate(q), -math.inf)
 
-        return max(0.0, _maximise_on_edge(self, ratio)) * (1.0 + _SHRINK)
+        return max(0.0, _maximise_on_edge(self, ratio)) * (1.0 + _RATE_ERROR)
 
 
 @hinted
@@ -265,12 +265,12 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     forward = np.logaddexp(log_q + up, log_not_q + down)
     backward = np.logaddexp(log_p - up, log_not_p - down)
     largest = np.maximum(np.abs(log_q + log_not_q), np.abs(log_p + log_not_p))
-    slack = _ROUNDING * (1.0 + orders * largest)
+    slack = _RATE_ROUNDING * (1.0 + orders * largest)
     found: Floats = (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
     return found
 
 
-def _greatest_power(
+def _compute_greatest_power(
     q: Floats, orders: Floats, levels: Floats
 ) -> tuple[Floats, npt.NDArray[np.intp]]:
     """Return log odds just above the largest rate on x that is allowed beside each rate on x'.
@@ -286,7 +286,7 @@ def _greatest_power(
     Returns:
         The upper ends of the brackets, and the order that each of them breaks most.
     """
-    low, high = q.copy(), np.full(q.shape, _END)
+    low, high = q.copy(), np.full(q.shape, _MAX_LOG_ODDS)
 
     def look(p: Floats) -> tuple[Floats, npt.NDArray[np.intp]]:
         excess = _compute_excess(q, p, orders, levels)
@@ -316,12 +316,12 @@ def _greatest_power(
 
 
 @lru_cache(maxsize=64)
-def _compute_edge(claim: Renyi) -> _Edge:
+def _compute_edge(claim: Renyi) -> _RangeEdge:
     """Return points of the upper edge from next to nothing to beyond p + q = 1."""
     orders, levels = claim.at_orders()
-    step = max(1, orders.size // _THINNED)
-    power, active = _greatest_power(_POINTS, orders[::step], levels[::step])
-    return _Edge(_POINTS, power, active * step)
+    step = max(1, orders.size // _MAX_EDGE_ORDERS)
+    power, active = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
+    return _RangeEdge(_EDGE_LOG_ODDS, power, active * step)
 
 
 @lru_cache(maxsize=1024)
@@ -334,7 +334,7 @@ def _largest_difference(claim: Renyi, epsilon: float) -> float:
 
     if epsilon == math.inf:
         return 0.0
-    return max(0.0, _maximise_on_edge(claim, difference)) * (1.0 + _SHRINK)
+    return max(0.0, _maximise_on_edge(claim, difference)) * (1.0 + _RATE_ERROR)
 
 
 def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) -> float:
@@ -346,22 +346,22 @@ def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) 
             e^epsilon q and ln((p - delta)/q) do.
     """
     # The last point stays: beyond it p + q > 1.
-    q, (orders, levels) = _POINTS[::-_COARSE][::-1], claim.at_orders()
-    p, active = _greatest_power(q, orders, levels)
+    q, (orders, levels) = _EDGE_LOG_ODDS[::-_COARSE_STRIDE][::-1], claim.at_orders()
+    p, active = _compute_greatest_power(q, orders, levels)
     best = int(np.argmax(figure(q, p)))
     first, last = max(0, best - 1), min(q.size - 1, best + 1)
     limiting = active[first : last + 1]
     # Fewer orders allow more, so that leaving the distant ones out is safe.
-    near = slice(max(0, limiting.min() - _NEAR), limiting.max() + _NEAR + 1)
+    near = slice(max(0, limiting.min() - _NEARBY_ORDERS), limiting.max() + _NEARBY_ORDERS + 1)
     found = -math.inf
     low, high = float(q[first]), float(q[last])
-    for _ in range(_ROUNDS):
-        points = np.linspace(low, high, _REFINED)
-        values = figure(points, _greatest_power(points, orders[near], levels[near])[0])
+    for _ in range(_BRACKET_ROUNDS):
+        points = np.linspace(low, high, _BRACKET_POINTS)
+        values = figure(points, _compute_greatest_power(points, orders[near], levels[near])[0])
         best = int(np.argmax(values))
         found = max(found, float(values[best]))
         low = float(points[max(0, best - 1)])
-        high = float(points[min(_REFINED - 1, best + 1)])
+        high = float(points[min(_BRACKET_POINTS - 1, best + 1)])
     return found
 
 

@@ -18,7 +18,7 @@ from .claim import Claim, Floats, tangent_slopes
 
 __all__ = ["TradeOff", "check_number_row", "outer_corners"]
 
-_ERRORS: Final = np.concatenate(
+_TYPE_ONE_ERRORS: Final = np.concatenate(
     [
         [0.0],
         np.geomspace(1e-12, 1e-3, 161)[:-1],
@@ -28,10 +28,10 @@ _ERRORS: Final = np.concatenate(
     ]
 )
 """Type I errors at which a function is read."""
-_SLACK: Final = (1e-13, 4e-16)
+_FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
 """Rounding that a function may have: of its value, and of its argument (times the slope). By so
 much it may exceed a chord, and is lowered."""
-_ROUNDING: Final = 1e-15
+_TANGENT_ROUNDING: Final = 1e-15
 
 
 @hinted
@@ -90,7 +90,9 @@ class TradeOff(Claim, word="TradeOff"):
             if not callable(function):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
-            epsilons, deltas = _convert_to_pairs(*outer_corners(_ERRORS, _read_function(function)))
+            epsilons, deltas = _convert_to_pairs(
+                *outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
+            )
         slopes, heights = _check_pairs(epsilons, deltas)
         object.__setattr__(self, "epsilons", frozen_array(slopes))
         object.__setattr__(self, "deltas", frozen_array(heights))
@@ -110,7 +112,7 @@ class TradeOff(Claim, word="TradeOff"):
             float(((power - self.deltas) * np.exp(-self.epsilons)).max()),
             float((1.0 - self.deltas - np.exp(self.epsilons) * (1.0 - power)).max()),
         )
-        return max(0.0, found - _ROUNDING * found)
+        return max(0.0, found - _TANGENT_ROUNDING * found)
 
     def tangents(self) -> tuple[Floats, Floats]:
         """Return the (epsilon, delta) among which a pilot chooses, its own where they are few."""
@@ -123,14 +125,14 @@ class TradeOff(Claim, word="TradeOff"):
         steep, flat = np.exp(self.epsilons), np.exp(-self.epsilons)
         first = (1.0 - self.deltas - steep * errors[:, np.newaxis]).max(axis=1)
         second = (flat * (1.0 - self.deltas - errors[:, np.newaxis])).max(axis=1)
-        found: Floats = np.maximum(np.maximum(first, second) - _ROUNDING, 0.0)
+        found: Floats = np.maximum(np.maximum(first, second) - _TANGENT_ROUNDING, 0.0)
         return found
 
     def _deltas(self, epsilons: Floats) -> Floats:
         slopes, deltas = _list_tangents(self)
         # Beyond the last tangent it is the point (0, 1 - delta) that limits the curve.
         found: Floats = np.interp(np.exp(np.minimum(epsilons, 700.0)), slopes, deltas)
-        return found * (1.0 + _ROUNDING)
+        return found * (1.0 + _TANGENT_ROUNDING)
 
     def _epsilon(self, delta: float) -> float:
         slopes, deltas = _list_tangents(self)
@@ -142,7 +144,7 @@ class TradeOff(Claim, word="TradeOff"):
             return 0.0
         share = (deltas[place - 1] - delta) / (deltas[place - 1] - deltas[place])
         slope = slopes[place - 1] + share * (slopes[place] - slopes[place - 1])
-        return max(0.0, math.log(slope)) * (1.0 + _ROUNDING)
+        return max(0.0, math.log(slope)) * (1.0 + _TANGENT_ROUNDING)
 
 
 @lru_cache(maxsize=64)
@@ -195,25 +197,31 @@ def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
 def _read_function(function: Callable[[float], float]) -> Floats:
     """Return the values of a function at the type I errors, checked and lowered by rounding."""
     found = []
-    for error in _ERRORS.tolist():
+    for error in _TYPE_ONE_ERRORS.tolist():
         value = function(error)
         try:
             found.append(float(value))
         except (TypeError, ValueError):
             raise mistyped(f"function({error:g})", "a number", value) from None
     values = np.array(found)
-    for index in np.flatnonzero(~((values >= 0.0) & (values <= 1.0 - _ERRORS + _SLACK[0])))[:1]:
-        most = f"from 0 to 1 - {_ERRORS[index]:g}"
-        raise invalid(f"function({_ERRORS[index]:.6g})", most, values[index])
-    slopes = np.abs(np.diff(values) / np.diff(_ERRORS))
-    slack = _SLACK[0] + _SLACK[1] * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
-    share = (_ERRORS[1:-1] - _ERRORS[:-2]) / (_ERRORS[2:] - _ERRORS[:-2])
+    for index in np.flatnonzero(
+        ~((values >= 0.0) & (values <= 1.0 - _TYPE_ONE_ERRORS + _FUNCTION_ROUNDING[0]))
+    )[:1]:
+        most = f"from 0 to 1 - {_TYPE_ONE_ERRORS[index]:g}"
+        raise invalid(f"function({_TYPE_ONE_ERRORS[index]:.6g})", most, values[index])
+    slopes = np.abs(np.diff(values) / np.diff(_TYPE_ONE_ERRORS))
+    slack = _FUNCTION_ROUNDING[0] + _FUNCTION_ROUNDING[1] * np.maximum(
+        np.append(slopes, 0.0), np.append(0.0, slopes)
+    )
+    share = (_TYPE_ONE_ERRORS[1:-1] - _TYPE_ONE_ERRORS[:-2]) / (
+        _TYPE_ONE_ERRORS[2:] - _TYPE_ONE_ERRORS[:-2]
+    )
     chord = values[:-2] + share * (values[2:] - values[:-2])
     for index in np.flatnonzero(values[1:-1] > chord + slack[1:-1])[:1]:
-        where, most = _ERRORS[index + 1], chord[index]
+        where, most = _TYPE_ONE_ERRORS[index + 1], chord[index]
         requirement = f"at most {most:.6g}, as a convex function is from its neighbours"
         raise invalid(f"function({where:.6g})", requirement, values[index + 1])
-    lowered: Floats = np.maximum(np.minimum(values, 1.0 - _ERRORS) - slack, 0.0)
+    lowered: Floats = np.maximum(np.minimum(values, 1.0 - _TYPE_ONE_ERRORS) - slack, 0.0)
     return lowered
 
 

@@ -25,7 +25,7 @@ __all__ = ["Certificate", "certify", "epsilon_hat", "epsilon_lower"]
 _BINS_SHARE: Final = 0.5
 """Share of the failure probability that bins take, where they are worth counting at all."""
 
-_TAIL: Final = 0.1
+_PREDICTION_TAIL: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -267,7 +267,9 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
         total, total_prime = held_out.counted_rows[side], held_out.counted_rows[1 - side]
         for reaches in (True, False):
             hits, hits_prime = (k, k_prime) if reaches else (n - k, n_prime - k_prime)
-            told = predicted(hits, n, hits_prime, n_prime, trials, delta, confidence, tail=_TAIL)
+            told = predicted(
+                hits, n, hits_prime, n_prime, trials, delta, confidence, tail=_PREDICTION_TAIL
+            )
             # Where nothing is expected, the larger difference goes first.
             merit = np.where(told > 0.0, told, hits / n - hits_prime / n_prime - 2.0)
             place = int(np.argmax(merit))

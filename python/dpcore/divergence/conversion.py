@@ -22,7 +22,7 @@ from .raw import Reals
 
 __all__ = ["Converted", "Line", "canonne_kamath_steinke", "line"]
 
-_Point = tuple[float, float]
+_CurvePoint = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -181,7 +181,7 @@ def _price_order(
 def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
     """List (xi, rho) of the lines that may be best."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
-    hull: list[_Point] = []
+    hull: list[_CurvePoint] = []
     for x, y in zip(a.tolist(), d.tolist(), strict=True):
         while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], (x, y)):
             hull.pop()
@@ -195,7 +195,7 @@ def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
     return lines
 
 
-def _is_below_chord(first: _Point, middle: _Point, last: _Point) -> bool:
+def _is_below_chord(first: _CurvePoint, middle: _CurvePoint, last: _CurvePoint) -> bool:
     """Return True if the middle point is on or below the chord of the others."""
     rise, run = last[1] - first[1], last[0] - first[0]
     return (middle[1] - first[1]) * run <= rise * (middle[0] - first[0])

@@ -21,7 +21,7 @@ SEEN: Final = 10
 """Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
 
 _NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
-_NOT_STATED = (
+_INDEPENDENCE_NOT_STATED = (
     "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
     "groups can be counted"
 )
@@ -99,7 +99,7 @@ def compute_epsilons(
         if stated:
             lower = epsilon_lower(held_out, delta, confidence)
         else:
-            reasons.append(_NOT_STATED)
+            reasons.append(_INDEPENDENCE_NOT_STATED)
     if two_laws(size_p):
         reasons.append(_TWO_LAWS)
     rdp, alpha, drawn = _convert_curves(curves, delta)

@@ -36,11 +36,11 @@ __all__ = [
     "split_atom",
 ]
 
-_SMALL: Final = 0.5
+_SERIES_LIMIT: Final = 0.5
 """Below this a function that vanishes to second order comes from its series."""
-_TERMS: Final = 18
-_HUGE: Final = 1e100
-_NEAR: Final = 0.1
+_SERIES_TERMS: Final = 18
+_HUGE_RATIO: Final = 1e100
+_NEAR_ZERO_GAP: Final = 0.1
 
 Side = tuple[Reals, Reals, float]
 """Of one discrete law against another: ln p, ln(p/q), and what q has where p has nothing."""
@@ -51,11 +51,11 @@ def log_excess(x: Reals) -> Reals:
 
     With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), as ln(1 + x) = 2 artanh(z).
     """
-    small = np.abs(x) < _SMALL
+    small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
     z = inner / (2.0 + inner)
     series = np.zeros_like(z)
-    for i in range(_TERMS, 0, -1):
+    for i in range(_SERIES_TERMS, 0, -1):
         series = series * (z * z) + 1.0 / (2 * i + 1)
     with np.errstate(divide="ignore"):
         direct = x - np.log1p(np.where(small, 0.0, x))
@@ -64,10 +64,10 @@ def log_excess(x: Reals) -> Reals:
 
 def exp_excess(x: Reals) -> Reals:
     """Compute (e^x - 1 - x) / x^2 > 0, 1/2 at 0."""
-    small = np.abs(x) < _SMALL
+    small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
     series = np.zeros_like(inner)
-    for i in range(_TERMS, 1, -1):
+    for i in range(_SERIES_TERMS, 1, -1):
         series = (series * inner + 1.0) / i
     outer = np.where(small, 1.0, x)
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
@@ -77,7 +77,7 @@ def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
     """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
     found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
-    for i in zip(*np.nonzero(np.abs(found) < _NEAR), strict=True):
+    for i in zip(*np.nonzero(np.abs(found) < _NEAR_ZERO_GAP), strict=True):
         step, top, bottom = (Fraction(float(part[i])) for part in (b, x, y))
         found[i] = float(1 + step * (1 - (top / bottom) ** power))
     return found
@@ -113,16 +113,16 @@ def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -
     kl = b == 0.0
     mid, step = np.where(ends, 1.0, mid), np.where(kl, 1.0, b)
     inner = np.where(ends | kl, 0.0, b * tau)
-    low = mid < _SMALL
+    low = mid < _SERIES_LIMIT
     # Scales hardly apart: the tau in -ln r = tau + ... and in ln(1 + b tau)/b cancel on paper.
-    close = log_excess(np.where(np.abs(tau) < _SMALL, -tau, 0.0))
+    close = log_excess(np.where(np.abs(tau) < _SERIES_LIMIT, -tau, 0.0))
     close = close + np.where(kl, 0.0, log_excess(np.where(low, 0.0, inner)) / step)
     # r beyond the range of float64, which only b < 0 has a finite answer for.
     far = np.logaddexp(np.log(a), np.log(np.abs(step)) + log_r)
     logs = np.where(low, np.log(mid), np.log1p(np.where(low, 0.0, inner)))
-    logs = np.where(tau < -_HUGE, far, logs)
+    logs = np.where(tau < -_HUGE_RATIO, far, logs)
     direct = -log_r - np.where(kl, tau, logs / step)
-    return np.where(ends, np.inf, np.where((np.abs(tau) < _SMALL) & ~low, close, direct))
+    return np.where(ends, np.inf, np.where((np.abs(tau) < _SERIES_LIMIT) & ~low, close, direct))
 
 
 def normal_divergence(
@@ -151,7 +151,7 @@ def diagonalise_covariances(
     from scipy.linalg import eigh
 
     tau, axes = eigh(spread1 - spread0, spread1)
-    ratio = np.where(np.abs(tau) < _SMALL, 1.0 - tau, ((spread0 @ axes) * axes).sum(axis=0))
+    ratio = np.where(np.abs(tau) < _SERIES_LIMIT, 1.0 - tau, ((spread0 @ axes) * axes).sum(axis=0))
     return tau, np.log(ratio), shift @ axes
 
 
@@ -166,7 +166,7 @@ def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
         distance: the shift e in units of the second scale, at least 0.
     """
     x = np.where(distance == 0.0, 0.0, np.minimum(w * distance, 1e300))
-    near = x < _SMALL
+    near = x < _SERIES_LIMIT
     inner, outer = np.where(near, x, 0.0), np.where(near, 1.0, x)
     share = np.where(near, inner * exp_excess(-inner), 1.0 + np.expm1(-outer) / outer)
     g = np.where(near, distance * (1.0 - share), -np.expm1(-outer) / np.where(near, 1.0, w))
@@ -240,7 +240,7 @@ def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
     They sum to (sum of p^a q^-b - 1)/b, as p and q sum to 1.
     """
     p = np.exp(log_p)
-    near = np.abs(loss) < _SMALL
+    near = np.abs(loss) < _SERIES_LIMIT
     inner = np.where(near, loss, 0.0)
     close = p * inner * inner * (b * exp_excess(b * inner) + exp_excess(-inner))
     outer = np.where(near, 0.0, loss)

@@ -26,12 +26,12 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 KL_ONLY: Final = object()
 """In place of `alphas`: the order 1 alone."""
 
-_RATIO: Final = 1.1
-_LARGEST: Final = 32.0
-_FEW_ROWS: Final = 40
-_FEWEST_UNITS: Final = 4
-_ATOMS: Final = 0.99
-_PLANE: Final = 2
+_ORDER_RATIO: Final = 1.1
+_MAX_DEFAULT_ORDER: Final = 32.0
+_MIN_ERROR_BAR_ROWS: Final = 40
+_MIN_HALVED_UNITS: Final = 4
+_MIN_ATOM_SHARE: Final = 0.99
+_MAX_BALL_DIMENSIONS: Final = 2
 """Up to this many dimensions, or with this share of rows on atoms, "auto" takes the ball."""
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
@@ -90,10 +90,10 @@ class Request:
         k = _choose_neighbours(self.k, points)
         wanted, grid, notes = _read_order_grid(self.alphas, _max_order(asked, points, k), k)
         stated = _states_independence(self.rows, points, self.certified)
-        checks = self.checks and min(points.units) >= _FEWEST_UNITS
+        checks = self.checks and min(points.units) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
             notes += (
-                f"no checks: a set of fewer than {_FEWEST_UNITS} rows or groups has no halves",
+                f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves",
             )
         if points.scale is None:
             # Coordinates that dwarf the others.
@@ -102,7 +102,7 @@ class Request:
         method = _resolve_method(asked, points)
         if self.error is not None:
             choice("error", self.error, ERRORS)
-            _warn_few(points, k, method == "score" and score is None)
+            _warn_few_rows(points, k, method == "score" and score is None)
         found = {
             "method": method, "k": k, "wanted": wanted, "grid": grid, "notes": notes,
             "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
@@ -131,7 +131,7 @@ class Request:
 def _resolve_method(method: str, points: Points) -> str:
     if method != "auto":
         return method
-    return "ball" if points.dim <= _PLANE or _mostly_atoms(points) else "score"
+    return "ball" if points.dim <= _MAX_BALL_DIMENSIONS or _mostly_atoms(points) else "score"
 
 
 def _mostly_atoms(points: Points) -> bool:
@@ -139,7 +139,7 @@ def _mostly_atoms(points: Points) -> bool:
     m0, m1 = points.multiplicity
     # The ball's rule of five, in either direction.
     atom = ((m0 > 0) & (np.maximum(m0 - 1, m1) >= 5)) | ((m1 > 0) & (np.maximum(m1 - 1, m0) >= 5))
-    return bool((m0 + m1)[atom].sum() >= _ATOMS * sum(points.sizes))
+    return bool((m0 + m1)[atom].sum() >= _MIN_ATOM_SHARE * sum(points.sizes))
 
 
 def _choose_neighbours(given: Any, points: Points) -> int:
@@ -156,11 +156,11 @@ def _choose_neighbours(given: Any, points: Points) -> int:
     return k
 
 
-def _warn_few(points: Points, k: int, fitted: bool) -> None:
+def _warn_few_rows(points: Points, k: int, fitted: bool) -> None:
     smaller = min(points.sizes)
-    if smaller >= _FEW_ROWS:
+    if smaller >= _MIN_ERROR_BAR_ROWS:
         return
-    told = f"error bars from {smaller} rows are rough: {_FEW_ROWS} or more are needed"
+    told = f"error bars from {smaller} rows are rough: {_MIN_ERROR_BAR_ROWS} or more are needed"
     if fitted:
         told += (
             f", and {to_see(points.dim, k, fitted):,} for a fitted score of {points.dim:,} numbers "
@@ -194,13 +194,13 @@ def _max_order(method: str, points: Points, k: int) -> float:
 
 def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str, ...]]:
     """Return the requested orders, and the finer grid on which beliefs are decided."""
-    usual = _RATIO ** np.arange(1, 64)
-    usual = usual[usual <= min(_LARGEST, limit)]
+    usual = _ORDER_RATIO ** np.arange(1, 64)
+    usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
     if alphas is KL_ONLY:
         return np.ones(1), np.ones(1), ()
     if alphas is None:
         wanted = np.concatenate([np.ones(1), usual])
-        short = limit < _LARGEST
+        short = limit < _MAX_DEFAULT_ORDER
         note = f"orders stop at {wanted[-1]:.3g}: the method allows at most {limit:g} here"
         return wanted, wanted, (note,) if short else ()
     wanted = _check_orders(alphas)
@@ -211,7 +211,7 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, t
             float(wanted[-1]),
         )
     # Beliefs need the curve between one and the orders asked for.
-    finer = usual[usual <= min(max(wanted[-1], _RATIO), 1.0 + k)]
+    finer = usual[usual <= min(max(wanted[-1], _ORDER_RATIO), 1.0 + k)]
     lower = 1.0 / usual[usual <= 1.0 / wanted[0]] if wanted[0] < 1.0 else usual[:0]
     return wanted, np.unique(np.concatenate([wanted, np.ones(1), finer, lower])), ()
 

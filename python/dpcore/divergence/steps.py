@@ -28,9 +28,9 @@ from .request import BEYOND, CHECKS, DRAWN, FOLDS, GROUPS, HELD_OUT, SINGLE, Req
 
 __all__ = ["run_estimate"]
 
-_FEWEST_GROUPS: Final = 40
-_ENOUGH: Final = 10_000
-_TIMES: Final = 20
+_MIN_SINGLE_GROUPS: Final = 40
+_MAX_BALL_ROWS: Final = 10_000
+_MAX_SIZE_RATIO: Final = 20
 """Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
 more; beside another method the former."""
 
@@ -62,7 +62,7 @@ def run_estimate(request: Request) -> Estimate:
             epsilon_lower=lower,
             size_p=size_p,
         )
-    above = _seeing_more(request, beside, size_p) if other == "ball" else None
+    above = _choose_ball_to_compare(request, beside, size_p) if other == "ball" else None
     score = beside if other == "score" else None
     judged = _judge_values(
         request,
@@ -105,7 +105,9 @@ def _select_points(request: Request, method: str) -> Points:
     points = request.points
     if method != "ball" or points.dim == 1 or points.identical:
         return points
-    enough = max(_ENOUGH, 0 if method != request.method else _TIMES * min(points.sizes))
+    enough = max(
+        _MAX_BALL_ROWS, 0 if method != request.method else _MAX_SIZE_RATIO * min(points.sizes)
+    )
     return points.drawn((enough, enough), request.stream(DRAWN))
 
 
@@ -178,7 +180,7 @@ def _judge_values(
     )
 
 
-def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
+def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
     """Return the ball to compare with a score, on one row of each group if these have one law.
 
     The rows of a group are near each other: as neighbours they raise the ball above its target.
@@ -186,7 +188,7 @@ def _seeing_more(request: Request, ball: Raw | None, size_p: float | None) -> Ra
     points = request.points
     if ball is None or points.identical or points.units == points.sizes:
         return ball
-    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _FEWEST_GROUPS):
+    if two_laws(size_p) or min(points.units) < max(request.grid[-1], _MIN_SINGLE_GROUPS):
         return None
     few = request.on(points.single(request.stream(SINGLE)))
     return _run_method(few, "ball", _select_points(few, "ball"), None)

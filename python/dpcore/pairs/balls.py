@@ -21,18 +21,18 @@ __all__ = ["L1", "L2", "Floats", "Linf"]
 
 Floats = npt.NDArray[np.float64]
 
-_GAPS: Final = (1 / 3, 1 / 12, 1.0)
+_ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
 """Gaps between entries as shares of the domain's width.
 
 A query that is far from the others decides alone: its tail then shows the whole of its change.
 """
 
-_FINEST: Final = 7
+_MAX_SHIFT_HALVINGS: Final = 7
 """A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Ball(Record):
+class _NormBall(Record):
     """Vectors at distance at most `radius` in the class's norm."""
 
     radius: float = 1.0
@@ -110,7 +110,7 @@ class _Ball(Record):
         base = np.array(pair.x, dtype=np.float64)
         change = np.asarray(pair.x_prime, dtype=np.float64) - base
         chosen = _choose_group(base, change, rng)
-        step = (space.high - space.low) * 0.5 ** rng.integers(1, _FINEST, endpoint=True)
+        step = (space.high - space.low) * 0.5 ** rng.integers(1, _MAX_SHIFT_HALVINGS, endpoint=True)
         match rng.integers(5):
             case 0:
                 base = base + chosen * step
@@ -141,7 +141,7 @@ class _Ball(Record):
 
 
 @hinted
-class L1(_Ball, word="L1"):
+class L1(_NormBall, word="L1"):
     """Neighbours at distance at most `radius` in the sum of absolute differences.
 
     Args:
@@ -167,7 +167,7 @@ class L1(_Ball, word="L1"):
 
 
 @hinted
-class L2(_Ball, word="L2"):
+class L2(_NormBall, word="L2"):
     """Neighbours at Euclidean distance at most `radius`.
 
     Args:
@@ -191,7 +191,7 @@ class L2(_Ball, word="L2"):
 
 
 @hinted
-class Linf(_Ball, word="Linf"):
+class Linf(_NormBall, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 
     Args:
@@ -240,7 +240,7 @@ def _list_bases(space: Bounded) -> list[Floats]:
     width, middle = high - low, low + (high - low) / 2.0
     place = np.arange(space.dim)
     found = [middle]
-    for gap in _GAPS:
+    for gap in _ENTRY_GAPS:
         for part in (place == 0, place == space.dim - 1, place < (space.dim + 1) // 2):
             # Half the gap each way keeps both sides of a full gap inside the domain.
             found += [middle + gap * width * (0.5 - part), middle + gap * width * (part - 0.5)]

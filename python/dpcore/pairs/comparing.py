@@ -33,9 +33,9 @@ Floats = npt.NDArray[np.float64]
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""
 
-_PLAIN: Final = (str, bytes, int, type(None))
+_PLAIN_TYPES: Final = (str, bytes, int, type(None))
 
-_EXACT: Final = 2**53
+_MAX_EXACT_INTEGER: Final = 2**53
 """Beyond it a float no longer tells neighbouring integers apart."""
 
 
@@ -58,7 +58,7 @@ def inputs_equal(first: Any, second: Any) -> bool:
         >>> inputs_equal(missing, missing.copy()), inputs_equal([1, "a"], [1, "b"])
         (True, False)
     """
-    if isinstance(first, _PLAIN) and isinstance(second, _PLAIN):
+    if isinstance(first, _PLAIN_TYPES) and isinstance(second, _PLAIN_TYPES):
         return bool(first == second)
     if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
         return _same_arrays(first, second)
@@ -112,21 +112,21 @@ def fingerprint_input(value: Any) -> Hashable:
         (True, False)
     """
     try:
-        return _fingerprint_value(value, [_MOST_ITEMS, _MOST_BYTES])
+        return _fingerprint_value(value, [_MAX_FINGERPRINT_ITEMS, _MAX_FINGERPRINT_BYTES])
     except Exception:
         # What cannot be read has not been seen to change.
         return None
 
 
-_MOST_ITEMS: Final = 2**20
-_MOST_BYTES: Final = 2**28
+_MAX_FINGERPRINT_ITEMS: Final = 2**20
+_MAX_FINGERPRINT_BYTES: Final = 2**28
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
     """Compute the fingerprint, with the numbers of items and bytes that may still be read."""
     if isinstance(value, float):
         return "nan" if value != value else value
-    if isinstance(value, (*_PLAIN, complex)):
+    if isinstance(value, (*_PLAIN_TYPES, complex)):
         return value
     found: Any = None
     if isinstance(value, dict):
@@ -212,7 +212,9 @@ def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray
 
 
 def _exceeds_floats(array: npt.NDArray[Any]) -> bool:
-    return bool(array.size) and (int(array.max()) > _EXACT or int(array.min()) < -_EXACT)
+    return bool(array.size) and (
+        int(array.max()) > _MAX_EXACT_INTEGER or int(array.min()) < -_MAX_EXACT_INTEGER
+    )
 
 
 def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:

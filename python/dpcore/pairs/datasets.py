@@ -58,7 +58,7 @@ class Records(Record, word="Records"):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class _Change(Record):
+class _RecordRelation(Record):
     """Base class of both relations, with the values that a record may take."""
 
     values: tuple[Any, ...] | None = None
@@ -138,7 +138,7 @@ class _Change(Record):
 
 
 @hinted
-class Replace(_Change, word="Replace"):
+class Replace(_RecordRelation, word="Replace"):
     """Neighbours that have the same number of records and differ in one of them.
 
     Args:
@@ -187,7 +187,7 @@ class Replace(_Change, word="Replace"):
 
 
 @hinted
-class AddRemove(_Change, word="AddRemove"):
+class AddRemove(_RecordRelation, word="AddRemove"):
     """Neighbours of which one has one additional record at any place, the others in order.
 
     Args:

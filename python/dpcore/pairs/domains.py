@@ -64,7 +64,7 @@ class Neighbour(Protocol):
 SLACK: Final = 1e-9
 """Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
 
-_PARTS: Final = ("holds", "starts", "move")
+_RELATION_METHODS: Final = ("holds", "starts", "move")
 
 
 def domain_of(
@@ -80,16 +80,16 @@ def domain_of(
     return value
 
 
-_RELATIONS: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
+_RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
 
 
 def neighbour_of(value: Any) -> Neighbour:
     """Check that a value is a neighbour relation, an object and not its class, and return it."""
-    parts = [getattr(value, part, None) for part in _PARTS]
+    parts = [getattr(value, part, None) for part in _RELATION_METHODS]
     if isinstance(value, type) or not all(map(callable, parts)):
         raise mistyped(
             "neighbour",
-            f"a neighbour relation with {', '.join(_PARTS)} (dpcore.pairs.{_RELATIONS})",
+            f"a neighbour relation with {', '.join(_RELATION_METHODS)} (dpcore.pairs.{_RELATION_EXAMPLES})",
             value,
         )
     relation: Neighbour = value

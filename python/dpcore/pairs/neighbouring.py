@@ -14,7 +14,7 @@ from .norms import distances
 __all__ = ["format_neighbour", "refuse_farther"]
 
 
-class _Everything:
+class _AnyInput:
     """The domain of all inputs, for a relation that knows no measure but `holds`."""
 
     dim = 1
@@ -60,7 +60,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
     """
     relation: Any = neighbour_of(neighbour)
     if not hasattr(relation, "apart"):
-        if not relation.holds(pair, _Everything()):
+        if not relation.holds(pair, _AnyInput()):
             found = distances(pair) or (pair.x, pair.x_prime)
             raise invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
         return

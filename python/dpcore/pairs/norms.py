@@ -16,14 +16,14 @@ Norm = Literal["l1", "l2", "linf"]
 NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
 """The norms in which distances are measured."""
 
-_DIM_END = 2**60
+_DIMENSION_END = 2**60
 
 
 @hinted
 def dimension(dim: int) -> int:
     """Check the number of entries of a vector of float64: at least 1, below 2**60."""
     dim = integer("dim", dim, 1)
-    if dim >= _DIM_END:
+    if dim >= _DIMENSION_END:
         raise invalid("dim", "below 2**60, the largest vector that can be addressed", dim)
     return dim
 
@@ -94,7 +94,7 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     pair = pair_of(pair)
     x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
     if x is None or x_prime is None or x.shape != x_prime.shape:
-        return _of_records(pair)
+        return _count_record_changes(pair)
     found: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
     changed = entry_gaps(x, x_prime) != 0.0
     found.update(changed=int(changed.sum()), entries=changed.size)
@@ -104,7 +104,7 @@ def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     return found
 
 
-def _of_records(pair: Pair) -> dict[str, Any]:
+def _count_record_changes(pair: Pair) -> dict[str, Any]:
     parts = read_records(pair)
     if parts is None:
         return {}

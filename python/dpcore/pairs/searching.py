@@ -18,10 +18,10 @@ from .domains import Domain, Neighbour, domain_of, neighbour_of
 
 __all__ = ["Search", "Searched", "drive", "explore", "search"]
 
-_FEWEST = 8
+_MIN_ROUND_PAIRS = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 
-_TRIES = 20
+_TRIES_PER_PAIR = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
 
 
@@ -73,7 +73,7 @@ class Search(Record, word="Search"):
             >>> Search(Box(0, 1, 1), L1(), rounds=4, budget=64000, candidates=32).schedule()
             ((32, 500), (16, 1000), (8, 2000), (8, 2000))
         """
-        least = min(_FEWEST, self.candidates)
+        least = min(_MIN_ROUND_PAIRS, self.candidates)
         widths = (max(least, self.candidates >> number) for number in range(self.rounds))
         return tuple((width, self.budget // (self.rounds * width)) for width in widths)
 
@@ -91,7 +91,9 @@ class Search(Record, word="Search"):
             ValueError: if no neighbours were found.
         """
         instance("rng", rng, np.random.Generator)
-        tries = itertools.islice(self.neighbour.starts(self.domain, rng), _TRIES * self.candidates)
+        tries = itertools.islice(
+            self.neighbour.starts(self.domain, rng), _TRIES_PER_PAIR * self.candidates
+        )
         found = self._distinct(tries, self.candidates, ())
         if not found:
             requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
@@ -102,7 +104,7 @@ class Search(Record, word="Search"):
         self,
         best: Sequence[tuple[Pair, float]],
         rng: np.random.Generator,
-        most: int = _FEWEST // 2,
+        most: int = _MIN_ROUND_PAIRS // 2,
         known: Iterable[Pair] = (),
     ) -> list[Pair]:
         """Propose new pairs around the best ones so far.
@@ -124,7 +126,7 @@ class Search(Record, word="Search"):
         if not best:
             raise invalid("best", "at least one pair with its merit", best)
         tried = [*(pair for pair, _ in best), *known]
-        return self._distinct(self._moves(best, rng, _TRIES * most), most, tried)
+        return self._distinct(self._moves(best, rng, _TRIES_PER_PAIR * most), most, tried)
 
     def _moves(
         self, best: Sequence[tuple[Pair, float]], rng: np.random.Generator, tries: int
@@ -293,7 +295,7 @@ def explore(
         raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
     pool = plan.start(rng)
     known, best_pair, evaluations = list(pool), pool[0], 0
-    rounds, watch = plan.schedule(), _Watch(plan.seconds, clock)
+    rounds, watch = plan.schedule(), _SearchTimer(plan.seconds, clock)
     for number, (_, size) in enumerate(rounds):
         merits: list[tuple[Pair, float]] = []
         for pair in pool:
@@ -316,7 +318,7 @@ def explore(
     return best_pair, Searched(evaluations, len(rounds), len(rounds), plan.seconds, False)
 
 
-class _Watch:
+class _SearchTimer:
     """Time limit of a search: no pilot begins that would probably end too late."""
 
     def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:

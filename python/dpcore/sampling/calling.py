@@ -26,19 +26,19 @@ from ..mechanisms.callables import (
 from ..records import Pair
 from ..streams.generators import seeded_globals
 
-_GLOBALS: Final = 1
+_GLOBALS_STREAM: Final = 1
 """The last number of the streams from which global generators are seeded."""
 
 
-_ORDER: Final = 2
+_ORDER_STREAM: Final = 2
 """In the place of the side: the stream that draws which side is the first."""
-_TURN: Final = 8
+_ANSWERS_PER_TURN: Final = 8
 """Answers of a turn. A law that ends within a turn gives one side at most so many answers more,
 and 8 hits against none refute nothing at 95 % confidence."""
-_PIECES: Final = 16
-"""Pieces of a block, of at least `_SHORTEST` rows. A drift from piece to piece then shows 1/16 of
+_PIECES_PER_BLOCK: Final = 16
+"""Pieces of a block, of at least `_MIN_PIECE_ROWS` rows. A drift from piece to piece then shows 1/16 of
 itself between the sides, at worst."""
-_SHORTEST: Final = 64
+_MIN_PIECE_ROWS: Final = 64
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
@@ -110,7 +110,7 @@ class CallableDraws:
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
         """Yield each side and the requested rows of its block; the seed draws the first side.
 
-        A function of one answer is called on x and on x' by turns of `_TURN` answers.
+        A function of one answer is called on x and on x' by turns of `_ANSWERS_PER_TURN` answers.
 
         Args:
             purpose: of the draws.
@@ -121,13 +121,13 @@ class CallableDraws:
         # Global generators have one state, that of a whole call.
         turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
         if self.in_pieces and not makes_tensors(mechanism):
-            pieces = min(_PIECES, place.size // _SHORTEST)
+            pieces = min(_PIECES_PER_BLOCK, place.size // _MIN_PIECE_ROWS)
         if turns and not self.globals:
             yield from self._answered_by_turns(purpose, place)
         elif pieces > 1 and not self.globals:
             yield from self._drawn_in_pieces(purpose, place, pieces)
         else:
-            rng = make_generator(self.seed, purpose, _ORDER, place.number // 2)
+            rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
             draw = self.held if held else self.draw
             for side in _draw_orders(rng, 2)[place.number % 2]:
                 yield side, draw(purpose, side, place)
@@ -139,11 +139,13 @@ class CallableDraws:
 
         The outputs are equal to those of two separate calls.
         """
-        *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        *rngs, turns = (
+            make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
+        )
         mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
-        orders = _draw_orders(turns, -(-place.size // _TURN))
+        orders = _draw_orders(turns, -(-place.size // _ANSWERS_PER_TURN))
         name = f"outputs of {name_of(mechanism)}"
-        both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _TURN)
+        both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _ANSWERS_PER_TURN)
         for side in orders[0]:
             outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
             yield side, self._arranged(outputs)[place.first : place.end]
@@ -152,7 +154,9 @@ class CallableDraws:
         self, purpose: int, place: Place, pieces: int
     ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
         """Yield both sides of a block, each drawn in several calls from one generator."""
-        *rngs, turns = (make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER))
+        *rngs, turns = (
+            make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
+        )
         inputs = self.pair.x, self.pair.x_prime
         parts: tuple[list[Any], list[Any]] = [], []
         orders = _draw_orders(turns, pieces)
@@ -170,7 +174,9 @@ class CallableDraws:
         rng = make_generator(self.seed, *stream)
         # A stream of their own: the mechanism's draws from rng are the same with and without.
         seeded = (
-            seeded_globals(make_generator(self.seed, *stream, _GLOBALS)) if self.globals else None
+            seeded_globals(make_generator(self.seed, *stream, _GLOBALS_STREAM))
+            if self.globals
+            else None
         )
         with seeded or nullcontext(), torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)

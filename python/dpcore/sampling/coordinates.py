@@ -19,11 +19,11 @@ Floats = npt.NDArray[np.float64]
 
 LEVEL: Final = 1e-6
 """Probability that a pilot with independent coordinates is refused, all tests together."""
-_TESTED: Final = 2**19
-_MOST_COLUMNS: Final = 512
-_LEAST_ROWS: Final = 20
-_GRID: Final = 256
-_LEAST_MOVES: Final = 200.0
+_MAX_TESTED_NUMBERS: Final = 2**19
+_MAX_TESTED_COLUMNS: Final = 512
+_MIN_TESTED_ROWS: Final = 20
+_MAX_GRID_POINTS: Final = 256
+_MIN_JOINT_MOVES: Final = 200.0
 """Rows in which two independent coordinates should both leave their most frequent value: with
 fewer, a chance meeting of rare values looks like a correlation."""
 
@@ -49,8 +49,10 @@ def refuse_dependent(sides: Sequence[tuple[str, Array]], groups: Sequence[tuple[
     """
     level = LEVEL / len(sides)
     for side, outputs in sides:
-        values = _make_finite(outputs[: max(_LEAST_ROWS, _TESTED // max(1, outputs.shape[1]))])
-        if len(values) < _LEAST_ROWS:
+        values = _make_finite(
+            outputs[: max(_MIN_TESTED_ROWS, _MAX_TESTED_NUMBERS // max(1, outputs.shape[1]))]
+        )
+        if len(values) < _MIN_TESTED_ROWS:
             continue
         for group in groups:
             _refuse_unlike(side, values, group, level / (4 * len(groups)))
@@ -78,7 +80,7 @@ def _middle_ranks(values: Floats) -> Floats:
     ranks = np.empty_like(values)
     for column in range(values.shape[1]):
         _, where, times = np.unique(values[:, column], return_inverse=True, return_counts=True)
-        if size * (1.0 - times.max() / size) ** 2 < _LEAST_MOVES:
+        if size * (1.0 - times.max() / size) ** 2 < _MIN_JOINT_MOVES:
             times = times * 0
         ranks[:, column] = (np.cumsum(times) - times / 2.0)[where] - times.sum() / 2.0
     length = np.sqrt((ranks**2).sum(axis=0))
@@ -90,8 +92,8 @@ def _refuse_correlated(side: str, what: str, values: Floats, level: float) -> No
 
     dim = values.shape[1]
     columns = np.arange(dim)
-    if dim > _MOST_COLUMNS:
-        columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MOST_COLUMNS])
+    if dim > _MAX_TESTED_COLUMNS:
+        columns = np.sort(np.random.default_rng(dim).permutation(dim)[:_MAX_TESTED_COLUMNS])
     ranks = _middle_ranks(values[:, columns])
     moves = (ranks != 0.0).any(axis=0)
     ranks, columns = ranks[:, moves], columns[moves]
@@ -122,7 +124,7 @@ def _refuse_unlike(side: str, values: Floats, group: tuple[int, ...], level: flo
         return
     part = values[:, list(group)]
     size, many = part.shape
-    grid = np.unique(np.quantile(part, np.linspace(0.0, 1.0, _GRID), method="nearest"))
+    grid = np.unique(np.quantile(part, np.linspace(0.0, 1.0, _MAX_GRID_POINTS), method="nearest"))
     shares = np.stack([np.searchsorted(np.sort(column), grid, "right") for column in part.T]) / size
     # Against the pool, which holds the coordinate itself; the rest is m/(m - 1) as far away.
     gaps = abs(shares - shares.mean(axis=0)).max(axis=1) * many / (many - 1)

@@ -10,7 +10,7 @@ from ..progress import Progress
 
 __all__ = ["Course"]
 
-_TIMES: Final = 8
+_MIN_CALL_SIZE_RATIO: Final = 8
 """Ratio of the outputs of two calls from which on they show the time of an output by itself."""
 
 
@@ -76,7 +76,7 @@ class Course(Progress):
         if not self._timed:
             return 0.0
         few, many = min(self._timed), max(self._timed)
-        if many < _TIMES * few:
+        if many < _MIN_CALL_SIZE_RATIO * few:
             return min(seconds / outputs for outputs, seconds in self._timed.items())
         each = max(0.0, self._timed[many] - self._timed[few]) / (many - few)
         return each + max(0.0, self._timed[few] - few * each) / max(block, many)

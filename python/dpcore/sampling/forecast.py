@@ -11,12 +11,12 @@ from .slicing import shared_block
 
 __all__ = ["Forecast"]
 
-_SLOW: Final = 0.01
+_SLOW_OUTPUT_SECONDS: Final = 0.01
 """Seconds for an output from which on there is a forecast."""
-_FAST: Final = 0.001
+_FAST_OUTPUT_SECONDS: Final = 0.001
 """Seconds for an output up to which there is none: a call's own time hides that of an output."""
-_PATIENCE: Final = 600.0
-_FEWEST: Final = 100
+_MAX_ADVISED_SECONDS: Final = 600.0
+_MIN_ADVISED_TRIALS: Final = 100
 """The trials proposed instead: a power of ten that takes at most ten minutes."""
 
 
@@ -61,8 +61,8 @@ class Forecast:
 
         Also where it takes less than 10 ms and the audit less than 30 s.
         """
-        if self.seconds < _FAST or (
-            self.seconds < _SLOW and self._takes(self.trials) < LONG_SECONDS
+        if self.seconds < _FAST_OUTPUT_SECONDS or (
+            self.seconds < _SLOW_OUTPUT_SECONDS and self._takes(self.trials) < LONG_SECONDS
         ):
             return ""
         parts = [f"2 x {self.search:,} to choose the pair"] if self.search else []
@@ -90,10 +90,10 @@ class Forecast:
         return f" if {self.threads} calls run at a time" if self.threads > 1 else ""
 
     def _fewer(self) -> list[str]:
-        if self._takes(self.trials) <= _PATIENCE or self.trials <= _FEWEST:
+        if self._takes(self.trials) <= _MAX_ADVISED_SECONDS or self.trials <= _MIN_ADVISED_TRIALS:
             return []
-        trials = _FEWEST
-        while 10 * trials < self.trials and self._takes(10 * trials) <= _PATIENCE:
+        trials = _MIN_ADVISED_TRIALS
+        while 10 * trials < self.trials and self._takes(10 * trials) <= _MAX_ADVISED_SECONDS:
             trials *= 10
         line = f"trials={trials} takes about {span(self._takes(trials))}"
         if self.most is None:

@@ -19,18 +19,18 @@ Array = npt.NDArray[Any]
 FEWEST_NUMBERED_ROWS: Final = 60
 """Rows from which whole numbers can be a numbering: of fewer, independent draws may be one."""
 
-_RANGE: Final = 1.1
+_MAX_NUMBERING_RANGE: Final = 1.1
 """Range of a numbering, in units of its rows, at most. Of n independent uniform draws from 1.1 n
 values all differ with probability below 1e-15 at 60 rows."""
 
-_FEWEST_TIMES: Final = 20
+_MIN_CLOCK_VALUES: Final = 20
 """Different values of a clock, at least."""
 
-_NUMBER: Final = re.compile(r"-?\d+")
-_MOST_NUMBERS: Final = 8
+_NUMBER_PATTERN: Final = re.compile(r"-?\d+")
+_MAX_NUMBERS_PER_TEXT: Final = 8
 """Numbers written in a text that are read, from its start."""
 
-_MOST_COLUMNS: Final = 4096
+_MAX_LISTED_COLUMNS: Final = 4096
 """Columns that are read; independent draws of as many have no numbering among them either."""
 
 
@@ -48,10 +48,10 @@ def is_numbering(values: Array) -> bool:
     if values.dtype.kind == "f" and not (np.isfinite(values) & (np.rint(values) == values)).all():
         return False
     span = float(values.max()) - float(values.min())
-    return span < _RANGE * len(values) and len(np.unique(values)) == len(values)
+    return span < _MAX_NUMBERING_RANGE * len(values) and len(np.unique(values)) == len(values)
 
 
-_WAY_OUT: Final = "column=NAME chooses the columns of a file or a frame"
+_COLUMN_HINT: Final = "column=NAME chooses the columns of a file or a frame"
 
 
 def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> None:
@@ -68,7 +68,7 @@ def refuse_row_numbers(rows: Array, name: str, titles: Sequence[str] = ()) -> No
     for place, values in list_columns(rows, titles):
         if is_numbering(values):
             what = f"{place} of {name}" if place else name
-            text = f"{what} numbers the rows: leave it out ({_WAY_OUT})"
+            text = f"{what} numbers the rows: leave it out ({_COLUMN_HINT})"
             raise about(ValueError(text), "column", column="NAME")
 
 
@@ -87,7 +87,7 @@ def refuse_clocks(sides: tuple[Array, Array], titles: Sequence[str] = ()) -> Non
     for place in [place for place in first if place in second]:
         if _is_clock(first[place], second[place]):
             what = f"{place or 'column 0'} of outputs"
-            text = f"{what} shows when a row was written: leave it out ({_WAY_OUT})"
+            text = f"{what} shows when a row was written: leave it out ({_COLUMN_HINT})"
             raise about(ValueError(text), "column", column="NAME")
 
 
@@ -98,7 +98,9 @@ def _is_clock(one: Array, other: Array) -> bool:
     except TypeError:
         # Values of several kinds have no order.
         return False
-    return rises and bool(apart) and len(np.unique(np.concatenate([one, other]))) >= _FEWEST_TIMES
+    return (
+        rises and bool(apart) and len(np.unique(np.concatenate([one, other]))) >= _MIN_CLOCK_VALUES
+    )
 
 
 def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str, Array]]:
@@ -110,7 +112,7 @@ def list_columns(rows: Array, titles: Sequence[str] = ()) -> Iterator[tuple[str,
         yield from _list_members(rows.tolist())
     else:
         flat = rows.reshape(len(rows), -1)
-        for place in range(min(_MOST_COLUMNS, flat.shape[1])):
+        for place in range(min(_MAX_LISTED_COLUMNS, flat.shape[1])):
             alone = "" if rows.ndim == 1 else f"column {place}"
             title = titles[place] if len(titles) == flat.shape[1] else alone
             column = flat[:, place]
@@ -132,7 +134,7 @@ def _list_members(items: list[Any]) -> Iterator[tuple[str, Array]]:
         keys = [key for key in items[0] if all(key in one for one in items)]
     elif all(isinstance(one, (list, tuple, np.ndarray)) for one in items):
         keys = list(range(min(map(len, items))))
-    for key in keys[:_MOST_COLUMNS]:
+    for key in keys[:_MAX_LISTED_COLUMNS]:
         values = [one[key] for one in items]
         name = f"place {key}" if isinstance(key, int) else f"key {key!r}"
         if all(isinstance(one, (int, float, np.number)) for one in values):
@@ -146,7 +148,7 @@ def _list_written(texts: list[Any], of: str) -> Iterator[tuple[str, Array]]:
     if len(texts) < FEWEST_NUMBERED_ROWS:
         return
     decoded = (one.decode("latin-1") if isinstance(one, bytes) else one for one in texts)
-    found = [_NUMBER.findall(one)[:_MOST_NUMBERS] for one in decoded]
+    found = [_NUMBER_PATTERN.findall(one)[:_MAX_NUMBERS_PER_TEXT] for one in decoded]
     for place in range(min(map(len, found))):
         # Longer numbers are no numbering, and no int64.
         if all(len(one[place]) <= 15 for one in found):

@@ -24,24 +24,24 @@ from ..errors import invalid
 from ..events.device_outputs import Held, move_to_host
 from ..streams import COUNT
 
-_EXCLUDED: Final = 40.0 * math.log(2.0)
+_CHANCE_EXPONENT: Final = 40.0 * math.log(2.0)
 """Minus the logarithm of a probability that is not called chance any more."""
-_ALPHA: Final = 1e-6
+_ENTROPY_LIMIT_LEVEL: Final = 1e-6
 """Probability that the limit of s does not hold."""
-_RUNGS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
+_MARKED_ROW_NUMBERS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
 """Calls of different sizes are compared by their first rows; these numbers of rows are marked."""
-_BLOCKS: Final = 20.0 * math.log(2.0)
+_LOG_BLOCK_NUMBER: Final = 20.0 * math.log(2.0)
 """Logarithm of the number of blocks for which marks are long enough."""
-_MOST_BLOCKS: Final = 2**20
+_MAX_MARKED_BLOCKS: Final = 2**20
 """Blocks remembered: later ones are compared with these alone."""
 _PILOT_ROWS: Final = 2**15
 """Rows of a pilot block in which pairs are compared: limits of s need no more."""
-_WIDE: Final = 64
+_MAX_ROW_BYTES: Final = 64
 """Bytes beyond which a row is made one number."""
-_RUNS: Final = 4
+_MAX_FOLLOWED_RUNS: Final = 4
 """Runs of equal blocks that are followed at once."""
 
-_CALLS: Final = 2
+_CALL_ORDER_SIDE: Final = 2
 """In the place of the side: blocks numbered in the order of calls on both sides."""
 
 Where = tuple[int, int, int]
@@ -66,7 +66,7 @@ class Collisions(NamedTuple):
 
 @functools.lru_cache(maxsize=64)
 def _entropy_bound(pairs: int, equal: int) -> float:
-    return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ALPHA)[1])
+    return 0.0 if pairs == equal else -math.log(limits(equal, pairs, _ENTROPY_LIMIT_LEVEL)[1])
 
 
 def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> bool:
@@ -75,7 +75,7 @@ def is_collision_negligible(entropy: float, rows: float, blocks: int = 1) -> boo
     For one block the condition is s^r < 2^-40.
     """
     pairs = 2.0 * math.log(blocks) - math.log(2.0) if blocks > 1 else 0.0
-    return rows * entropy - pairs > _EXCLUDED
+    return rows * entropy - pairs > _CHANCE_EXPONENT
 
 
 class Mark(NamedTuple):
@@ -117,7 +117,7 @@ def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mar
 
 def _iterate_prefix_sizes(size: int, needed: float) -> Iterator[int]:
     """Yield how many first rows to mark, ever more, up to what suffices, or all rows."""
-    for rung in (*_RUNGS, size):
+    for rung in (*_MARKED_ROW_NUMBERS, size):
         if needed <= 0.0 or size == 0:
             return
         yield min(rung, size)
@@ -156,7 +156,7 @@ def encode_rows(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8] | None:
     if size == 0 or outputs.dtype.itemsize * entries == 0:
         return np.empty((size, 0), np.uint8)
     rows = np.ascontiguousarray(outputs).reshape(size, entries).view(np.uint8)
-    wide = rows.shape[1] > _WIDE and rows.shape[1] % 8 == 0
+    wide = rows.shape[1] > _MAX_ROW_BYTES and rows.shape[1] % 8 == 0
     return _fold_words(rows.view(np.uint64)).view(np.uint8) if wide else rows
 
 
@@ -215,7 +215,7 @@ def _hash_strings(outputs: npt.NDArray[Any]) -> npt.NDArray[np.uint8]:
     return found.view(np.uint8).reshape(size, 8 * entries)
 
 
-class _Run(NamedTuple):
+class _RepeatedRun(NamedTuple):
     """Consecutive blocks that are equal to as many earlier ones.
 
     Args:
@@ -255,14 +255,16 @@ class Replays:
     _collisions: dict[int, Collisions] = field(default_factory=dict)
     _places: dict[bytes, Where] = field(default_factory=dict)
     _whole: dict[Where, bytes] = field(default_factory=dict)
-    _runs: dict[tuple[int, int], tuple[int, dict[Where, _Run]]] = field(default_factory=dict)
+    _runs: dict[tuple[int, int], tuple[int, dict[Where, _RepeatedRun]]] = field(
+        default_factory=dict
+    )
 
     def needed(self, purpose: int, side: int) -> float:
         """Compute the rows of a block that exclude chance; return 0 if no number of rows does."""
         if purpose != COUNT and side not in self._collisions:
             return math.inf
         entropy = self._entropy(side)
-        return (_EXCLUDED + 2.0 * _BLOCKS) / entropy if entropy > 0.0 else 0.0
+        return (_CHANCE_EXPONENT + 2.0 * _LOG_BLOCK_NUMBER) / entropy if entropy > 0.0 else 0.0
 
     def is_other_side(self, call: Where, other: Where) -> bool:
         """Return True if two calls, numbered in their order, were on different sides."""
@@ -286,11 +288,11 @@ class Replays:
             The earlier block, or None.
         """
         found = self._earlier(here, mark)
-        if len(self._sides_of) >= _MOST_BLOCKS:
+        if len(self._sides_of) >= _MAX_MARKED_BLOCKS:
             return found
         # A stream that follows the order of calls makes runs in this order alone.
         self._calls = self._calls or Replays(_sides=self)
-        call = (here[0], _CALLS, 2 * here[2] + turn)
+        call = (here[0], _CALL_ORDER_SIDE, 2 * here[2] + turn)
         self._sides_of[call] = here
         same = self._calls._earlier(call, mark)
         return found if found is not None or same is None else self._sides_of[same]
@@ -306,7 +308,7 @@ class Replays:
                 self._follow(here, mark, whole, {})
             return None
         apart = abs(here[2] - there[2]) if there[:2] == here[:2] and not self._sides else 0
-        runs = {there: _Run(apart, 1, rows)}
+        runs = {there: _RepeatedRun(apart, 1, rows)}
         if whole is not None and self._whole.get(there) == whole:
             runs = self._follow(here, mark, whole, runs)
         for place, run in runs.items():
@@ -342,7 +344,7 @@ class Replays:
             self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
 
     def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
-        if len(self._places) >= _MOST_BLOCKS:
+        if len(self._places) >= _MAX_MARKED_BLOCKS:
             return
         if whole is not None:
             self._whole[here] = whole
@@ -351,8 +353,8 @@ class Replays:
             self._places[digest] = here
 
     def _follow(
-        self, here: Where, mark: Mark, whole: bytes, found: dict[Where, _Run]
-    ) -> dict[Where, _Run]:
+        self, here: Where, mark: Mark, whole: bytes, found: dict[Where, _RepeatedRun]
+    ) -> dict[Where, _RepeatedRun]:
         """Find the runs of equal blocks that end with this one, by the block that it equals."""
         purpose, side, number = here
         last, before = self._runs.get((purpose, side), (-1, {}))
@@ -371,7 +373,7 @@ class Replays:
             elif self._sides is not None and self._sides.is_other_side(here, following):
                 # Nothing follows from outputs on two inputs that differ.
                 found[following] = run
-        longest = sorted(found, key=lambda place: -found[place].length)[:_RUNS]
+        longest = sorted(found, key=lambda place: -found[place].length)[:_MAX_FOLLOWED_RUNS]
         kept = {place: found[place] for place in longest}
         self._runs[purpose, side] = (number, kept)
         return kept
@@ -380,7 +382,7 @@ class Replays:
 SEEDED_BY: Final = "the rng it is given"
 """Source that the randomness of outputs should have, unless a mechanism has a `seeded_by`."""
 
-_PURPOSES = ("pilot", "selection", "count", "sample")
+_PURPOSE_NAMES = ("pilot", "selection", "count", "sample")
 
 
 def make_replay_error(
@@ -388,7 +390,7 @@ def make_replay_error(
 ) -> ValueError:
     """Make the error about a mechanism that returns the same outputs for two blocks."""
     said = [
-        f"{_PURPOSES[purpose]} block {number} on {'x_prime' if side else 'x'}"
+        f"{_PURPOSE_NAMES[purpose]} block {number} on {'x_prime' if side else 'x'}"
         for purpose, side, number in (first, second)
     ]
     requirement = f"drawn anew in every call from {seeded_by}"

@@ -35,13 +35,13 @@ from .replay import SEEDED_BY, Mark, Replays, make_replay_error, mark_of
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
 from .tally import Event, Tally, TallyRows, Watch
 
-_Result = TypeVar("_Result")
-Work = Callable[[npt.NDArray[Any], int], _Result]
+_WorkResult = TypeVar("_WorkResult")
+Work = Callable[[npt.NDArray[Any], int], _WorkResult]
 """Work on one block: (its outputs, its first trial) -> anything."""
 
 _SHORT_CALLS = 5
 """The purpose of calls that are only compared with each other."""
-_TASKS = 4
+_TASKS_PER_THREAD = 4
 """Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
 
@@ -247,8 +247,8 @@ class Source:
         return found
 
     def run(
-        self, work: Work[_Result], purpose: int, start: int, stop: int
-    ) -> Iterator[tuple[_Result, _Result]]:
+        self, work: Work[_WorkResult], purpose: int, start: int, stop: int
+    ) -> Iterator[tuple[_WorkResult, _WorkResult]]:
         """Do the work on every block of [start, stop), on x and on x', in the order of blocks."""
         places = self.places(purpose, start, stop)
         needed = self._replays.needed(purpose, 0), self._replays.needed(purpose, 1)
@@ -376,6 +376,6 @@ def _keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
 
 def _split_places(places: list[Place], threads: int) -> Iterator[list[Place]]:
     """Yield runs of blocks, a few for each thread; one block each if they are not shared out."""
-    size = max(1, len(places) // (_TASKS * threads))
+    size = max(1, len(places) // (_TASKS_PER_THREAD * threads))
     for first in range(0, len(places), size):
         yield places[first : first + size]

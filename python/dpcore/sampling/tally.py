@@ -18,9 +18,9 @@ from .rows import Evidence
 
 Floats = npt.NDArray[np.float64]
 
-_TAIL: Final = 2048
+_TAIL_VALUES: Final = 2048
 """Values expected in a tail."""
-_FEWEST: Final = 8
+_MIN_TAIL_RANK: Final = 8
 """Values of a first look beyond which a tail begins, at least: its place is known that well."""
 
 
@@ -221,7 +221,7 @@ class Frame(NamedTuple):
         """Return the frame for `size` more values a side, from sorted ones of a first look."""
         values, values_prime = sides
         fewest = min(values.size, values_prime.size)
-        rank = _FEWEST + _TAIL * fewest // max(1, size)
+        rank = _MIN_TAIL_RANK + _TAIL_VALUES * fewest // max(1, size)
         if 2 * rank >= fewest:
             return cls(edges)
         low = min(values[rank], values_prime[rank])

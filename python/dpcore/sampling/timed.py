@@ -30,7 +30,7 @@ Call = Callable[[Any], Any]
 """A function called once per output, `input -> output`."""
 Clock = Callable[[], int]
 """A clock: the current time in nanoseconds."""
-_CHUNK: Final = 2**20
+_NUMBERS_PER_CHUNK: Final = 2**20
 """Numbers of counted calls that are looked at together."""
 
 
@@ -66,7 +66,7 @@ class Timed(NamedTuple):
 
     def split_calls(self, width: int) -> Iterator[Timed]:
         """Yield runs of calls, so that rows of `width` numbers are never many at a time."""
-        step = max(1, _CHUNK // width)
+        step = max(1, _NUMBERS_PER_CHUNK // width)
         for first in range(0, len(self.outputs), step):
             part = slice(first, first + step)
             yield Timed(self.sides[part], self.latencies[part], self.outputs[part])

@@ -16,23 +16,23 @@ from ._probing import Inputs, Probe
 from ._rows import Floats
 from ._searching import Space
 
-_FEW: Final = 16
+_MAX_EVOLVED_COORDINATES: Final = 16
 """Coordinates of both sides up to which searches without gradients are worth their calls."""
 
-_STEP: Final = 2.0**-24
+_DIFFERENCE_STEP: Final = 2.0**-24
 """Step of a difference quotient, as a share of the domain's width."""
 
-_LARGEST: Final = 1e150
+_MAX_OBJECTIVE: Final = 1e150
 """A distance that an optimiser may square; beyond it all are alike."""
 
-_STARTS: Final = 8
+_RANDOM_STARTS: Final = 8
 """Random pairs from which an optimiser starts, after the best one."""
 
-_POPULATION: Final = 15
+_EVOLUTION_POPULATION: Final = 15
 """Points of the evolution for each coordinate, scipy's own default."""
 
-_FIRST: Final = 0.5
-_LAST: Final = 2.0**-30
+_FIRST_GRADIENT_STEP: Final = 0.5
+_LAST_GRADIENT_STEP: Final = 2.0**-30
 """Steps along a gradient whose largest entry is 1, in units of the domain's width."""
 
 
@@ -57,14 +57,14 @@ class _Objective:
     def __call__(self, scaled: Floats) -> float:
         """Return minus the distance; 0 where there are no neighbours."""
         pair = self.inputs(scaled)
-        return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _LARGEST)
+        return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _MAX_OBJECTIVE)
 
     def slope(self, scaled: Floats) -> Floats:
         """Compute difference quotients; at the edge of the domain these point inwards."""
         value = self(scaled)
         slope = np.zeros(scaled.size)
         places = np.arange(scaled.size)
-        for step in (_STEP, -_STEP):
+        for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP):
             moved = scaled + step * np.eye(scaled.size)[places]
             pairs = [(n, pair) for n, row in zip(places, moved, strict=True)
                      if (pair := self.inputs(row)) is not None]  # fmt: skip
@@ -72,7 +72,7 @@ class _Objective:
                 continue
             gaps = self.probe.gaps([pair for _, pair in pairs])
             # Where f is not defined there is no slope; the other direction may have one.
-            found = np.where(gaps < 0.0, value, -np.minimum(gaps, _LARGEST))
+            found = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
             slope[[n for n, _ in pairs]] = (found - value) / step
             places = np.flatnonzero(slope == 0.0)
             if places.size == 0:
@@ -90,18 +90,23 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
 
     objective = _Objective(probe, space, *space.widths(rng))
     size = 2 * objective.dim
-    few, bounds = size <= _FEW, Bounds(np.zeros(size), np.ones(size))
-    starts = [start, *space.random(rng, _STARTS)]
+    few, bounds = size <= _MAX_EVOLVED_COORDINATES, Bounds(np.zeros(size), np.ones(size))
+    starts = [start, *space.random(rng, _RANDOM_STARTS)]
     begins = [np.clip(objective.scaled(pair), 0.0, 1.0) for pair in starts]
     with probe.allowance("scipy (L-BFGS-B)", 0.4 if few else 1.0):
         for begin in begins:
             minimize(objective, begin, jac=objective.slope, method="L-BFGS-B", bounds=bounds)
     if few:
         # Inputs seen before cost no call, so that calls alone need not end it.
-        most = 1 + probe.left // (_POPULATION * size)
+        most = 1 + probe.left // (_EVOLUTION_POPULATION * size)
         with probe.allowance("scipy (differential evolution)", 0.7):
             differential_evolution(
-                objective, bounds, seed=rng, polish=False, maxiter=most, popsize=_POPULATION
+                objective,
+                bounds,
+                seed=rng,
+                polish=False,
+                maxiter=most,
+                popsize=_EVOLUTION_POPULATION,
             )
         with probe.allowance("scipy (Powell)", 1.0):
             minimize(objective, begins[0], method="Powell", bounds=bounds)
@@ -116,15 +121,15 @@ def try_torch(
     """
     low, high = space.widths(rng)
     width = np.where(high > low, high - low, 1.0)
-    for here in [start, *space.random(rng, _STARTS)]:
+    for here in [start, *space.random(rng, _RANDOM_STARTS)]:
         _ascend_gradient(probe, space, module, here, width)
 
 
 def _ascend_gradient(
     probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats
 ) -> None:
-    value, step = float(probe.gaps([here])[0]), _FIRST
-    while step > _LAST:
+    value, step = float(probe.gaps([here])[0]), _FIRST_GRADIENT_STEP
+    while step > _LAST_GRADIENT_STEP:
         # A gradient costs about as much as the two calls that it differentiates.
         probe.spend(2)
         try:
@@ -134,7 +139,7 @@ def _ascend_gradient(
         largest = max(float(np.abs(slope).max()) for slope in slopes)
         if not 0.0 < largest < np.inf:
             return
-        while step > _LAST:
+        while step > _LAST_GRADIENT_STEP:
             x, x_prime = (np.asarray(side) + step * width * slope / largest
                           for side, slope in zip(here, slopes, strict=True))  # fmt: skip
             pair = space.fit(x, x_prime)

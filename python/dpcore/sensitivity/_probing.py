@@ -29,7 +29,7 @@ _CACHE_ENTRIES: Final = 2**22
 _PAIRING_WORK: Final = 5 * 10**7
 """Differences taken to find the two outputs that are farthest apart: half a second of numpy."""
 
-_AGREEMENT: Final = 1e-6
+_BATCH_TOLERANCE: Final = 1e-6
 """Relative difference allowed between two calls on one input: rows in a batch round otherwise."""
 
 
@@ -141,7 +141,7 @@ class Probe:
         found = distance(Pair(value, value_prime), self.norm)
         size = max(expected, float(np.abs(value).max()), float(np.abs(value_prime).max()))
         # An infinite distance is no number to compare: two finite outputs are as far apart.
-        if np.isfinite(found) and abs(found - expected) > _AGREEMENT * size:
+        if np.isfinite(found) and abs(found - expected) > _BATCH_TOLERANCE * size:
             outcome = f"distances {expected:g} and {found:g} from two calls on one pair"
             raise self._inconstant(outcome)
         return found

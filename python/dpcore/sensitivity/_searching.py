@@ -14,25 +14,25 @@ from ..records import Pair, Record
 from ._probing import Inputs, Probe
 from ._rows import Floats
 
-_POINTS: Final = 256
+_MAX_COMPARED_MEMBERS: Final = 256
 """Members of the domain whose outputs are compared all with all."""
 
-_TRIES: Final = 20
+_PROPOSALS_PER_PAIR: Final = 20
 """Pairs that a neighbour relation may propose for each one that holds."""
 
-_IDLE: Final = 200
+_MAX_IDLE_MOVES: Final = 200
 """Moves in a row that lead to pairs known already, before a walk of moves ends."""
 
-_COARSEST: Final = 2.0
-_FINEST: Final = 2.0**-30
+_COARSEST_STEP: Final = 2.0
+_FINEST_STEP: Final = 2.0**-30
 """Steps of a coordinate, as shares of the domain's width there."""
 
-_GAIN: Final = 1e-9
+_MIN_ROUND_GAIN: Final = 1e-9
 """A round that gains less, relatively, goes on with finer steps."""
 
-_LARGEST: Final = float(np.finfo(np.float64).max)
+_MAX_FLOAT: Final = float(np.finfo(np.float64).max)
 
-_BATCH: Final = 64
+_MOVES_PER_CALL: Final = 64
 """Coordinates moved in one call of an f that takes rows."""
 
 
@@ -96,7 +96,7 @@ class Space:
             return x, self.clip(x_prime)
         norm, radius = self._ball
         with np.errstate(over="ignore"):
-            change = np.clip(np.asarray(x_prime, dtype=np.float64) - x, -_LARGEST, _LARGEST)
+            change = np.clip(np.asarray(x_prime, dtype=np.float64) - x, -_MAX_FLOAT, _MAX_FLOAT)
         apart = distance(Pair(np.zeros(change.size), change), norm)
         x_prime = self.clip(x + change * (radius / apart) if apart > radius else x_prime)
         return (x, x_prime) if self.holds(x, x_prime) else None
@@ -105,7 +105,9 @@ class Space:
         """Draw neighbours, or take those that the relation proposes; fewer if it finds no more."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
-        proposed = itertools.islice(self.neighbour.starts(self.domain, rng), _TRIES * most)
+        proposed = itertools.islice(
+            self.neighbour.starts(self.domain, rng), _PROPOSALS_PER_PAIR * most
+        )
         kept = (pair for pair in proposed if self.neighbour.holds(pair, self.domain))
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
@@ -122,7 +124,7 @@ class Space:
         drawn = np.array([self.domain.draw(rng) for _ in range(4)], dtype=np.float64)
         # Twice the largest sum lies outside of any set that these fill.
         with np.errstate(over="ignore"):
-            reach = min(2.0 * float(np.abs(drawn).sum(axis=1).max()), _LARGEST) or 1.0
+            reach = min(2.0 * float(np.abs(drawn).sum(axis=1).max()), _MAX_FLOAT) or 1.0
         place = np.arange(dim)
         signs = [np.ones(dim), 2.0 * (2 * place < dim) - 1.0, 1.0 - 2.0 * (place % 2)]
         singles = rng.permutation(dim)[: max(1, most // 4)]
@@ -134,21 +136,21 @@ class Space:
 
 def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
     """Evaluate pairs as far as the allowance goes."""
-    step = _BATCH if probe.batched else 1
+    step = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, len(pairs), step):
         probe.gaps(pairs[first : first + step])
 
 
 def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     """Compare the extreme members, all against all."""
-    points = space.extremes(rng, min(_POINTS, probe.left)) if probe.left > 1 else []
+    points = space.extremes(rng, min(_MAX_COMPARED_MEMBERS, probe.left)) if probe.left > 1 else []
     if points:
         probe.farthest(points, 1)
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     """Compare random members, all against all; or random neighbours."""
-    most = max(2, min(_POINTS, probe.left))
+    most = max(2, min(_MAX_COMPARED_MEMBERS, probe.left))
     if not space.free:
         return try_pairs(probe, space.random(rng, max(1, most // 2)))
     points = [space.domain.draw(rng) for _ in range(most)]
@@ -171,13 +173,13 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
     if not space.moves:
         return _wander_randomly(probe, space, rng, start)
     low, high = space.widths(rng)
-    width = np.where(high > low, np.minimum(high - low, _LARGEST / _COARSEST), 1.0)
-    here, step = start, _COARSEST
+    width = np.where(high > low, np.minimum(high - low, _MAX_FLOAT / _COARSEST_STEP), 1.0)
+    here, step = start, _COARSEST_STEP
     value = float(probe.gaps([here])[0])
-    while step >= _FINEST:
+    while step >= _FINEST_STEP:
         before = value
         here, value = _climb_round(probe, space, rng, here, value, step * width)
-        if value <= before * (1.0 + _GAIN):
+        if value <= before * (1.0 + _MIN_ROUND_GAIN):
             step /= 4.0
     return None
 
@@ -191,7 +193,7 @@ def _climb_round(
 ) -> tuple[Inputs, float]:
     """Try every coordinate of both sides once, up and down, in random order."""
     order = rng.permutation(2 * steps.size)
-    size = _BATCH if probe.batched else 1
+    size = _MOVES_PER_CALL if probe.batched else 1
     for first in range(0, order.size, size):
         places = [divmod(int(place), steps.size) for place in order[first : first + size]]
         moves = [
@@ -233,7 +235,7 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
     for side, place, amount in moves:
         # Neighbours move together; the other side moves alone.
         for moved in sides[side:] if not space.free else sides[side : side + 1]:
-            moved[place] = min(max(float(moved[place]) + amount, -_LARGEST), _LARGEST)
+            moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
     pair = space.fit(*sides)
     if pair is None or all(map(np.array_equal, pair, here)):
         return None
@@ -242,11 +244,11 @@ def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
 
 def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
     """Try random moves of the relation and keep those that gain; without one, draw more pairs."""
-    size = _BATCH if probe.batched else 1
+    size = _MOVES_PER_CALL if probe.batched else 1
     here, value = start, float(probe.gaps([start])[0])
     last, idle = probe.evaluations, 0
     # Inputs seen before cost no call: where all are known, only this ends the search.
-    while idle < _IDLE:
+    while idle < _MAX_IDLE_MOVES:
         idle = idle + 1 if probe.evaluations == last else 0
         last = probe.evaluations
         if space.neighbour is None:

@@ -21,22 +21,22 @@ from .refuting import SLACK, probe_of, refute, space_of
 
 __all__ = ["SensitivityError", "assert_sensitivity", "members_of", "pairs_of"]
 
-_MOST_SHOWN: Final = 12
+_MAX_SHOWN_ENTRIES: Final = 12
 """Entries of a vector, or of its non-zero ones, that a message lists."""
 
-_SIMPLIFYING: Final = 20_000
+_SIMPLIFICATION_CALLS: Final = 20_000
 """Calls of f spent on making a counterexample smaller."""
 
-_SINGLES: Final = 16
+_MAX_SINGLE_ENTRIES: Final = 16
 """Places at which an entry is tried alone."""
 
-_DIGITS: Final = (0, 1, 2, 3)
+_ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
 """Decimals to which an entry of a counterexample may be rounded."""
 
-_COUNTS: Final = 20
+_MAX_BIN_COUNT: Final = 20
 """Largest count of a histogram's bin that hypothesis tries."""
 
-_WHOLE: Final = 2**10
+_MAX_WHOLE_NUMBER: Final = 2**10
 """Largest whole number that hypothesis tries on purpose."""
 
 
@@ -128,7 +128,9 @@ def assert_sensitivity(
     pairs = [(found.pair.x, found.pair.x_prime)] if found.refuted else []
     pairs += _falsify_bound(probe(), space, limit, max_examples, derandomize)
     if pairs:
-        smaller = [_Smaller(probe(_SIMPLIFYING), space, limit)(pair) for pair in pairs]
+        smaller = [
+            _PairSimplifier(probe(_SIMPLIFICATION_CALLS), space, limit)(pair) for pair in pairs
+        ]
         _raise_failure(probe(), min(smaller, key=_pair_size), bound)
 
 
@@ -196,7 +198,7 @@ def _make_members(space: Space) -> Any:
         seeds = st.integers(0, 2**32 - 1)
         return seeds.map(lambda seed: space.domain.draw(np.random.default_rng(seed)))
     if hasattr(space.domain, "neighbouring"):
-        elements, base = st.integers(0, _COUNTS).map(float), 0.0
+        elements, base = st.integers(0, _MAX_BIN_COUNT).map(float), 0.0
     else:
         low, high = _domain_ends(space.domain)
         elements, base = _make_entries(low, high), min(max(0.0, low), high)
@@ -209,7 +211,7 @@ def _make_entries(low: float, high: float) -> Any:
     Functions often branch at small whole numbers.
     """
     st = _import_hypothesis().strategies
-    first, last = max(math.ceil(low), -_WHOLE), min(math.floor(high), _WHOLE)
+    first, last = max(math.ceil(low), -_MAX_WHOLE_NUMBER), min(math.floor(high), _MAX_WHOLE_NUMBER)
     anything = st.floats(low, high)
     return st.integers(first, last).map(float) | anything if first <= last else anything
 
@@ -293,7 +295,7 @@ def _falsify_bound(
     return []
 
 
-class _Smaller:
+class _PairSimplifier:
     """A simplifier of counterexamples: it removes what is not needed and rounds the rest."""
 
     def __init__(self, probe: Probe, space: Space, limit: float) -> None:
@@ -319,7 +321,7 @@ class _Smaller:
 
     def _tries(self, here: Inputs) -> Iterator[Inputs]:
         dim = here[0].size
-        for place in range(min(dim, _SINGLES)):
+        for place in range(min(dim, _MAX_SINGLE_ENTRIES)):
             for side in (0, 1):
                 # Where members must add up to something, entries cannot be removed one by one.
                 top = float(np.ceil(np.abs(here[side]).max()))
@@ -336,7 +338,7 @@ class _Smaller:
             part = slice(place, place + 1)
             yield self._with(here, (1,), part, float(here[0][place]))
             for side in (0, 1):
-                for digits in _DIGITS:
+                for digits in _ROUNDED_DECIMALS:
                     yield self._with(here, (side,), part, round(float(here[side][place]), digits))
 
     @staticmethod
@@ -366,15 +368,17 @@ def _raise_failure(probe: Probe, pair: Inputs, bound: float) -> None:
 def _format_input(x: Any) -> str:
     if not isinstance(x, np.ndarray) or x.dtype.kind not in "buif" or x.ndim != 1:
         return show(x)
-    if x.size <= _MOST_SHOWN:
-        return "[" + ", ".join(map(_format_number, x.tolist())) + "]"
+    if x.size <= _MAX_SHOWN_ENTRIES:
+        return "[" + ", ".join(map(_format_entry, x.tolist())) + "]"
     places = np.flatnonzero(x)
     listed = ", ".join(
-        f"{_format_number(x[place].item())} at {place}" for place in places[:_MOST_SHOWN]
+        f"{_format_entry(x[place].item())} at {place}" for place in places[:_MAX_SHOWN_ENTRIES]
     )
-    more = "" if places.size <= _MOST_SHOWN else f" and {places.size - _MOST_SHOWN} more"
+    more = (
+        "" if places.size <= _MAX_SHOWN_ENTRIES else f" and {places.size - _MAX_SHOWN_ENTRIES} more"
+    )
     return f"{x.size} entries, 0 but for {listed}{more}" if places.size else f"{x.size} zeros"
 
 
-def _format_number(value: float) -> str:
+def _format_entry(value: float) -> str:
     return repr(value).removesuffix(".0")

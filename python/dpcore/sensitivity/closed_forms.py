@@ -26,10 +26,10 @@ Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
 """Kinds of the second input of a pair: another row, or none, which counts as zeros."""
 
-_SLACK: Final = 1e-12
+_ATTAINED_TOLERANCE: Final = 1e-12
 """Relative difference that the pair's distance may have from the value."""
 
-_Form = tuple[float, Floats, Floats]
+_SensitivityForm = tuple[float, Floats, Floats]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -69,7 +69,7 @@ class Sensitivity(Record, word="Sensitivity"):
         choice("against", self.against, AGAINST)
         domain_of(self.domain)
         attained = distance(instance("pair", self.pair, Pair), self.norm)
-        if abs(attained - self.value) > _SLACK * self.value:
+        if abs(attained - self.value) > _ATTAINED_TOLERANCE * self.value:
             raise invalid("value", f"the {self.norm} distance of its pair, {attained}", self.value)
         for name in ("x", "x_prime"):
             if not self.domain.contains(getattr(self.pair, name)):
@@ -156,9 +156,9 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     choice("norm", norm, NORMS)
     choice("against", against, AGAINST)
     # Exact types: a subclass could hold other members.
-    form = _FORMS.get(type(domain))
+    form = _SENSITIVITY_FORMS.get(type(domain))
     if form is None:
-        known = ", ".join(kind.__name__ for kind in _FORMS)
+        known = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
         raise mistyped("domain", f"one with a closed form ({known})", domain)
     if against == "absent" and type(domain) is not Ball:
         requirement = "'another' where the domain is not a Ball"
@@ -175,18 +175,18 @@ def _length_of_ones(dim: int, norm: Norm) -> float:
     return {"l1": float(dim), "l2": math.sqrt(dim), "linf": 1.0}[norm]
 
 
-def _box_sensitivity(domain: Box, norm: Norm) -> _Form:
+def _box_sensitivity(domain: Box, norm: Norm) -> _SensitivityForm:
     width = domain.high - domain.low
     low, high = np.full(domain.dim, domain.low), np.full(domain.dim, domain.high)
     return width * _length_of_ones(domain.dim, norm), low, high
 
 
-def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _Form:
+def _min_max_rows(domain: MinMaxRows, norm: Norm) -> _SensitivityForm:
     x = unit_vector(domain.dim)
     return _length_of_ones(domain.dim, norm), x, 1.0 - x
 
 
-def _ball_sensitivity(domain: Ball, norm: Norm) -> _Form:
+def _ball_sensitivity(domain: Ball, norm: Norm) -> _SensitivityForm:
     """Return opposite ends of the ball, along one axis or along the diagonal.
 
     Hoelder: on the unit p-ball the q-norm is at most d^(1/q - 1/p), attained by the diagonal, if
@@ -202,18 +202,18 @@ def _ball_sensitivity(domain: Ball, norm: Norm) -> _Form:
     return 2.0 * domain.radius * share, x, -x
 
 
-def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _Form:
+def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _SensitivityForm:
     # Both ends of the ball lie on its surface.
     return _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm)
 
 
-def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _Form:
+def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _SensitivityForm:
     """Return two unit vectors and their distance, which is 0 if there is only one entry."""
     x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
-def _histogram_sensitivity(domain: Histogram, norm: Norm) -> _Form:
+def _histogram_sensitivity(domain: Histogram, norm: Norm) -> _SensitivityForm:
     if domain.neighbours == "replace":
         return _two_units(domain, norm)
     return 1.0, unit_vector(domain.dim), np.zeros(domain.dim)
@@ -237,7 +237,7 @@ def in_norm(name: str, given: float | Sensitivity, norm: Norm) -> float:
     return given.value
 
 
-_FORMS: Final[dict[type, Callable[[Any, Norm], _Form]]] = {
+_SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] = {
     Box: _box_sensitivity,
     MinMaxRows: _min_max_rows,
     Ball: _ball_sensitivity,

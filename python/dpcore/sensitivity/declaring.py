@@ -16,7 +16,7 @@ from .closed_forms import Sensitivity, sensitivity, show_pair
 
 __all__ = ["Declaration", "declaration", "laplace_scale"]
 
-_SLACK: Final = 1e-12
+_DECLARATION_TOLERANCE: Final = 1e-12
 """Relative difference up to which a declared sensitivity is the true one: a rounding."""
 
 
@@ -50,12 +50,12 @@ class Declaration(Record, word="Declaration"):
     @property
     def too_small(self) -> bool:
         """True if the pair's distance exceeds the declared one: the claim does not hold."""
-        return self.attained.value > self.declared * (1.0 + _SLACK)
+        return self.attained.value > self.declared * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def too_large(self) -> bool:
         """True if the declared distance is never reached: there is more noise than needed."""
-        return self.declared > self.attained.value * (1.0 + _SLACK)
+        return self.declared > self.attained.value * (1.0 + _DECLARATION_TOLERANCE)
 
     @property
     def matches(self) -> bool:

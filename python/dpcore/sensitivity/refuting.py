@@ -30,8 +30,8 @@ METHODS: Final[tuple[Method, ...]] = get_args(Method)
 SLACK: Final = 1e-9
 """Relative excess over a claim that rounding may explain."""
 
-_FEWEST: Final = 8
-_RESTARTS: Final = 4
+_MIN_SEARCH_TRIALS: Final = 8
+_ASCENT_RESTARTS: Final = 4
 """Random pairs from which the last ascent starts, after the best one."""
 
 
@@ -148,8 +148,8 @@ def refute(
     """
     claimed = real("claimed", in_norm("claimed", claimed, norm), low=0.0)
     trials = count("trials", trials)
-    if trials < _FEWEST:
-        raise invalid("trials", f"a whole number at least {_FEWEST}", trials)
+    if trials < _MIN_SEARCH_TRIALS:
+        raise invalid("trials", f"a whole number at least {_MIN_SEARCH_TRIALS}", trials)
     flag("stop_when_refuted", stop_when_refuted)
     seed = seed_of(rng)
     space, chosen = space_of(domain, neighbour, rows), _choose_methods(methods, f)
@@ -234,7 +234,7 @@ def _run_search(
             try_scipy(probe, space, rng, _get_best_pair(probe, space))
     if "ascent" in chosen:
         with probe.allowance("coordinate ascent", 1.0):
-            for start in [_get_best_pair(probe, space), *space.random(rng, _RESTARTS)]:
+            for start in [_get_best_pair(probe, space), *space.random(rng, _ASCENT_RESTARTS)]:
                 climb_coordinates(probe, space, rng, start)
 
 

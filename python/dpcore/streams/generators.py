@@ -24,12 +24,12 @@ import numpy.typing as npt
 from ..errors import AssumptionWarning
 from ..loaded import imported_module
 
-_GLOBAL: Any = np.random
+_NUMPY_RANDOM: Any = np.random
 """numpy's global generator: its stubs leave out half of the functions."""
 
-_WORDS: Final = 624
+_TWISTER_WORDS: Final = 624
 """Words of 32 bits in the state of a Mersenne twister."""
-_FIRST: Final = 24
+_TORCH_HEADER_BYTES: Final = 24
 """Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
 
 
@@ -43,9 +43,9 @@ def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
         rng: where their states come from.
     """
     python, state = random.getstate(), _global_state()
-    random.setstate((3, (*_draw_words(rng).tolist(), _WORDS), None))
+    random.setstate((3, (*_draw_words(rng).tolist(), _TWISTER_WORDS), None))
     # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
-    _GLOBAL.set_bit_generator(_make_twister(rng))
+    _NUMPY_RANDOM.set_bit_generator(_make_twister(rng))
     try:
         if imported_module("torch") is not None:
             with seeded_torch(rng):
@@ -97,7 +97,7 @@ def reseed_a_forked_child() -> None:
     if os.getpid() != _seeded_in:
         _seeded_in = os.getpid()
         random.seed()
-        _GLOBAL.seed()
+        _NUMPY_RANDOM.seed()
         for one in torch_generators():
             one.seed()
 
@@ -113,14 +113,14 @@ def torch_generators() -> list[Any]:
 
 
 def _draw_words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
-    return rng.integers(2**32, size=_WORDS, dtype=np.uint32)
+    return rng.integers(2**32, size=_TWISTER_WORDS, dtype=np.uint32)
 
 
 def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
     twister = np.random.MT19937(0)
     twister.state = {
         "bit_generator": "MT19937",
-        "state": {"key": _draw_words(rng), "pos": _WORDS},
+        "state": {"key": _draw_words(rng), "pos": _TWISTER_WORDS},
     }
     return twister
 
@@ -138,7 +138,7 @@ def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
 
 def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
     """Return the words in torch's state: each word of 32 bits has a place of 64."""
-    return state[_FIRST : _FIRST + 8 * _WORDS].view(np.uint64)
+    return state[_TORCH_HEADER_BYTES : _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS].view(np.uint64)
 
 
 @functools.cache
@@ -149,12 +149,17 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
     state of another layout is told at once.
     """
     torch = imported_module("torch")
-    state: npt.NDArray[np.uint8] = torch.Generator().manual_seed(_FIRST).get_state().numpy().copy()
-    word, expected = _FIRST, [_FIRST]
-    for place in range(1, _WORDS):
+    state: npt.NDArray[np.uint8] = (
+        torch.Generator().manual_seed(_TORCH_HEADER_BYTES).get_state().numpy().copy()
+    )
+    word, expected = _TORCH_HEADER_BYTES, [_TORCH_HEADER_BYTES]
+    for place in range(1, _TWISTER_WORDS):
         word = (1812433253 * (word ^ (word >> 30)) + place) % 2**32
         expected.append(word)
-    if state.size >= _FIRST + 8 * _WORDS and _words_in(state).tolist() == expected:
+    if (
+        state.size >= _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS
+        and _words_in(state).tolist() == expected
+    ):
         return state
     warnings.warn(
         "this torch keeps the state of its generator otherwise than was known: blocks are seeded "
@@ -165,9 +170,9 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
     return None
 
 
-_Draw = Callable[..., Any]
+_DrawFunction = Callable[..., Any]
 
-_HOLDERS: Final = 4096
+_HOLDERS_PER_SEARCH: Final = 4096
 """Objects whose contents are looked through at once for generators of torch."""
 
 
@@ -229,7 +234,7 @@ class Generators:
         for (_, put), state in zip(self._states, states, strict=True):
             put(state)
 
-    def kept(self, draw: _Draw) -> _Draw:
+    def kept(self, draw: _DrawFunction) -> _DrawFunction:
         """Return the same draws, and keep the states before each."""
 
         def drawn(*arguments: Any) -> Any:
@@ -238,7 +243,7 @@ class Generators:
 
         return drawn
 
-    def put_back(self, draw: _Draw) -> _Draw:
+    def put_back(self, draw: _DrawFunction) -> _DrawFunction:
         """Return the same draws, each from the states that were kept."""
 
         def drawn(*arguments: Any) -> Any:
@@ -292,8 +297,8 @@ def _find_torch_generators(things: list[Any]) -> list[Any]:
     """Return the generators of torch that things hold, for the collector knows none of them."""
     kind: Any = getattr(imported_module("torch"), "Generator", None)
     found: dict[int, Any] = {}
-    for start in range(0, len(things) if kind is not None else 0, _HOLDERS):
-        held = gc.get_referents(*things[start : start + _HOLDERS])
+    for start in range(0, len(things) if kind is not None else 0, _HOLDERS_PER_SEARCH):
+        held = gc.get_referents(*things[start : start + _HOLDERS_PER_SEARCH])
         if kind in map(type, held):
             found |= {id(one): one for one in held if type(one) is kind}
     return list(found.values())
@@ -309,10 +314,10 @@ def _is_readable(get: Callable[[], Any]) -> bool:
 
 
 def _global_state() -> tuple[Any, Any]:
-    return _GLOBAL.get_bit_generator(), _GLOBAL.get_state(legacy=False)
+    return _NUMPY_RANDOM.get_bit_generator(), _NUMPY_RANDOM.get_state(legacy=False)
 
 
 def _set_global_state(state: tuple[Any, Any]) -> None:
-    _GLOBAL.set_bit_generator(state[0])
+    _NUMPY_RANDOM.set_bit_generator(state[0])
     # The exchange forgets the second normal of a pair that was waiting.
-    _GLOBAL.set_state(state[1])
+    _NUMPY_RANDOM.set_state(state[1])

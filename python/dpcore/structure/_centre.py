@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ._ranks import Floats
 from ._seeing import Layer, Seen
 
-_RARE: Final = 1e-6
+_MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
 
 
@@ -36,7 +36,7 @@ def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
     """
     if seen.clean is None or _may_be_medians(seen.first, seen.clean).all():
         return seen
-    home = _at_zero(layer, x, seen)
+    home = _draw_at_zero(layer, x, seen)
     if home is not None:
         return home
     walled = _replace_by_walls(seen)
@@ -45,7 +45,7 @@ def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
     return replace(seen, clean=walled, around="the input clipped at a wall")
 
 
-def _at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
+def _draw_at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
     """Return outputs at the input 0 if there is noise around it as at the input."""
     draws = len(seen.first)
     try:
@@ -80,4 +80,4 @@ def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)
     most, least = np.maximum(above, below), np.minimum(above, below)
     p = np.where(most > 0, 2 * betainc(np.maximum(most, 1), least + 1.0, 0.5), 1.0)
-    return np.asarray(p > _RARE / len(centre))
+    return np.asarray(p > _MEDIAN_LEVEL / len(centre))

@@ -37,7 +37,7 @@ def check_scale(seen: Seen, level: float) -> Check:
     return check_from_p_value(name, p, level, bad, good, at=label, ratio=ratio)
 
 
-_UNEVEN = 0.1
+_SMALL_SCALE_SHARE = 0.1
 """Share of the usual size of the noise below which that of a coordinate is small."""
 
 
@@ -53,16 +53,16 @@ def column_scale(seen: Seen, level: float) -> Check:
     if usual == 0.0:
         return check_from_rule(name, "most of the noise is one value: not checked")
     # Half of the draws lie within the median size: more of them say that it is smaller.
-    hits = (sizes <= _UNEVEN * usual).sum(axis=0)
+    hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
     worst = int(hits.argmax())
     p = columns.size * at_least(int(hits[worst]), len(sizes), 0.5)
-    ratio, count = float(medians[worst]) / usual, int((medians < _UNEVEN * usual).sum())
+    ratio, count = float(medians[worst]) / usual, int((medians < _SMALL_SCALE_SHARE * usual).sum())
     bad = (
         f"the noise of coordinate {int(columns[worst])} is {ratio:.2g} times as large as that of "
         f"most coordinates{f', {count} are so small' if count > 1 else ''}: by design only where "
         "the sensitivity is smaller there too"
     )
-    good = f"the noise of no coordinate is less than {_UNEVEN} times as large as that of most"
+    good = f"the noise of no coordinate is less than {_SMALL_SCALE_SHARE} times as large as that of most"
     return check_from_p_value(
         name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio
     )

@@ -12,13 +12,13 @@ from ._ranks import Floats, at_least, collision_probability, hash_rows, pairs_of
 from ._records import Check, check_from_p_value, check_from_rule
 from ._seeing import Seen
 
-_COLUMNS = 1024
+_MAX_COMPARED_COLUMNS = 1024
 """Coordinates of which all pairs are compared; chosen by chance where there are more."""
 
-_QUICK = 65
+_FIRST_RANK_ROWS = 65
 """Rows whose rank is found first: a decomposition of thousands takes seconds."""
 
-_ROUNDED = 16.0
+_EMPTY_DIRECTION_STEPS = 16.0
 """Rounding errors, in steps of the floats, below which a direction counts as empty."""
 
 
@@ -39,10 +39,10 @@ def no_noise(seen: Seen, level: float) -> Check:
     if count:
         what = f"no noise in {count} of {d} coordinates"
         return check_from_rule("no_noise", what, True, **evidence)
-    return check_from_rule("no_noise", f"{_format_all(d)} noise", **evidence)
+    return check_from_rule("no_noise", f"{_format_all_coordinates(d)} noise", **evidence)
 
 
-def _format_all(d: int) -> str:
+def _format_all_coordinates(d: int) -> str:
     return "the one coordinate has" if d == 1 else f"all {d} coordinates have"
 
 
@@ -145,7 +145,7 @@ def check_rank(seen: Seen, level: float) -> Check:
 
 def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
     """Choose the noisy coordinates, or as many of them as allow all pairs."""
-    most = min(_COLUMNS, len(seen.first) // 2)
+    most = min(_MAX_COMPARED_COLUMNS, len(seen.first) // 2)
     if seen.varying.size <= most:
         return seen.varying
     return np.sort(seen.rng.choice(seen.varying, most, replace=False))
@@ -158,7 +158,7 @@ def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
     values /= size
     d = len(columns)
     # Rounding is noise in every direction, but this small.
-    rounding = float((_ROUNDED * seen.step[columns] / size).max())
+    rounding = float((_EMPTY_DIRECTION_STEPS * seen.step[columns] / size).max())
     empty = max(1e-10, rounding**2)
     gram = values.T @ values / len(values)
     try:
@@ -167,10 +167,10 @@ def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
             return d
     except np.linalg.LinAlgError:
         pass
-    few = values[:_QUICK]
+    few = values[:_FIRST_RANK_ROWS]
     lengths = np.linalg.svd(few - few.mean(axis=0), compute_uv=False)
     quick = int((lengths > math.sqrt(empty * max(few.shape))).sum())
-    if quick < min(_QUICK - 1, d):
+    if quick < min(_FIRST_RANK_ROWS - 1, d):
         return max(1, quick)
     return int((np.linalg.eigvalsh(gram) > empty * d).sum())
 
@@ -180,7 +180,7 @@ def _largest_bare_error(seen: Seen) -> float | None:
     bare = seen.first - seen.first.min(axis=1, keepdims=True)
     clean = bare[0] if seen.clean is None else seen.clean - seen.clean.min()
     error = float(np.abs(bare - clean).max())
-    return error if error <= _ROUNDED * float(seen.step.max()) else None
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(seen.step.max()) else None
 
 
 def check_correlation(seen: Seen, level: float) -> Check:

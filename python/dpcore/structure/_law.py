@@ -11,24 +11,24 @@ from ._ranks import Floats, at_least, hash_rows
 from ._records import Check, check_from_p_value, check_from_rule
 from ._seeing import Seen
 
-_UNKNOWN = "the vector that the noise is added to is not known (clean=): not checked"
-_DISCRETE = "noise of few values, as a discrete law has: not checked"
-_NOTHING = "no noise within a call to look at"
+_UNKNOWN_CENTRE = "the vector that the noise is added to is not known (clean=): not checked"
+_DISCRETE_NOISE = "noise of few values, as a discrete law has: not checked"
+_NO_NOISE_FOUND = "no noise within a call to look at"
 
-_TAIL = 1000
+_MAX_TAIL_DRAWS = 1000
 """Largest draws in which repeated values are looked for."""
 
-_NEAR = 16
+_SMALL_GAP_STEPS = 16
 """A gap this many steps of the floats wide is small; of the small ones of a continuous law, at
 most one in eight is not above one step, whatever was rounded."""
 
-_EDGE = 400
+_MAX_WALL_DRAWS = 400
 """Largest draws that show a wall."""
 
-_NEW = 0.95
+_MIN_DISTINCT_SHARE = 0.95
 """Share of different rows below which a few values behind the noise no longer explain it."""
 
-_ENOUGH = 20
+_MIN_OTHER_DRAWS = 20
 """Draws beside the most frequent value that tell whether the others come back too."""
 
 
@@ -36,7 +36,7 @@ def one_sided(seen: Seen, level: float) -> Check:
     """Check for noise that is never below, or never above, the clean vector, at any input."""
     name, noises = "one_sided", seen.noises()
     if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
     n, d = noises[0].shape
     # Above at every input, or below at every one: a bound on the outputs moves with neither.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
@@ -61,7 +61,7 @@ def off_centre(seen: Seen, level: float) -> Check:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
     name, noises = "off_centre", seen.noises()
     if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
     d = noises[0].shape[1]
     # Off to the same side at every input, or else x is not what the noise is added to.
     sides = np.stack([_sign_p_values(noise) for noise in noises])
@@ -89,12 +89,12 @@ def check_atom(seen: Seen, level: float) -> Check:
     """Check for a repeated noise value, all others being new, that moves with the input."""
     name, noises = "atom", seen.noises()
     if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NOTHING if noises else _UNKNOWN)
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _find_modes(noises[0])
     # The other values come twice at most in the mean, rounded ones as often as rounding explains.
-    chance = np.maximum(8.0 / n, _by_rounding(seen))
+    chance = np.maximum(8.0 / n, _rounding_atom_probability(seen))
     # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
     for values, price in ((np.zeros(d), 1), (modes, n)):
         hits = (noises[0] == values).sum(axis=0)
@@ -114,7 +114,7 @@ def check_atom(seen: Seen, level: float) -> Check:
     return check_from_p_value(name, best, level, bad, good, at=at, share=share, discrete=discrete)
 
 
-def _by_rounding(seen: Seen) -> Floats:
+def _rounding_atom_probability(seen: Seen) -> Floats:
     """Bound the chance that rounding makes one given float of continuous noise."""
     chance: Floats = np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
     return chance
@@ -131,7 +131,7 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
     top = run.argmax(axis=0)
     columns = np.arange(d)
     rest = n - run[top, columns]
-    mixed = (rest >= _ENOUGH) & (changes.sum(axis=0) - 1 > rest / 2)
+    mixed = (rest >= _MIN_OTHER_DRAWS) & (changes.sum(axis=0) - 1 > rest / 2)
     return held[top, columns], mixed
 
 
@@ -153,23 +153,23 @@ def check_grid(seen: Seen, level: float) -> Check:
     """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
     name = "grid"
     if seen.varying.size == 0:
-        return check_from_rule(name, _NOTHING)
+        return check_from_rule(name, _NO_NOISE_FOUND)
     if _is_discrete(seen):
-        return check_from_rule(name, _DISCRETE)
+        return check_from_rule(name, _DISCRETE_NOISE)
     size = _pool_sizes(seen)
-    tail = min(_TAIL, size.size // 20)
-    if tail < _ENOUGH // 2:
+    tail = min(_MAX_TAIL_DRAWS, size.size // 20)
+    if tail < _MIN_OTHER_DRAWS // 2:
         return check_from_rule(name, f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
     step = float(seen.step[seen.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
-    if tail * _NEAR * step > span / 2:
+    if tail * _SMALL_GAP_STEPS * step > span / 2:
         steps = float(np.median(seen.spread[seen.varying])) / step
         what = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
         return check_from_rule(name, what, steps=steps)
-    small = int((gaps <= _NEAR * step).sum())
+    small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
     scale = float(size.mean())
@@ -197,7 +197,7 @@ def _pool_sizes(seen: Seen) -> Floats:
     centre = np.median(seen.first, axis=0) if seen.clean is None else seen.clean
     both = np.concatenate([seen.first, seen.second])[:, seen.varying]
     new = np.unique(hash_rows(both, seen.rng), return_index=True)[1]
-    if len(new) < _NEW * len(both):
+    if len(new) < _MIN_DISTINCT_SHARE * len(both):
         both = both[new]
     size = np.sort(np.abs(both - centre[seen.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
@@ -222,13 +222,13 @@ def check_cut(seen: Seen, level: float) -> Check:
     """Check for noise that ends at a wall: the largest draws are as close as the others."""
     name = "range"
     if seen.varying.size == 0:
-        return check_from_rule(name, _NOTHING)
+        return check_from_rule(name, _NO_NOISE_FOUND)
     if _is_discrete(seen):
-        return check_from_rule(name, _DISCRETE)
+        return check_from_rule(name, _DISCRETE_NOISE)
     noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
     size = noise.max(axis=1)
     n = len(size)
-    k = min(_EDGE, n // 10) // 2 * 2
+    k = min(_MAX_WALL_DRAWS, n // 10) // 2 * 2
     top = np.sort(size)[-(k + 1) :][::-1]
     # Renyi: spacings of an exponential tail, each times its place, are alike.
     spacings = np.arange(1, k + 1) * -np.diff(top)

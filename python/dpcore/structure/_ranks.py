@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
 
-_MIX = np.uint64(0xBF58476D1CE4E5B9)
+_HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
 
 
 def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
@@ -98,7 +98,7 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
     """Return one number a row; equal rows share it, others only by a chance of 2^-60."""
     # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
-    bits = (bits ^ (bits >> np.uint64(32))) * _MIX
+    bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
     bits ^= bits >> np.uint64(29)
     weights = rng.integers(0, 2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
     mixed: npt.NDArray[np.uint64] = (bits * weights).sum(axis=1, dtype=np.uint64)

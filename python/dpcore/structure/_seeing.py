@@ -18,10 +18,10 @@ from ..published import is_native
 from ..streams import SAMPLE
 from ._ranks import Floats
 
-_ELEMENTS = 2**20
-_FEWEST, _MOST = 1536, 2**18
-_LEAST = 200
-_ASIDE = 2**14
+_NUMBERS_PER_CALL = 2**20
+_MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
+_MIN_INSPECTED_DRAWS = 200
+_COMPARISON_DRAWS = 2**14
 """Draws at inputs, and in a mode, that serve for comparison only."""
 
 Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
@@ -118,7 +118,7 @@ class Seen:
 
 def usual_draws(dim: int) -> int:
     """Return the default draws of a call: a million numbers, 1,536 draws at least."""
-    return min(_MOST, max(_FEWEST, _ELEMENTS // dim))
+    return min(_MAX_USUAL_DRAWS, max(_MIN_USUAL_DRAWS, _NUMBERS_PER_CALL // dim))
 
 
 class Layer:
@@ -238,11 +238,11 @@ def collect_outputs(
     size = draws
     if size is None:
         # The outputs, not the input, say how many numbers a draw has.
-        size = usual_draws(layer.draw(point, _LEAST).shape[1])
+        size = usual_draws(layer.draw(point, _MIN_INSPECTED_DRAWS).shape[1])
     first, second = layer.draw(point, size), layer.draw(point, size)
     precision = layer.precision
     clean = layer.clean(point, True)
-    aside = min(size, _ASIDE)
+    aside = min(size, _COMPARISON_DRAWS)
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
     there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ((), ())
     mode = None if "modes" in skip else _other_mode(layer, point, aside)

@@ -30,7 +30,7 @@ __all__ = [
     "TrainingOnly",
 ]
 
-_X = np.array([0.0, 0.25, 1.0, 0.5])
+_EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])
 """A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
 
 
@@ -222,14 +222,16 @@ class OwnGenerator(Shown):
         return np.asarray(x) + self.generator.laplace(scale=self.scale, size=(size, len(x)))
 
 
-_DPTEXT = "Beigi et al. (2019), I Am Not What I Write; refuted by Habernal (2022), theorem 3.2"
-_ATTENTION = "Srivastava et al. (2014), Dropout: noise in training alone"
+_DPTEXT_SOURCE = (
+    "Beigi et al. (2019), I Am Not What I Write; refuted by Habernal (2022), theorem 3.2"
+)
+_DROPOUT_SOURCE = "Srivastava et al. (2014), Dropout: noise in training alone"
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
         "shared_draw",
         SharedDraw(),
-        _X,
+        _EXAMPLE_ROW,
         ("rank", "correlation", "shared_size"),
         Laplace(4.0),
         "one Laplace draw for all coordinates of a row: the differences are exact",
@@ -239,25 +241,25 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "dptext",
         DPTextNoise(1.0),
-        _X,
+        _EXAMPLE_ROW,
         ("one_sided", "atom", "off_centre"),
         Laplace(1.0, "centred"),
         "a uniform draw on [0, 1) in a formula for [-1/2, 1/2), undefined values set to 0",
-        _DPTEXT,
+        _DPTEXT_SOURCE,
     ),
     Fault(
         "dptext_drawn_again",
         DPTextNoise(1.0, nan="resample"),
-        _X,
+        _EXAMPLE_ROW,
         ("one_sided", "off_centre"),
         Laplace(1.0, "centred"),
         "the same formula, undefined values drawn again: never below the input",
-        _DPTEXT,
+        _DPTEXT_SOURCE,
     ),
     Fault(
         "fixed_seed",
         FixedSeed(),
-        _X,
+        _EXAMPLE_ROW,
         ("shared_calls",),
         Laplace(1.0),
         "a generator seeded with one number in every call: two releases differ by no noise",
@@ -266,7 +268,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "shared_row",
         SharedRow(),
-        _X,
+        _EXAMPLE_ROW,
         ("shared_rows",),
         Laplace(1.0),
         "one draw of noise for all rows of a batch: their differences are exact",
@@ -276,25 +278,25 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "training_only",
         TrainingOnly(),
-        _X,
+        _EXAMPLE_ROW,
         ("modes",),
         Always(),
         "noise in train mode only, so that what is released has none",
-        _ATTENTION,
+        _DROPOUT_SOURCE,
     ),
     Fault(
         "no_noise_in_eval",
         TrainingOnly(training=False),
-        _X,
+        _EXAMPLE_ROW,
         ("no_noise", "modes"),
         Always(training=False),
         "the same layer in the mode in which it is used",
-        _ATTENTION,
+        _DROPOUT_SOURCE,
     ),
     Fault(
         "row_range",
         RowRange(),
-        _X,
+        _EXAMPLE_ROW,
         ("scale",),
         Laplace(1.0),
         "noise scaled by the range of the row itself: its size tells the range",
@@ -303,7 +305,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "float32_laplace",
         Float32Laplace(),
-        _X,
+        _EXAMPLE_ROW,
         ("grid",),
         Laplace(1.0),
         "Laplace noise of 24 random bits: few values in the tail, none beyond 15.942385 scales",
@@ -313,7 +315,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "no_noise",
         Identity(),
-        _X,
+        _EXAMPLE_ROW,
         ("no_noise",),
         Laplace(1.0),
         "no noise at all",
@@ -322,7 +324,7 @@ FAULTS: tuple[Fault, ...] = (
     Fault(
         "forked_generator",
         OwnGenerator(),
-        _X,
+        _EXAMPLE_ROW,
         ("fork",),
         Laplace(1.0),
         "a generator made on import: forked workers add the noise of their parent",

@@ -29,8 +29,8 @@ from ._seeing import Layer, as_finite_array
 
 __all__ = ["fork_reuse"]
 
-_PIECE = 2**16
-_LONGEST = 1e6
+_PIPE_BYTES = 2**16
+_MAX_TIMEOUT_SECONDS = 1e6
 """Seconds; what the system waits for has an end."""
 
 
@@ -96,7 +96,7 @@ def fork_reuse(
         prints "fork: FLAGGED: the noise comes again: parent and child 1 share 256 of 256 rows".
     """
     draws, children = integer("draws", whole(draws), 16), integer("children", children, 1)
-    timeout = real("timeout", timeout, low=0.0, high=_LONGEST, open_low=True)
+    timeout = real("timeout", timeout, low=0.0, high=_MAX_TIMEOUT_SECONDS, open_low=True)
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)
     point = _read_input(layer.mechanism, x)
@@ -208,7 +208,7 @@ def _run_child(work: Callable[[], Any], reading: int, writing: int) -> NoReturn:
             answer = (False, f"{type(error).__name__}: {error}")  # type: ignore[assignment]
         content = memoryview(pickle.dumps(answer))
         while content:
-            content = content[os.write(writing, content[:_PIECE]) :]
+            content = content[os.write(writing, content[:_PIPE_BYTES]) :]
         status = 0
     finally:
         # No exit handlers, no buffers written twice: they are the parent's.
@@ -222,7 +222,7 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
         left = deadline - time.monotonic()
         if left <= 0 or not select.select([pipe], [], [], left)[0]:
             raise RuntimeError(f"child {pid} must answer within {timeout:g} s, got nothing")
-        part = os.read(pipe, _PIECE)
+        part = os.read(pipe, _PIPE_BYTES)
         if not part:
             break
         parts.append(part)

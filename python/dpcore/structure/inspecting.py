@@ -12,11 +12,11 @@ from ..streams import Rng, seed_of
 from . import _comparing, _dependence, _law
 from ._centre import choose_centre
 from ._records import CHECKS, DETERMINISTIC, Check, Inspection
-from ._seeing import _LEAST, Clean, Layer, Seen, as_finite_array, collect_outputs
+from ._seeing import _MIN_INSPECTED_DRAWS, Clean, Layer, Seen, as_finite_array, collect_outputs
 
 __all__ = ["inspect"]
 
-_MADE: Final[dict[str, Callable[[Seen, float], Check]]] = {
+_CHECK_FUNCTIONS: Final[dict[str, Callable[[Seen, float], Check]]] = {
     "no_noise": _dependence.no_noise,
     "shared_rows": _dependence.shared_rows,
     "shared_calls": _dependence.shared_calls,
@@ -122,7 +122,7 @@ def inspect(
     if isinstance(x, (tuple, Pair)):
         raise mistyped("x", "one input, such as [0.0], and not a pair of them", x)
     if draws is not None:
-        draws = integer("draws", whole(draws), _LEAST)
+        draws = integer("draws", whole(draws), _MIN_INSPECTED_DRAWS)
     if isinstance(skip, str) or not isinstance(skip, Sequence):
         raise mistyped("skip", "a sequence of names of checks", skip)
     for name in skip:
@@ -142,6 +142,8 @@ def inspect(
     wanted = [name for name in CHECKS if name not in skip]
     # The number does not depend on what is seen: a check without an answer keeps its share.
     level = false_alarm / max(1, len([name for name in wanted if name not in DETERMINISTIC]))
-    checks = tuple(_MADE[name](tail if name in tails else seen, level) for name in wanted)
+    checks = tuple(
+        _CHECK_FUNCTIONS[name](tail if name in tails else seen, level) for name in wanted
+    )
     n, d = seen.first.shape
     return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)

@@ -74,7 +74,7 @@ def estimate_by_balls(task: Task) -> Raw:
         values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
         return line_ball(values[0], values[1], alphas, k, plan, task.threads)
     sorted_out = find_atoms(points.multiplicity)
-    sides = tuple(_Side.of(task, sorted_out, a) for a in (0, 1))
+    sides = tuple(_BallDirection.of(task, sorted_out, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
         cells = tuple(side.counts(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
@@ -99,12 +99,12 @@ def estimate_by_balls(task: Task) -> Raw:
         replicates=replicates,
         counted={name: sum(side.counted[name] for side in sides) for name in names}
         | {"list": max(side.entries for side in sides)},
-        notes=_list_notes(points, k, sides),
+        notes=_list_ball_notes(points, k, sides),
     )
 
 
 @dataclass(slots=True, eq=False)
-class _Side:
+class _BallDirection:
     """One direction: queries from set a, radii from set b.
 
     `queries` and `atoms` are pooled ids of points of set a, `own` and `other` those of the points
@@ -124,7 +124,7 @@ class _Side:
     lists: Arrays = ()
 
     @classmethod
-    def of(cls, task: Task, found: Atoms, a: int) -> _Side:
+    def of(cls, task: Task, found: Atoms, a: int) -> _BallDirection:
         points = task.points
         m_a, m_b = points.multiplicity[a], points.multiplicity[1 - a]
         size_a, size_b = points.sizes[a], points.sizes[1 - a]
@@ -213,7 +213,7 @@ def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
     return np.nonzero(mask)[0].astype(np.uint32)
 
 
-_STARTS = (0, 3)
+_START_ARRAYS = (0, 3)
 """Places of the arrays that say where each query begins in the arrays after them."""
 
 
@@ -234,7 +234,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
     blocks.clear()
     out = []
     for i, column in enumerate(columns):
-        if i in _STARTS:
+        if i in _START_ARRAYS:
             ends = np.cumsum([starts[-1] for starts in column])
             moved = [s[1:] + end - s[-1] for s, end in zip(column, ends, strict=True)]
             out.append(np.concatenate([np.zeros(1, np.int64), *moved]))
@@ -256,7 +256,7 @@ def _gather_cells(
     return n[new], j[new], atom[new], np.add.reduceat(weight, begins).astype(np.float64)
 
 
-def _resample_values(task: Task, sides: tuple[_Side, ...]) -> tuple[Reals, Reals | None]:
+def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Reals, Reals | None]:
     """Compute standard errors and the replicates' values."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
@@ -280,7 +280,7 @@ def _unseen_share(cell: Arrays) -> float:
     return float(weight[atom & (j == 0)].sum() / weight.sum())
 
 
-def _list_notes(points: Points, k: int, sides: tuple[_Side, ...]) -> tuple[str, ...]:
+def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) -> tuple[str, ...]:
     notes = []
     for side in sides:
         distinct = int(np.count_nonzero(points.multiplicity[side.b]))

@@ -16,12 +16,12 @@ from ..raw import Reals, freeze_arrays
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
 
-_NUMBERS: Final = 2**20
+_STANDARDISED_BLOCK_NUMBERS: Final = 2**20
 """Numbers of a block of rows: what scoring needs at a time, 8 MiB a copy."""
-_FARTHEST: Final = 1e75
+_MAX_STANDARDISED_COORDINATE: Final = 1e75
 """Standardised coordinates end here, so that squared lengths are finite."""
-_ITERATIONS: Final = 1000
-_GRADIENT: Final = 1e-6
+_MAX_FIT_ITERATIONS: Final = 1000
+_GRADIENT_TOLERANCE: Final = 1e-6
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -54,8 +54,8 @@ class Logistic(Record):
 
     def __call__(self, rows: npt.NDArray[Any]) -> Reals:
         """Return the log odds of rows, shape (n, d) to (n,)."""
-        step = max(1, _NUMBERS // rows.shape[1])
-        with _one_thread():
+        step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
+        with _limit_to_one_thread():
             found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
         return np.concatenate(found) if found else np.empty(0)
 
@@ -101,8 +101,13 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     start = np.zeros(width + 1)
     # With equal coordinates the best odds are those of the sizes: nothing has to be found.
     start[-1] = np.log(len(train0) / len(train1))
-    options = {"maxiter": _ITERATIONS, "gtol": _GRADIENT, "ftol": 1e-12, "maxcor": 20}
-    with _one_thread():
+    options = {
+        "maxiter": _MAX_FIT_ITERATIONS,
+        "gtol": _GRADIENT_TOLERANCE,
+        "ftol": 1e-12,
+        "maxcor": 20,
+    }
+    with _limit_to_one_thread():
         found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
     return Logistic(
         center, spread, length, found[: width - 1], float(found[width - 1]), float(found[width])
@@ -137,7 +142,7 @@ def _make_features(
 
 def _standardise_rows(rows: npt.NDArray[Any], center: Reals, spread: Reals) -> Reals:
     z: Reals = (rows - center) / spread
-    return np.clip(z, -_FARTHEST, _FARTHEST, out=z)
+    return np.clip(z, -_MAX_STANDARDISED_COORDINATE, _MAX_STANDARDISED_COORDINATE, out=z)
 
 
 @functools.cache
@@ -148,5 +153,5 @@ def _get_thread_pools() -> Any:
     return ThreadpoolController()
 
 
-def _one_thread() -> Any:
+def _limit_to_one_thread() -> Any:
     return _get_thread_pools().limit(limits=1, user_api="blas")

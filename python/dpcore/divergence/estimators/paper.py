@@ -73,19 +73,19 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
     four = Four.of(task, own=self_neighbour)
     refuse_zeros(method, points, four.zeros(k))
-    formula = _Formula(points.dim, four, k, task.alphas - 1.0, literal)
+    formula = _GusainLeithFormula(points.dim, four, k, task.alphas - 1.0, literal)
     repeated = find_atoms(points.multiplicity)
     return replace(
         from_lists(task, four, formula),
         unseen_share=np.full(2, np.nan),
         atom_share=repeated.share,
         rows_per_atom=repeated.rows_per_atom,
-        notes=_list_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+        notes=_list_formula_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Formula:
+class _GusainLeithFormula:
     """The estimate for points that are present so many times."""
 
     dim: int
@@ -124,7 +124,7 @@ class _Formula:
         return np.asarray(kl + entropy / safe)
 
 
-def _list_notes(points: Points, k: int, most: int) -> tuple[str, ...]:
+def _list_formula_notes(points: Points, k: int, most: int) -> tuple[str, ...]:
     notes = []
     if k > most:
         notes.append(f"k = {k} exceeds the {most} neighbours that a point has: all were used")

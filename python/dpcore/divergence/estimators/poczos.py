@@ -55,13 +55,13 @@ def estimate_by_distances(task: Task) -> Raw:
     constants = _log_constants(k, orders)
     four = Four.of(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
-    formula = _Formula(points.dim, four, k, orders, constants)
+    formula = _PoczosFormula(points.dim, four, k, orders, constants)
     raw = from_lists(task, four, formula)
-    return replace(raw, notes=_list_notes(points, alphas, k))
+    return replace(raw, notes=_list_distance_notes(points, alphas, k))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Formula:
+class _PoczosFormula:
     """The estimate for rows that are present (weight 1) or not (weight 0)."""
 
     dim: int
@@ -116,7 +116,7 @@ def _log_constants(k: int, orders: Reals) -> Reals:
     )
 
 
-def _list_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
+def _list_distance_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
     notes = []
     if points.dim > HIGH:
         notes.append(

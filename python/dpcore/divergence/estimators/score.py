@@ -26,12 +26,12 @@ MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan
 
 TRAINED: Final = 2**16
 """Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
-_NUMBERS: Final = 2**24
-_FEWEST: Final = 2**12
+_MAX_SCORED_NUMBERS: Final = 2**24
+_MIN_TRAINING_ROWS: Final = 2**12
 
 NOTE: Final = "estimates the divergence of a score, at most D_alpha (data processing)"
 
-_SCORE = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
+_SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +146,7 @@ def score_ball(
 def is_fixed(score: Callable[..., Any]) -> bool:
     """Return True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
     if not callable(score):
-        raise mistyped("score", f"None or {_SCORE}", score)
+        raise mistyped("score", f"None or {_SCORE_REQUIREMENT}", score)
     if isinstance(score, np.ufunc):
         return score.nin == 1
     try:
@@ -160,7 +160,9 @@ def is_fixed(score: Callable[..., Any]) -> bool:
     if not required and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
         required = 1
     if required not in (1, 2):
-        raise mistyped("score", f"{_SCORE}; one with {required} required arguments", score)
+        raise mistyped(
+            "score", f"{_SCORE_REQUIREMENT}; one with {required} required arguments", score
+        )
     return required == 1
 
 
@@ -195,7 +197,7 @@ def fit_score(
 
 def most_trained(dim: int) -> int:
     """Return the largest number of rows of a set on which a score of `dim` columns is fitted."""
-    return min(TRAINED, max(_FEWEST, _NUMBERS // dim))
+    return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
 def score_rows(
@@ -213,7 +215,7 @@ def score_rows(
 
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
     """Evaluate a score on points, in blocks that bound the memory."""
-    step = max(1, _NUMBERS // points.dim)
+    step = max(1, _MAX_SCORED_NUMBERS // points.dim)
     found = []
     for start in range(0, len(ids), step):
         rows = points.coordinates(ids[start : start + step])

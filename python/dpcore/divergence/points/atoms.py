@@ -16,7 +16,7 @@ KAPPA = 5
 NEARLY_ALL = 0.99
 """Share of rows on atoms from which every point is treated like one."""
 
-_REPEATED = 0.01
+_MIN_REPEATED_SHARE = 0.01
 """Share of repeated rows below which rows per repeated value say nothing."""
 
 Mask = npt.NDArray[np.bool_]
@@ -50,5 +50,5 @@ def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
     if both[either].sum() >= NEARLY_ALL * rows:
         of, either = (np.ones(len(m0), bool),) * 2, several
     share = np.array([m[either].sum() / m.sum() for m in multiplicity])
-    few = repeated < _REPEATED * rows
+    few = repeated < _MIN_REPEATED_SHARE * rows
     return Atoms(of, share, np.nan if few else float(repeated / np.count_nonzero(several)))

@@ -11,7 +11,7 @@ from ... import _core
 from ..raw import Reals
 from .points import Ids, Points
 
-_SORTED_WORK = 1000
+_SORTED_LOOKUP_WORK = 1000
 """Cost of a sorted look-up, in products of a search."""
 
 
@@ -42,7 +42,7 @@ class Finder:
     @property
     def work(self) -> int:
         """Cost of one query."""
-        return len(self.among) if self.points.dim > 1 else _SORTED_WORK
+        return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
 
     def nearest(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
         """Find the `width` nearest points, ordered by distance, then by pooled id.

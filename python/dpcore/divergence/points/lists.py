@@ -21,8 +21,8 @@ RUNS_OUT = 1e-6
 """Probability that a list is too short in a replicate, for one query."""
 
 BLOCK_BYTES = 2**27
-_PRODUCTS = 3e10
-_FEWEST, _MOST = 256, 8192
+_PRODUCTS_PER_BLOCK = 3e10
+_MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
 def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
@@ -59,9 +59,9 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
 
     A block holds at most `BLOCK_BYTES` at `each` bytes a query, or 256 queries.
     """
-    work = int(_PRODUCTS / max(1, points * dim))
+    work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
     room = BLOCK_BYTES // max(1, each)
-    step = min(max(min(work, room), _FEWEST), _MOST)
+    step = min(max(min(work, room), _MIN_BLOCK_QUERIES), _MAX_BLOCK_QUERIES)
     for start in range(0, queries, step):
         yield slice(start, min(start + step, queries))
 

@@ -23,12 +23,12 @@ Ids = npt.NDArray[np.uint32]
 Scale = Literal["std", "whiten"]
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
-_LARGEST = 1e150
+_MAX_COORDINATE = 1e150
 """Squares of differences up to this size add up to a finite number."""
 
-_EXACT = 2**53
-_MOST_ROWS = 2**31 - 1
-_BLOCK = 2**20
+_MAX_EXACT_INTEGER = 2**53
+_MAX_SET_ROWS = 2**31 - 1
+_BLOCK_NUMBERS = 2**20
 
 
 class Pool:
@@ -277,7 +277,9 @@ def _read_rows(name: str, value: Any) -> Rows:
         array = array[:, None]
     if array.ndim != 2 or 0 in array.shape:
         raise invalid(name, "at least one row of at least one number, shape (n, d)", value)
-    if kind in "ui" and not (int(array.min()) >= -_EXACT and int(array.max()) <= _EXACT):
+    if kind in "ui" and not (
+        int(array.min()) >= -_MAX_EXACT_INTEGER and int(array.max()) <= _MAX_EXACT_INTEGER
+    ):
         largest = max(int(array.max()), int(array.min()), key=abs)
         raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
     wanted = np.float32 if kind == "f" and size < 8 else np.float64
@@ -293,14 +295,14 @@ def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
 
 
 def _iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
-    step = max(1, _BLOCK // rows.shape[1])
+    step = max(1, _BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
 
 
 def _require_finite(name: str, rows: Rows) -> None:
     """Raise an error for NaN, infinity or numbers whose squares overflow."""
-    largest = min(_LARGEST, float(np.finfo(rows.dtype).max))
+    largest = min(_MAX_COORDINATE, float(np.finfo(rows.dtype).max))
     # Comparing extremes takes no memory, and a NaN makes the comparison false.
     if all(b.min() >= -largest and b.max() <= largest for _, b in _iterate_blocks(rows)):
         return
@@ -343,8 +345,8 @@ def _read_counts(name: str, value: Any, size: int) -> Labels | None:
     if array.shape != (size,) or int(array.min()) < 1:
         raise invalid(name, requirement, value)
     # In Python's integers, since a sum of int64 may wrap around.
-    if int(array.max()) > _MOST_ROWS or sum(map(int, array)) > _MOST_ROWS:
-        raise invalid(name, f"of a sum of at most {_MOST_ROWS}", value)
+    if int(array.max()) > _MAX_SET_ROWS or sum(map(int, array)) > _MAX_SET_ROWS:
+        raise invalid(name, f"of a sum of at most {_MAX_SET_ROWS}", value)
     return array.astype(np.int64)
 
 

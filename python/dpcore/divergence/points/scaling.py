@@ -21,7 +21,7 @@ UNEQUAL = 100.0
 FEW = 10
 """Distinct points per direction below which whitening earns a note."""
 
-_BLOCK = 2**20
+_BLOCK_NUMBERS = 2**20
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
@@ -85,7 +85,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
 
 def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
     """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
-    step = max(1, _BLOCK // both[0].shape[1])
+    step = max(1, _BLOCK_NUMBERS // both[0].shape[1])
     for rows, count in zip(both, counts, strict=True):
         for start in range(0, len(rows), step):
             block = rows[start : start + step].astype(np.float64)
@@ -122,7 +122,7 @@ def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
     out = []
     for rows in both:
         new: Rows = np.empty((len(rows), dim), rows.dtype)
-        step = max(1, _BLOCK // rows.shape[1])
+        step = max(1, _BLOCK_NUMBERS // rows.shape[1])
         for start in range(0, len(rows), step):
             new[start : start + step] = change(rows[start : start + step].astype(np.float64))
         out.append(new)

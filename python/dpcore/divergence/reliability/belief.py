@@ -41,22 +41,22 @@ ESTIMATE: Final = "estimate only"
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 
-_APART: Final = 2.0
+_SIGNIFICANT_ERRORS: Final = 2.0
 """Standard errors by which a certificate or a held-out score must lie above; and half of the
 interval that "calls a value 0" for the energy test."""
 
-_ABOVE: Final = 3.0
+_SCORE_EXCESS_ERRORS: Final = 3.0
 """Joint standard errors by which the ball must lie above a score, which it may also exceed by its
 bias where there are many coordinates."""
 
 ENERGY_LEVEL: Final = 0.01
 
-_UNSEEN: Final = 0.01
-_BEYOND, _EXTREMES = 0.05, 6.0
+_MAX_UNSEEN_SHARE: Final = 0.01
+_MAX_OUTSIDE_SHARE, _ALLOWED_EXTREMES = 0.05, 6.0
 """Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
 
-_PER_ORDER: Final = 5.0
-_ROWS_ABOVE_ONE, _ROWS_AT_ALL = 10.0, 3.0
+_NEIGHBOURS_PER_ORDER: Final = 5.0
+_ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
 
 Mask = npt.NDArray[np.bool_]
 
@@ -111,12 +111,12 @@ class Case:
 def judge_estimate(case: Case) -> Judged:
     """Judge the estimate belief by belief, in the order of the rules."""
     value, spread = case.raw.value, np.nan_to_num(case.raw.std_error, nan=0.0, posinf=0.0)
-    largest = tuple(_alpha_max(case, direction) for direction in (0, 1))
+    largest = tuple(_compute_alpha_max(case, direction) for direction in (0, 1))
     beyond = np.stack([case.alphas > (0.0 if top is None else top) for top in largest])
     refuted = np.zeros(value.shape, bool)
     if case.certified is not None:
         # A bound of 0 says nothing, though it is above a negative value.
-        refuted = (case.certified > value + _APART * spread) & (case.certified > 0.0)
+        refuted = (case.certified > value + _SIGNIFICANT_ERRORS * spread) & (case.certified > 0.0)
     unseen = np.array([_describe_unseen(case, direction) is not None for direction in (0, 1)])
     saturated = (value > case.raw.ceiling - np.log(2.0)) | np.isposinf(value)
     saturated |= unseen[:, None] & (case.alphas >= 1.0)
@@ -143,7 +143,7 @@ def exact_zero(alphas: Reals) -> Judged:
     return Judged(np.full(shape, ESTIMATE), resolved, reason, (top, top), np.zeros(shape))
 
 
-def _alpha_max(case: Case, direction: int) -> float | None:
+def _compute_alpha_max(case: Case, direction: int) -> float | None:
     alphas, value = case.alphas, case.raw.value[direction]
     rows = case.sizes[1 - direction] / case.raw.depth[direction]
     with np.errstate(invalid="ignore"):
@@ -151,7 +151,7 @@ def _alpha_max(case: Case, direction: int) -> float | None:
         slope = np.gradient(psi, alphas) if len(alphas) > 1 else value
         # At order one the derivative is the KL divergence itself.
         slope = np.where(alphas == 1.0, value, slope)
-        within = (alphas - 1.0 <= case.k / _PER_ORDER) & (
+        within = (alphas - 1.0 <= case.k / _NEIGHBOURS_PER_ORDER) & (
             alphas * slope - psi <= SHARE * np.log(rows)
         )
     kept = alphas[np.logical_and.accumulate(within)]
@@ -166,7 +166,7 @@ def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, st
         (beyond, "the order is beyond alpha_max: too few rows decide its average"),
         (~np.isfinite(value), "the value is not finite"),
         (
-            above_one & (rows < _ROWS_ABOVE_ONE) | (rows < _ROWS_AT_ALL),
+            above_one & (rows < _ROWS_ABOVE_ONE) | (rows < _ROWS_ANY_ORDER),
             f"repeated values have {rows:.3g} rows each: 3 are needed, 10 for orders above one",
         ),
     ]
@@ -176,7 +176,10 @@ def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, st
         other, error = case.beside
         apart = np.hypot(spread, np.nan_to_num(error, nan=0.0))
         causes.append(
-            (other > value + _APART * apart, "a held-out score sees more than this method does")
+            (
+                other > value + _SIGNIFICANT_ERRORS * apart,
+                "a held-out score sees more than this method does",
+            )
         )
     if case.inconsistent:
         text = "this form does not converge to a Renyi divergence, however many the rows"
@@ -190,14 +193,14 @@ def _find_contradictions(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
     if case.above is not None:
         other, error = case.above
         apart = np.hypot(*(_fill_errors(case, each) for each in (case.raw.std_error, error)))
-        mask = other > value + _ABOVE * apart
+        mask = other > value + _SCORE_EXCESS_ERRORS * apart
         causes.append((mask, _explain_blindness(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
             f"the energy test tells the sets apart (p = {case.energy_p:.3g}), where the value is 0 "
             "within two standard errors"
         )
-        causes.append((value <= _APART * spread, text))
+        causes.append((value <= _SIGNIFICANT_ERRORS * spread, text))
     for i, seen in enumerate(case.outside):
         mask = np.zeros(value.shape, bool)
         mask[i] = (case.alphas >= 1.0) & (seen is not None)
@@ -258,7 +261,7 @@ def _choose_reason(
         )
     if (saturated & asked).any():
         i, j = np.argwhere(saturated & asked)[0]
-        return _too_far(case, int(i), int(j))
+        return _explain_saturation(case, int(i), int(j))
     if resolved[:, asked].all():
         return "every order is resolved, which makes no bound of it: nothing here is certified"
     # The cause of the lowest order that is not resolved.
@@ -270,14 +273,14 @@ def _choose_reason(
 def _describe_unseen(case: Case, i: int) -> str | None:
     """Describe the numerator's rows missing from the denominator; return None if few."""
     share, beyond = case.raw.unseen_share[i], case.raw.beyond_share[i]
-    if share > _UNSEEN:
+    if share > _MAX_UNSEEN_SHARE:
         return f"{share:.1%} of the rows of y{i} are repeated values that y{1 - i} does not have"
-    if beyond > _BEYOND + _EXTREMES / (case.sizes[1 - i] + 1):
+    if beyond > _MAX_OUTSIDE_SHARE + _ALLOWED_EXTREMES / (case.sizes[1 - i] + 1):
         return f"{beyond:.1%} of the rows of y{i} (or their scores) lie beyond all of y{1 - i}"
     return None
 
 
-def _too_far(case: Case, i: int, j: int) -> str:
+def _explain_saturation(case: Case, i: int, j: int) -> str:
     unseen = _describe_unseen(case, i)
     if unseen is not None:
         return f"{unseen}: no sample tells how rare they are, and {DIRECTIONS[i]} may be infinite"

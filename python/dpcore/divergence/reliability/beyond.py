@@ -37,15 +37,15 @@ RARE: Final = 1e-4
 
 EDGE: Final = 20
 
-_SHARE: Final = 0.01
+_TOLERATED_OUTSIDE_SHARE: Final = 0.01
 """So many units apart are never too many, as of repeated values that the other set lacks."""
 
-_FARTHER: Final = 3.0
-_SEARCHED: Final = 2000
-_SORTED: Final = 20_000
+_SEPARATE_DISTANCE_RATIO: Final = 3.0
+_MAX_SEARCHED_ROWS: Final = 2000
+_MAX_SORTED_ROWS: Final = 20_000
 """Rows of each set whose neighbours are sought, at most: in many dimensions, and on a line."""
 
-_FEW: Final = 5
+_MAX_IGNORED_ROWS: Final = 5
 """So few rows are not looked at more closely: no limit is below them."""
 
 
@@ -82,15 +82,15 @@ def find_outside_units(
     Returns:
         For D(P0||P1) and for D(P1||P0) what there is too much of, or None.
     """
-    most = _SORTED if points.dim == 1 else _SEARCHED
+    most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other: the next one must be of another group.
     alone = points if points.units == points.sizes else points.single(rng)
     few = alone.drawn((most, most), rng)
     found = []
     for side in (0, 1):
-        seen = _in_coordinates(points, side)
+        seen = _find_outside_coordinates(points, side)
         if seen is None and fit is not None:
-            seen = _in_scores(points, fit, side)
+            seen = _find_outside_scores(points, fit, side)
         found.append(_find_separate_rows(few, side, threads) if seen is None else seen)
     return found[0], found[1]
 
@@ -115,17 +115,17 @@ def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     """Return how many units of a set may lie outside the other one, of `others` units."""
     from scipy.special import bdtrc
 
-    share = min(1.0, _SHARE + 1.0 / (others + 1))
+    share = min(1.0, _TOLERATED_OUTSIDE_SHARE + 1.0 / (others + 1))
     by_share = int(np.argmax(bdtrc(np.arange(units + 1.0), units, share) <= level))
     by_chance = int(np.log(level) / np.log(units / (units + others)))
     return max(by_share, min(by_chance, units))
 
 
-def _in_coordinates(points: Points, side: int) -> Beyond | None:
+def _find_outside_coordinates(points: Points, side: int) -> Beyond | None:
     rows, others = points.rows[side], points.rows[1 - side]
     low, high = others.min(axis=0), others.max(axis=0)
     outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for b in _split_rows(rows))
-    columns = np.flatnonzero(outside > _FEW)
+    columns = np.flatnonzero(outside > _MAX_IGNORED_ROWS)
     if not len(columns):
         return None
     labels = _unit_labels(points, side), _unit_labels(points, 1 - side)
@@ -134,31 +134,33 @@ def _in_coordinates(points: Points, side: int) -> Beyond | None:
     found = []
     for column in columns:
         values = samples[0][:, column], samples[1][:, column]
-        found.append((_at_ends(values, labels, level), -int(column)))
+        found.append((_count_outside_ends(values, labels, level), -int(column)))
     number, place = max(found)
     where = f" in coordinate {-place}" if points.dim > 1 else ""
     return _make_beyond(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
-def _in_scores(points: Points, fit: CrossFit, side: int) -> Beyond | None:
+def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> Beyond | None:
     labels, number = (_unit_labels(points, side), _unit_labels(points, 1 - side)), 0
     level = RARE / (2 * len(fit.folds))
     for fold in fit.folds:
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
-        number += _at_ends(values, own, level)
+        number += _count_outside_ends(values, own, level)
     return _make_beyond(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
-def _at_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
+def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
     """Find units of the first set beyond all of the second at ends with too many of them."""
-    return sum(_at_top(values, labels, sign, level) for sign in (1.0, -1.0))
+    return sum(_count_above_top(values, labels, sign, level) for sign in (1.0, -1.0))
 
 
-def _at_top(values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level: float) -> int:
+def _count_above_top(
+    values: tuple[Any, Any], labels: tuple[Any, Any], sign: float, level: float
+) -> int:
     own, others = (sign * np.asarray(v, np.float64) for v in values)
     above = own > others.max()
-    if np.count_nonzero(above) <= _FEW:
+    if np.count_nonzero(above) <= _MAX_IGNORED_ROWS:
         return 0
     # The outermost units of the other set: a group counts once, at its outermost row.
     reach = min(EDGE, len(others))
@@ -184,8 +186,10 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> Beyond | Non
         own = own[(values > ends.min()) & (values < ends.max())]
     if not len(own):
         return None
-    far = own[_nearest_distances(points, own, others, threads) > _FARTHER**2 * largest]
-    if len(far) <= _FEW:
+    far = own[
+        _nearest_distances(points, own, others, threads) > _SEPARATE_DISTANCE_RATIO**2 * largest
+    ]
+    if len(far) <= _MAX_IGNORED_ROWS:
         return None
     number = _count_distinct(_unit_labels(points, side)[np.isin(points.ids[side], far)])
     if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):

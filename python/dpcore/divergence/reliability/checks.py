@@ -18,14 +18,14 @@ AUC_PERMUTATIONS: Final = 999
 ENERGY_PERMUTATIONS: Final = 199
 ENERGY_ROWS: Final = 1000
 
-_FEWEST: Final = 99
-_DRAWS: Final = 2**24
+_MIN_PERMUTATIONS: Final = 99
+_MAX_PERMUTED_GROUPS: Final = 2**24
 """Permutations times groups, at most: fewer permutations of more groups than that."""
-_LEVELS: Final = 128
+_MAX_SCORE_LEVELS: Final = 128
 """Scores of more rows are told apart up to this many levels by the permutation test."""
-_GROUP_ROWS: Final = 50
+_MAX_GROUP_ROWS: Final = 50
 """Rows of one group that the energy distance uses, at most."""
-_ROUNDING: Final = 1e-12
+_TIE_TOLERANCE: Final = 1e-12
 
 Flags = npt.NDArray[np.bool_]
 
@@ -132,7 +132,7 @@ def check_equality(
     permutations = AUC_PERMUTATIONS
     if grouped:
         most = max(each.size for each in units)
-        permutations = max(_FEWEST, min(permutations, _DRAWS // most))
+        permutations = max(_MIN_PERMUTATIONS, min(permutations, _MAX_PERMUTED_GROUPS // most))
     sided = 2 if fit.kind != "logistic" else 1
     ps = [each.p_value(permutations, sided, rng) for each in units]
     auc, low, high = _auc_interval(units, confidence)
@@ -239,12 +239,12 @@ class _Units:
         sums = np.bincount(unit, middle, self.size).astype(np.float64)
         sizes = np.bincount(unit, minlength=self.size).astype(np.float64)
         here = np.arange(self.size) < self.units[0]
-        out = [_one_auc(here, sums, sizes)]
-        out += [_one_auc(rng.permutation(here), sums, sizes) for _ in range(permutations)]
+        out = [_compute_auc(here, sums, sizes)]
+        out += [_compute_auc(rng.permutation(here), sums, sizes) for _ in range(permutations)]
         return np.array(out)
 
 
-def _one_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
+def _compute_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
     rows, both = float(sizes @ here), float(sizes.sum())
     return (float(sums @ here) / rows - both / 2.0) / (both - rows)
 
@@ -255,16 +255,16 @@ def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
 
 
 def _rank_levels(counts: Labels) -> Labels:
-    """Return the level of each distinct score, from 0 without gaps; at most `_LEVELS` levels."""
-    if len(counts) <= _LEVELS:
+    """Return the level of each distinct score, from 0 without gaps; at most `_MAX_SCORE_LEVELS` levels."""
+    if len(counts) <= _MAX_SCORE_LEVELS:
         return np.arange(len(counts))
-    level = (np.cumsum(counts) - counts / 2.0) * (_LEVELS / counts.sum())
+    level = (np.cumsum(counts) - counts / 2.0) * (_MAX_SCORE_LEVELS / counts.sum())
     return np.unique(level.astype(np.int64), return_inverse=True)[1]
 
 
 def permutation_p(drawn: Reals) -> float:
     """Compute (1 + #)/(1 + B); the first value is observed, and rounding counts as a tie."""
-    least = drawn[0] - _ROUNDING * max(1.0, abs(float(drawn[0])))
+    least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
 
 
@@ -314,7 +314,7 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
 def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
     """Draw rows for the energy distance, and number their units from 0 without gaps.
 
-    Whole groups in random order as long as they fit, of each at most `_GROUP_ROWS` rows: one rule
+    Whole groups in random order as long as they fit, of each at most `_MAX_GROUP_ROWS` rows: one rule
     for both sets, so that the groups drawn are exchangeable if those given are.
     """
     order = rng.permutation(size)
@@ -326,7 +326,7 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
     rows = order[np.argsort(number[order], kind="stable")]
     number = number[rows]
     start = np.searchsorted(number, number)
-    kept = np.arange(size) - start < _GROUP_ROWS
+    kept = np.arange(size) - start < _MAX_GROUP_ROWS
     rows, number = rows[kept], number[kept]
     ends = np.searchsorted(number, number, "right")
     kept = ends <= ENERGY_ROWS

@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from ..raw import Reals
 
-_DOUBT: Final = 1.0
+_PESSIMISM_ERRORS: Final = 1.0
 """Standard errors by which rates of the choosing rows are taken for worse than they look."""
-_EDGES: Final = 48
+_MAX_BIN_EDGES: Final = 48
 """Thresholds that may be edges of bins."""
-_BINS: Final = (2, 3, 4, 6, 8)
+_BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
 """Numbers of bins that limits are computed for; a partition in between takes the next one."""
-_AIMS: Final = 4
+_TARGET_ORDERS: Final = 4
 """Orders that bins are made for, one after the other; the best on average is taken."""
 
 Whole = npt.NDArray[np.int64]
@@ -69,7 +69,7 @@ def best_event(
     hits = np.concatenate([chosen, totals - chosen], axis=1)
     p_low, q_high = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
     told = event_bound(p_low, q_high, alphas)
-    merit = _on_average(told)
+    merit = _average_bound_shares(told)
     rates = hits / totals
     # Where nothing is expected, the larger difference goes first.
     merit = np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)
@@ -89,28 +89,28 @@ def best_bins(
     For a given order and number of bins the best partition is a shortest path, since the sum that
     the bound is the logarithm of has one term for each bin.
     """
-    edges = _few_edges(chosen)
+    edges = _select_edges(chosen)
     padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
     start, stop = np.triu_indices(len(edges), 1)
     hits = padded[:, start] - padded[:, stop]
-    aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _AIMS).astype(np.int64))]
+    aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _TARGET_ORDERS).astype(np.int64))]
     # What the bins of a partition add to the sum; limits get wider with the number of bins.
     rates, powers = _pessimistic_rates(hits, chosen_rows), {}
-    for bins in _BINS:
+    for bins in _BIN_NUMBERS:
         p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
         with np.errstate(divide="ignore"):
             powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
-    paths = _best_edges(powers[_BINS[-1]], (start, stop), len(edges))
+    paths = _best_edges(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
     told, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
     for path in paths:
         place = _pair_index(path[:-1], path[1:], len(edges))
-        most = powers[min(b for b in _BINS if b >= len(place))][:, place]
+        most = powers[min(b for b in _BIN_NUMBERS if b >= len(place))][:, place]
         told.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
         partitions.append(edges[path])
-    return partitions[int(np.argmax(_on_average(np.array(told))))]
+    return partitions[int(np.argmax(_average_bound_shares(np.array(told))))]
 
 
-def _on_average(told: Reals) -> Reals:
+def _average_bound_shares(told: Reals) -> Reals:
     """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
     best = told.max(axis=0)
     return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
@@ -119,8 +119,8 @@ def _on_average(told: Reals) -> Reals:
 def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
     """Lower the numerator's rates and raise the denominator's rates."""
     return (
-        _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_DOUBT),
-        _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _DOUBT),
+        _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_PESSIMISM_ERRORS),
+        _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _PESSIMISM_ERRORS),
     )
 
 
@@ -143,11 +143,11 @@ def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
     return np.minimum(np.maximum(limit, 0.0), 1.0)
 
 
-def _few_edges(chosen: Whole) -> Whole:
+def _select_edges(chosen: Whole) -> Whole:
     """Select columns that may be edges: both ends, and thresholds spread over the ranks."""
     inside = np.arange(1, chosen.shape[1] + 1)
-    if len(inside) > _EDGES:
-        inside = np.unique(np.linspace(1, chosen.shape[1], _EDGES).astype(np.int64))
+    if len(inside) > _MAX_BIN_EDGES:
+        inside = np.unique(np.linspace(1, chosen.shape[1], _MAX_BIN_EDGES).astype(np.int64))
     return np.concatenate([[0], inside, [chosen.shape[1] + 1]])
 
 
@@ -163,7 +163,7 @@ def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Wh
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
     terms[:, pairs[0], pairs[1]] = np.exp(powers - largest)
     best, steps, paths = terms[:, 0].copy(), [], []
-    for _ in range(min(_BINS[-1], size - 1) - 1):
+    for _ in range(min(_BIN_NUMBERS[-1], size - 1) - 1):
         through = best[:, :, None] + terms
         steps.append(np.argmax(through, axis=1))
         best = np.max(through, axis=1)

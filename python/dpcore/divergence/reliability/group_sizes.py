@@ -19,9 +19,9 @@ from .checks import pairwise_distances, permutation_p
 LEVEL: Final = 0.01
 """Chance, at most, of a word about two laws where sizes do not depend on values."""
 
-_PERMUTATIONS: Final = 999
-_GROUPS: Final = 1000
-_FEWEST: Final = 8
+_SIZE_PERMUTATIONS: Final = 999
+_MAX_TESTED_GROUPS: Final = 1000
+_MIN_TESTED_GROUPS: Final = 8
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
@@ -44,8 +44,8 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
         if groups is None:
             continue
         sizes = np.bincount(groups)
-        if len(sizes) >= _FEWEST and sizes.min() < sizes.max():
-            found.append(_p_value(points, side, groups, sizes, rng))
+        if len(sizes) >= _MIN_TESTED_GROUPS and sizes.min() < sizes.max():
+            found.append(_one_set_p_value(points, side, groups, sizes, rng))
     return min(1.0, len(found) * min(found)) if found else None
 
 
@@ -61,17 +61,19 @@ def two_laws(p: float | None) -> tuple[str, ...]:
     )
 
 
-def _p_value(
+def _one_set_p_value(
     points: Points, side: int, groups: Labels, sizes: Labels, rng: np.random.Generator
 ) -> float:
     single = one_of_each(groups, rng)
-    if len(single) > _GROUPS:
-        kept = rng.choice(len(single), _GROUPS, replace=False)
+    if len(single) > _MAX_TESTED_GROUPS:
+        kept = rng.choice(len(single), _MAX_TESTED_GROUPS, replace=False)
         single, sizes = single[kept], sizes[kept]
     between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
     # How much more a group weighs by its rows than as a group.
     surplus: Reals = sizes / sizes.sum() - 1.0 / len(sizes)
-    drawn = np.stack([surplus, *(rng.permutation(surplus) for _ in range(_PERMUTATIONS))], axis=1)
+    drawn = np.stack(
+        [surplus, *(rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))], axis=1
+    )
     values = -np.einsum("ij,ij->j", drawn, between @ drawn)
     scale = max(float(between.max()) * float(np.abs(surplus).sum()) ** 2, 1e-300)
     return permutation_p(values / scale)

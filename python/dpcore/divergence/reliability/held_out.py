@@ -24,7 +24,7 @@ THRESHOLDS: Final = 200
 FOLDS: Final = 4
 """Folds of the rows not counted: each is scored by what the other three teach, to choose on."""
 
-_DENSE: Final = 20
+_DENSE_RANKS: Final = 20
 """Ranks from either end of the choosing scores of each set that are all thresholds."""
 
 Whole = npt.NDArray[np.int64]
@@ -93,7 +93,7 @@ def hold_out(
     if points.scale is not None:
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
     parts = [
-        _Parts.of(f"y{side}", points.sizes[side], points.groups[side], one_per_group, rng)
+        _RowParts.of(f"y{side}", points.sizes[side], points.groups[side], one_per_group, rng)
         for side in (0, 1)
     ]
     fitted: Score
@@ -109,7 +109,7 @@ def hold_out(
         chosen = _held_out_scores(points, left, fitted, trained)
     else:
         fitted, trained = fit_score(points, _pair_rows(part.other for part in parts), rng, score)
-        chosen = _out_of_fold(points, parts, rng, score)
+        chosen = _score_out_of_fold(points, parts, rng, score)
     counted = _held_out_scores(points, [part.counted for part in parts], fitted, trained)
     thresholds = _candidate_thresholds(*chosen)
     return HeldOut(
@@ -125,7 +125,7 @@ def hold_out(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Parts:
+class _RowParts:
     """Sample rows of one set: those that are counted, and the folds of the others.
 
     Args:
@@ -148,7 +148,7 @@ class _Parts:
         groups: Labels | None,
         one_per_group: bool,
         rng: np.random.Generator,
-    ) -> _Parts:
+    ) -> _RowParts:
         labels = groups if one_per_group else None
         units = size if labels is None else int(labels.max()) + 1
         if units < 4:
@@ -190,9 +190,9 @@ def _held_out_scores(
     return score_rows(points, _pair_rows(rows), score, trained).values
 
 
-def _out_of_fold(
+def _score_out_of_fold(
     points: Points,
-    parts: list[_Parts],
+    parts: list[_RowParts],
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Reals, Reals]:
@@ -213,8 +213,8 @@ def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
     found = []
     for scores in (scores0, scores1):
         size = len(scores)
-        even = np.linspace(0, size - 1, THRESHOLDS // 2 - 2 * _DENSE).astype(np.int64)
-        ends = np.arange(min(_DENSE, size))
+        even = np.linspace(0, size - 1, THRESHOLDS // 2 - 2 * _DENSE_RANKS).astype(np.int64)
+        ends = np.arange(min(_DENSE_RANKS, size))
         ranks = np.concatenate([even, ends, size - 1 - ends])
         found.append(np.sort(scores)[np.unique(ranks)])
     return np.unique(np.concatenate(found))

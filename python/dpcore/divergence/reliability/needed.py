@@ -12,7 +12,7 @@ SHARP: Final = 0.0125
 SHARE: Final = 0.4
 """Of ln(N/k): the largest KL divergence that N rows and k neighbours resolve."""
 
-_SHOWN: Final = 1.0
+_SHOWN_DIVERGENCE: Final = 1.0
 """The divergence in nats that `to_see` speaks of."""
 
 
@@ -42,8 +42,8 @@ def to_see(dim: int, k: int, fitted: bool) -> int:
         k: neighbours.
         fitted: True for a fitted score.
     """
-    balls = k * math.exp(_SHOWN / SHARE)
-    return math.ceil(max(2 * balls, 2 * dim / _SHOWN) if fitted else balls)
+    balls = k * math.exp(_SHOWN_DIVERGENCE / SHARE)
+    return math.ceil(max(2 * balls, 2 * dim / _SHOWN_DIVERGENCE) if fitted else balls)
 
 
 def too_few(sizes: tuple[int, int], dim: int, k: int, fitted: bool) -> str:

@@ -27,15 +27,15 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_TEXT, _SMALL = "small", "x-small"
+_TEXT_SIZE, _SMALL_TEXT_SIZE = "small", "x-small"
 
-_SHADES: Final = {
+_BELIEF_SHADES: Final = {
     REFUTED: ("refuted by its\nown certificate", 0.34),
     SATURATED: ("saturated", 0.26),
     UNRESOLVED: ("not resolved", 0.16),
 }
-_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
-_NARROW: Final = 0.16
+_ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+_MIN_WORDS_SHARE: Final = 0.16
 """A range below this share of the axis is too narrow for words across it."""
 
 
@@ -52,12 +52,12 @@ def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
         _draw_ceiling(panel, estimate, direction)
         _draw_other_estimates(panel, estimate, direction)
         _draw_curve(panel, estimate, direction)
-        _draw_line(panel, estimate, direction)
+        _draw_conversion_line(panel, estimate, direction)
         _set_order_ticks(panel)
-        panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT)
-        panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT)
+        panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT_SIZE)
+        panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT_SIZE)
         panel.axhline(0.0, color=text_colour(), alpha=0.5, linewidth=0.5, zorder=1)
-    axes[0].set_ylabel("nats", fontsize=_TEXT)
+    axes[0].set_ylabel("nats", fontsize=_TEXT_SIZE)
     _finish_figure(figure, axes, own)
     if own:
         n0, n1 = estimate.sizes
@@ -90,8 +90,8 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
             axes[0].plot(count, mean, label=label, **style)
             axes[1].plot(count[1:], spread[1:], **style)
     for panel, words in zip(axes, ("running mean", "running standard deviation"), strict=True):
-        panel.set_title(f"{words} (nats)", loc="left", fontsize=_TEXT)
-        panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT)
+        panel.set_title(f"{words} (nats)", loc="left", fontsize=_TEXT_SIZE)
+        panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT_SIZE)
         panel.set_xlim(1, max(len(values), 2))
     axes[1].set_ylim(bottom=0.0)
     _finish_figure(figure, axes, own)
@@ -114,11 +114,11 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     handles: dict[str, Any] = {}
     for panel in axes:
         thin_axes(panel)
-        panel.tick_params(labelsize=_SMALL)
+        panel.tick_params(labelsize=_SMALL_TEXT_SIZE)
         panel.tick_params(which="minor", length=0)
         for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
             handles.setdefault(label, handle)
-    options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL}
+    options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL_TEXT_SIZE}
     where: Any = figure if own else axes[0]
     wide = figure.bbox.width / get_whole_figure(figure).dpi > 6.5
     place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
@@ -161,14 +161,14 @@ def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Re
     for word, start, stop in find_runs(estimate.belief[direction]):
         if word == ESTIMATE:
             continue
-        words, shade = _SHADES[word]
+        words, shade = _BELIEF_SHADES[word]
         left, right = edges[start], edges[stop]
         panel.axvspan(left, right, color=text_colour(), alpha=0.7 * shade, linewidth=0, zorder=0)
-        narrow = math.log(right / left) < _NARROW * whole
+        narrow = math.log(right / left) < _MIN_WORDS_SHARE * whole
         panel.text(
             math.sqrt(left * right), 0.94, words.replace("\n", " ") if narrow else words,
             transform=panel.get_xaxis_transform(), rotation=90 if narrow else 0,
-            ha="center", va="top", fontsize=_SMALL,
+            ha="center", va="top", fontsize=_SMALL_TEXT_SIZE,
         )  # fmt: skip
 
 
@@ -250,7 +250,7 @@ def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
             )  # fmt: skip
 
 
-def _draw_line(panel: Axes, estimate: Estimate, direction: int) -> None:
+def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw Gusain and Leith's line above the resolved curve, for the least delta shown."""
     alphas, curve = select_resolved_orders(
         estimate.alphas, estimate.value[direction], estimate.resolved[direction]
@@ -269,7 +269,7 @@ def _set_order_ticks(panel: Axes) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
 
     low, high = panel.get_xlim()
-    panel.xaxis.set_major_locator(FixedLocator([a for a in _TICKS if low <= a <= high]))
+    panel.xaxis.set_major_locator(FixedLocator([a for a in _ORDER_TICKS if low <= a <= high]))
     panel.xaxis.set_minor_locator(NullLocator())
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 

@@ -14,16 +14,16 @@ from ..raw import Reals
 from ..record import Estimate
 from ..reliability.belief import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 
-_WIDTH: Final = 100
-_LABEL: Final = 15
+_TEXT_WIDTH: Final = 100
+_LABEL_WIDTH: Final = 15
 """Columns that a label and the blanks around it take."""
 
 MOST: Final = 12
 """Orders that a table shows in full; of more it shows about ten."""
 
-_ALWAYS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
-_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
-_NEGATIVE: Final = "-"
+_ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+_BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
+_NEGATIVE_MARK: Final = "-"
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -54,9 +54,9 @@ def epsilon_text(epsilon: Epsilon) -> str:
     lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
     for label, figure, words in rows:
         head = f"  {label:<13} {figure:>8}  "
-        lines += textwrap.wrap(words, _WIDTH, initial_indent=head, subsequent_indent=" " * 26)
+        lines += textwrap.wrap(words, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * 26)
     for reason in epsilon.reasons:
-        lines += textwrap.wrap(reason, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += textwrap.wrap(reason, _TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
     return "\n".join(lines)
 
 
@@ -113,7 +113,7 @@ def choose_table_rows(estimate: Estimate) -> list[int]:
     alphas = estimate.alphas
     if len(alphas) <= MOST:
         return list(range(len(alphas)))
-    wanted = [a for a in _ALWAYS if alphas[0] <= a <= alphas[-1]]
+    wanted = [a for a in _ROUND_ORDERS if alphas[0] <= a <= alphas[-1]]
     wanted += [top for top in estimate.alpha_max if top is not None]
     kept = {0, len(alphas) - 1, *(int(np.argmin(np.abs(alphas - a))) for a in wanted)}
     while len(kept) < MOST - 2:
@@ -135,18 +135,21 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
     for direction, name in enumerate(DIRECTIONS):
         parts = [
-            [_format_number(estimate.value[direction, i]) for i in shown],
+            [_format_estimate_number(estimate.value[direction, i]) for i in shown],
             [_format_error(estimate.std_error[direction, i]) for i in shown],
             [_choose_mark(estimate, direction, i) for i in shown],
         ]
         columns.append([name, *_join_columns(parts)])
         if not np.isnan(estimate.ceiling[direction][shown]).all():
             columns.append(
-                ["ceiling", *(_format_number(estimate.ceiling[direction, i]) for i in shown)]
+                [
+                    "ceiling",
+                    *(_format_estimate_number(estimate.ceiling[direction, i]) for i in shown),
+                ]
             )
         if estimate.certified is not None:
             bounds = estimate.certified[direction]
-            columns.append(["certified", *(_format_number(bounds[i]) for i in shown)])
+            columns.append(["certified", *(_format_estimate_number(bounds[i]) for i in shown)])
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(
         "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
@@ -167,18 +170,18 @@ def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
 
 def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
     negative = estimate.value[direction, i] < 0.0
-    return _MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE if negative else "")
+    return _BELIEF_MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE_MARK if negative else "")
 
 
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """Explain the marks that occur in the table."""
     words = {str(word) for word in np.unique(estimate.belief[:, shown])}
-    told = [f"{mark} {word}" for word, mark in _MARKS.items() if mark and word in words]
+    told = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
-        told.append(f"{_NEGATIVE} negative: raw value kept")
+        told.append(f"{_NEGATIVE_MARK} negative: raw value kept")
     lines: list[str] = []
     for item in told:
-        if lines and len(lines[-1]) + len(item) + 2 <= _WIDTH:
+        if lines and len(lines[-1]) + len(item) + 2 <= _TEXT_WIDTH:
             lines[-1] += f"; {item}"
         else:
             lines.append(f"  {item}")
@@ -190,7 +193,11 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]
     rows = []
     if 1.0 not in estimate.alphas:
         rows.append(
-            ("KL", " and ".join(map(_format_number, estimate.kl)) + " (D_1 in both directions)")
+            (
+                "KL",
+                " and ".join(map(_format_estimate_number, estimate.kl))
+                + " (D_1 in both directions)",
+            )
         )
     tops = ["none" if top is None else _format_order(top) for top in estimate.alpha_max]
     rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
@@ -215,7 +222,7 @@ def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     lines = []
     for i in picked:
         both = [
-            f"{_format_number(value[i])} {_format_error(error[i])}".strip()
+            f"{_format_estimate_number(value[i])} {_format_error(error[i])}".strip()
             for value, error in zip(other.value, other.std_error, strict=True)
         ]
         lines.append(
@@ -264,22 +271,24 @@ def _format_order(alpha: float) -> str:
     return f"{alpha:.4g}"
 
 
-def _format_number(value: float) -> str:
+def _format_estimate_number(value: float) -> str:
     if not np.isfinite(value):
         return "" if np.isnan(value) else f"{value:+}"
     return f"{value:.3g}" if abs(value) >= 1000.0 else f"{value:.3f}"
 
 
 def _format_error(value: float) -> str:
-    return f"+- {_format_number(value)}" if np.isfinite(value) else ""
+    return f"+- {_format_estimate_number(value)}" if np.isfinite(value) else ""
 
 
 def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
     """Wrap rows of (label, text); print a repeated label once."""
     lines, last = [], None
     for label, text in rows:
-        head = f"  {label if label != last or label == 'note' else '':<{_LABEL - 2}}"
-        wrapped = textwrap.wrap(text, _WIDTH, initial_indent=head, subsequent_indent=" " * _LABEL)
+        head = f"  {label if label != last or label == 'note' else '':<{_LABEL_WIDTH - 2}}"
+        wrapped = textwrap.wrap(
+            text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * _LABEL_WIDTH
+        )
         lines += wrapped or [head.rstrip()]
         last = label
     return "\n".join(lines)

@@ -16,8 +16,8 @@ from .parts import Array, entries_differ, entries_equal, split_by_kind
 
 FEWEST: Final = 32
 """Rows in a call from which two equal throughout, but different, exclude chance."""
-_LEVEL: Final = 1e-8
-_FIRST: Final = 64
+_EQUAL_CALLS_LEVEL: Final = 1e-8
+_FIRST_COMPARED_ROWS: Final = 64
 """Rows that are compared before all of them are."""
 
 
@@ -76,7 +76,7 @@ def _same_held(outputs: Held) -> Same | None:
 
 def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
     same = entries_equal(table[0], table[1])
-    for stop in (_FIRST, len(table)):
+    for stop in (_FIRST_COMPARED_ROWS, len(table)):
         places = np.flatnonzero(same)
         if not places.size:
             break
@@ -134,7 +134,9 @@ class Calls:
     def _excluded(self, rows: int, same: Same) -> bool:
         """Return True if chance is excluded, given the number of calls and columns."""
         columns = sum(map(len, same.columns))
-        return 2 * math.log(self._seen) + math.log(columns) < rows * math.log(4) + math.log(_LEVEL)
+        return 2 * math.log(self._seen) + math.log(columns) < rows * math.log(4) + math.log(
+            _EQUAL_CALLS_LEVEL
+        )
 
 
 def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:

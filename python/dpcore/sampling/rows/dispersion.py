@@ -11,18 +11,18 @@ import numpy.typing as npt
 Blocks = Sequence[tuple[int, int]]
 """Trials and hits of sub-blocks, in their order."""
 
-_PIECES: Final = 16
-_FEW: Final = 4
+_EARLY_SUB_BLOCKS: Final = 16
+_LATER_SUB_BLOCKS: Final = 4
 """Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
-_SHORTEST: Final = 64
-_EXPECTED: Final = 25.0
+_MIN_SUB_BLOCK_TRIALS: Final = 64
+_MIN_EXPECTED_HITS: Final = 25.0
 """Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
 
 
 def cut_block(rows: int, start: int = 0) -> list[int]:
     """Return the edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
-    most = _PIECES if start < _PIECES * rows else _FEW
-    pieces = max(1, min(most, rows // _SHORTEST))
+    most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
+    pieces = max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS))
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
@@ -50,9 +50,9 @@ def _pool_blocks(blocks: Blocks) -> npt.NDArray[np.float64]:
     rows, hits = sum(n for n, _ in blocks), sum(k for _, k in blocks)
     rarer = min(hits, rows - hits)
     found: list[list[int]] = []
-    if rarer < 2 * _EXPECTED:
+    if rarer < 2 * _MIN_EXPECTED_HITS:
         return np.array(found)
-    enough = _EXPECTED * rows / rarer
+    enough = _MIN_EXPECTED_HITS * rows / rarer
     for n, k in blocks:
         if found and found[-1][0] < enough:
             found[-1][0] += n

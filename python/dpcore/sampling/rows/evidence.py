@@ -15,10 +15,10 @@ from .dispersion import Blocks, cut_block, dispersion_p_value
 from .neighbours import Sums, compare_neighbours, farthest_lag, looked_at
 from .parts import Array
 
-_DISPERSION: Final = 1e-9
+_DISPERSION_LEVEL: Final = 1e-9
 """p-value below which counts vary too much for independent rows."""
 
-_CONSEQUENCE = "the mechanism's rows depend on each other, and no bound holds"
+_NO_BOUND_REASON = "the mechanism's rows depend on each other, and no bound holds"
 
 
 @dataclass(slots=True, eq=False)
@@ -89,7 +89,7 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
         if apart is not None:
             found.append(_describe_likeness(side, *apart))
         chance = dispersion_p_value([part.blocks for part in parts])
-        if chance < _DISPERSION:
+        if chance < _DISPERSION_LEVEL:
             found.append(_describe_variation(side, "block to block", chance))
     return tuple(found)
 
@@ -106,7 +106,7 @@ def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
     return tuple(
         _describe_variation(side, "audit to audit", chance)
         for side, chance in zip(("x", "x'"), chances, strict=True)
-        if chance < _DISPERSION
+        if chance < _DISPERSION_LEVEL
     )
 
 
@@ -115,14 +115,14 @@ def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
     place = "next to each other" if lag == 1 else f"{lag} places apart"
     return (
         f"outputs on {side} that stand {place} in a call are {more} alike than independent draws "
-        f"would be ({abs(sigmas):.1f} standard deviations): {_CONSEQUENCE}"
+        f"would be ({abs(sigmas):.1f} standard deviations): {_NO_BOUND_REASON}"
     )
 
 
 def _describe_variation(side: str, where: str, chance: float) -> str:
     return (
         f"counts on {side} vary more from {where} than those of independent draws would "
-        f"(p-value {chance:.1e}): {_CONSEQUENCE}"
+        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
     )
 
 
@@ -130,5 +130,5 @@ def varying_calls(chance: float) -> str:
     """Format the sentence on columns that vary more between calls than within them."""
     return (
         f"outputs vary more from call to call than those of independent draws would "
-        f"(p-value {chance:.1e}): {_CONSEQUENCE}"
+        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
     )

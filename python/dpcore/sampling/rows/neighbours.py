@@ -18,22 +18,22 @@ import numpy.typing as npt
 from ...events.device_outputs import Held
 from .parts import MOST_COLUMNS, Array, few_columns, list_sequences
 
-_FIRST: Final = 2**11
-_LATER: Final = 2**10
-_EVERY: Final = 2**19
+_FIRST_ORDERED_TRIALS: Final = 2**11
+_LATER_ORDERED_TRIALS: Final = 2**10
+_ORDER_CHECK_PERIOD: Final = 2**19
 """Rows that are looked at: the first 2,048 trials, then 1,024 at the start of every 2**19."""
-_FEWEST: Final = 8
+_MIN_ORDERED_ROWS: Final = 8
 """Rows in a call below which it has no order to speak of."""
-_LAGS: Final = 256
+_MAX_LAG: Final = 256
 _EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
-"""Distances at which equal rows are counted; scores are compared at all up to `_LAGS`."""
-_DOUBLING: Final = tuple(2**power for power in range(9))
-_SIGMAS: Final = 7.0
-_SIGMAS_ELSEWHERE: Final = 8.0
+"""Distances at which equal rows are counted; scores are compared at all up to `_MAX_LAG`."""
+_DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
+_DOUBLING_LAG_SIGMAS: Final = 7.0
+_OTHER_LAG_SIGMAS: Final = 8.0
 """Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
-_PAIRS: Final = 25.0
+_MIN_EXPECTED_PAIRS: Final = 25.0
 """Equal (and unequal) pairs expected, below which nothing is said."""
-_UNIT: Final = 2.0**-24
+_SUM_UNIT: Final = 2.0**-24
 """Sums are kept as whole multiples of this, so that no order of adding changes them."""
 
 Sums = npt.NDArray[np.int64]
@@ -46,8 +46,15 @@ the number of pairs expected for equal rows; for scores the sum of the fourth po
 
 def looked_at(start: int, rows: int) -> int:
     """Return the number of a call's rows that are compared: a function of its first trial alone."""
-    behind = start % _EVERY
-    return max(0, min(rows, (_FIRST if start < _EVERY else _LATER) - behind))
+    behind = start % _ORDER_CHECK_PERIOD
+    return max(
+        0,
+        min(
+            rows,
+            (_FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS)
+            - behind,
+        ),
+    )
 
 
 def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
@@ -61,14 +68,14 @@ def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) ->
         What to add up over calls; None where the rows are too few.
     """
     rows = len(outputs)
-    if rows < _FEWEST:
+    if rows < _MIN_ORDERED_ROWS:
         return None
     ranks, codes = list_sequences(few_columns(outputs))
     scores = np.array([answers, *ranks], dtype=np.float64)
-    sums = np.zeros((3, 2 + MOST_COLUMNS, _LAGS))
+    sums = np.zeros((3, 2 + MOST_COLUMNS, _MAX_LAG))
     _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
     _add_equal(sums[:, 0], codes)
-    return np.rint(sums / _UNIT).astype(np.int64)
+    return np.rint(sums / _SUM_UNIT).astype(np.int64)
 
 
 def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
@@ -78,7 +85,7 @@ def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]
     event, met by chance, would outweigh all calls in which another event was counted.
     """
     rows = scores.shape[1]
-    lags = min(_LAGS, (rows - 1) // 2)
+    lags = min(_MAX_LAG, (rows - 1) // 2)
     squares = scores * scores
     second, fourth = squares.sum(axis=1), (squares * squares).sum(axis=1)
     waves = np.fft.rfft(scores, axis=1)
@@ -115,18 +122,18 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
             sums[:, lag - 1] = equal - mean, max(variance, 0.0), told
 
 
-_THRESHOLDS: Final = np.full(_LAGS, _SIGMAS_ELSEWHERE)
-_THRESHOLDS[np.array(_DOUBLING) - 1] = _SIGMAS
+_LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
+_LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
 
 
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
-    excess, variance, rest = sums * _UNIT
+    excess, variance, rest = sums * _SUM_UNIT
     # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
     fourth = np.where(rest > 0.0, rest, 1.0)
     pairs = np.where(rest > 0.0, variance**2 / fourth, 0.0)
     pairs[0] = rest[0]
-    told = (pairs >= _PAIRS) & (variance > 0.0)
+    told = (pairs >= _MIN_EXPECTED_PAIRS) & (variance > 0.0)
     return np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
 
 
@@ -141,7 +148,7 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
         (less, if negative); None where all is well.
     """
     sigmas = lag_deviations(sums)
-    beyond = np.abs(sigmas) / _THRESHOLDS
+    beyond = np.abs(sigmas) / _LAG_THRESHOLDS
     sequence, place = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
     if beyond[sequence, place] < 1.0:
         return None

@@ -19,17 +19,17 @@ from .calls import FEWEST, WAY_TO_DRAW, by_chance, first_difference, one_output,
 from .evidence import varying_calls
 from .parts import Array, list_sequences
 
-_CALLS: Final = 6
-_MORE: Final = 18
-_MORE_ROWS: Final = 512
+_PROBE_CALLS: Final = 6
+_EXTRA_PROBE_CALLS: Final = 18
+_EXTRA_PROBE_ROWS: Final = 512
 """Calls on each side; more of them, and longer, where those were equal throughout."""
-_SHARE: Final = 600
+_TRIALS_PER_PROBE_ROW: Final = 600
 """A first call has one row for so many trials: together they are 1 per cent of an audit."""
-_COMPARED: Final = 16
+_MIN_PROBE_ROWS: Final = 16
 """Rows in a call, at least: with fewer nothing can be told between calls and within them."""
-_CHANCE: Final = 1e-15
-_VARIATION: Final = 1e-11
-_PEAKED: Final = 3.0
+_CONSTANT_CALLS_LEVEL: Final = 1e-15
+_CALL_VARIATION_LEVEL: Final = 1e-11
+_MAX_RANK_KURTOSIS: Final = 3.0
 """Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
 
 Draw = Callable[[int, int, int], Array]
@@ -65,18 +65,20 @@ def probe_calls(
     if block < 2:
         return ()
     longest = min(FEWEST, block)
-    rows = min(longest, max(_COMPARED, trials // _SHARE))
-    first = [[draw(side, number, rows) for number in range(_CALLS)] for side in (0, 1)]
+    rows = min(longest, max(_MIN_PROBE_ROWS, trials // _TRIALS_PER_PROBE_ROW))
+    first = [[draw(side, number, rows) for number in range(_PROBE_CALLS)] for side in (0, 1)]
     for side, outputs in enumerate(first):
-        if seeded_by is not None and _same_by_chance(outputs) < _VARIATION:
-            found = f"the same varying outputs in {_CALLS} calls on {'x_prime' if side else 'x'}"
+        if seeded_by is not None and _same_by_chance(outputs) < _CALL_VARIATION_LEVEL:
+            found = (
+                f"the same varying outputs in {_PROBE_CALLS} calls on {'x_prime' if side else 'x'}"
+            )
             raise invalid(f"outputs of {name}", f"drawn anew in every call from {seeded_by}", found)
         if _refuse_equal_calls(outputs, name, way_to_draw):
-            more = max(_MORE, _MORE_ROWS // longest)
-            calls = [draw(side, _CALLS + number, longest) for number in range(more)]
+            more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
+            calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
             _refuse_equal_calls(calls, name, way_to_draw)
-    chance = _between_calls_p_value(first) if rows >= _COMPARED else 1.0
-    return (varying_calls(chance),) if chance < _VARIATION else ()
+    chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
+    return (varying_calls(chance),) if chance < _CALL_VARIATION_LEVEL else ()
 
 
 def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
@@ -86,7 +88,7 @@ def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bo
     if len(calls) < len(outputs) or len(shapes) > 1:
         return False
     column = first_difference(calls)
-    if column is not None and by_chance(calls, column) < _CHANCE:
+    if column is not None and by_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
         raise one_output(name, calls[0], column, way_to_draw)
     return True
 
@@ -125,7 +127,7 @@ def _between_calls_p_value(sides: list[list[Array]]) -> float:
             squares = centred * centred
             second, fourth = float(squares.sum()), float((squares * squares).sum())
             # A constant has a variance by rounding alone.
-            if second > 1e-9 and rows * fourth <= _PEAKED * second**2:
+            if second > 1e-9 and rows * fourth <= _MAX_RANK_KURTOSIS * second**2:
                 sums = centred.reshape(groups, -1).sum(axis=1)
                 own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
                 statistic, freedom = found.get(column, (0.0, 0))
