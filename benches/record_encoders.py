@@ -342,7 +342,7 @@ def measure_faults(seeds: int) -> Iterator[str]:
 
 def measure_correct(models: int) -> Iterator[str]:
     """Yield the rows of the table of transformers that mix nothing, and of those that do."""
-    from dpcore.torch.encoding import Pooled
+    from dpcore.torch.encoders import Pooled
 
     class Unmasked(Pooled):
         """The mean over all tokens, padding too."""
@@ -373,7 +373,7 @@ def measure_correct(models: int) -> Iterator[str]:
 
 def _find_refusals(model: Any, tokenizer: Any, unmasked: Any, seed: int) -> Any:
     """Return what is refused, the type of the weights, and the largest distance that was seen."""
-    from dpcore.text.inference.encoding import check_encoder
+    from dpcore.text.inference.attackers import check_encoder
     from dpcore.torch import Clip, LaplaceNoise, PrivateEncoder, mechanism
 
     texts, clip, distances = _write_texts(seed), Clip("l1", 1.0), [0.0]

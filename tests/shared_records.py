@@ -17,7 +17,7 @@ from shared_layers import INNER
 import dpcore
 
 OF_TORCH = (
-    "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.learning",
+    "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.network",
     "dpcore.experiments.dpnr_robust_adaptive.models", "dpcore.experiments.dpnr_table.defences",
 )  # fmt: skip
 

@@ -19,7 +19,7 @@ def change_training_seeds(number: int) -> None:
     """Let DPNR, the adversarial baselines, DPText, ADePT and word2vec train from other seeds."""
     if find_spec("torch"):
         from dpcore.text import ADePT, DPText
-        from dpcore.text.systems.classifier import TextClassifier
+        from dpcore.text.systems.dpnr import TextClassifier
 
         for owner, method in ((TextClassifier, "_train"), (DPText, "fit"), (ADePT, "fit")):
             setattr(owner, method, _with_other_generators(getattr(owner, method), number))

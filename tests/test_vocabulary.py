@@ -27,9 +27,9 @@ from dpcore.hints import hinted
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
-from dpcore.text.generating.generator import GENERATED
-from dpcore.text.generating.generator import Kind as Generated
-from dpcore.text.reading.reader import KINDS, Kind
+from dpcore.text.reading import KINDS, Kind
+from dpcore.text.templates import GENERATED
+from dpcore.text.templates import Kind as Generated
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = (
@@ -322,7 +322,7 @@ WORDS_ALLOWED = {
     "docs/reference/renamed.md": "names of earlier versions",
     "tests/test_vocabulary.py": "the words themselves",
     "python/dpcore/mechanisms/texts.py": "a text that is encoded",
-    "python/dpcore/text/needed.py": "docstrings that are still to be rewritten",
+    "python/dpcore/text/optional_packages.py": "docstrings that are still to be rewritten",
     "python/dpcore/torch/needed.py": "a docstring that is still to be rewritten",
 }
 """Files that may use such a word, and why."""

@@ -22,7 +22,7 @@ from dpcore.experiments.dpnr_table.defences import (  # noqa: E402
     MinMaxOpponent,
 )
 from dpcore.text import DPNR, Corpus, generated, inference  # noqa: E402
-from dpcore.text.systems.attributes import Discriminator  # noqa: E402
+from dpcore.text.systems.dptext import Discriminator  # noqa: E402
 from dpcore.text.systems.training import one_thread  # noqa: E402
 
 CORPUS = generated("topics", 2000, rng=1)

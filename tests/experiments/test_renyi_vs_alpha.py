@@ -13,7 +13,7 @@ from shared_extras import needs
 
 from dpcore.experiments import corpora, renyi_vs_alpha
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
-from dpcore.text.splitting import likeness
+from dpcore.text.corpus import likeness
 
 needs("sklearn")
 LABELS = ("value", "null")

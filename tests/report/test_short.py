@@ -21,7 +21,7 @@ WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.bins.", "dpcore.attacks.rows.", 
 "dpcore.attacks.words.",
     "dpcore.divergence.points.", "dpcore.divergence.raw", "dpcore.divergence.request",
-    "dpcore.experiments.running", "dpcore.tables.comparison", "dpcore.training.columns",
+    "dpcore.experiments.running", "dpcore.tables.comparison", "dpcore.training.step",
 )  # fmt: skip
 """Where what a public record is made of stands, but nothing that a user is given."""
 

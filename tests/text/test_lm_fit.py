@@ -16,8 +16,8 @@ from dpcore.text import Vocabulary, generated, lm, redaction
 
 torch = needs("torch", "opacus", "safetensors")
 
-from dpcore.text.lm import learning  # noqa: E402
-from dpcore.text.lm.learning import Network, draw_weights, record_losses  # noqa: E402
+from dpcore.text.lm import network  # noqa: E402
+from dpcore.text.lm.network import Network, draw_weights, record_losses  # noqa: E402
 
 SMALL = {"hidden": 12, "rng": 1, "progress": False}
 LONG = {**SMALL, "batch": 10, "epochs": 10}
@@ -231,7 +231,7 @@ def test_noise_of_one_step_is_the_claimed_one(private, corpus):
 def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
     rule = {**(SMALL if epsilon is None else NOISY), "vocabulary": words, "epsilon": epsilon}
     calls = {"made": 0}
-    right = learning.record_losses
+    right = network.record_losses
     per_epoch = 16 if epsilon is None else 9
 
     def interrupted(*arguments):
@@ -240,7 +240,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(corpus, words, monkeypatch, epsilon):
             raise KeyboardInterrupt
         return right(*arguments)
 
-    monkeypatch.setattr(learning, "record_losses", interrupted)
+    monkeypatch.setattr(network, "record_losses", interrupted)
     model = lm.fit(corpus, corpus.valid, **{**rule, "epochs": 4})
     monkeypatch.undo()
     assert model.partial

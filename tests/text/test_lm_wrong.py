@@ -80,9 +80,9 @@ def test_large_delta_is_warned_of():
 
 
 def test_large_private_training_is_warned_of(monkeypatch):
-    from dpcore.text.lm import learning
+    from dpcore.text.lm import network
 
-    monkeypatch.setattr(learning, "_MAX_QUIET_GRADIENTS", 1e4)
+    monkeypatch.setattr(network, "_MAX_QUIET_GRADIENTS", 1e4)
     with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20, rng=1)
 
@@ -105,6 +105,6 @@ def test_missing_opacus_is_named_with_its_extra(monkeypatch):
     def refuse(module):
         raise ModuleNotFoundError(module, name="opacus")
 
-    monkeypatch.setattr("dpcore.text.needed.import_module", refuse)
+    monkeypatch.setattr("dpcore.text.optional_packages.import_module", refuse)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20)

@@ -12,7 +12,7 @@ from shared_extras import needs
 torch = needs("torch")
 
 from dpcore.text import DPNR, ADePT, Corpus  # noqa: E402
-from dpcore.text.systems.autoencoder import learning  # noqa: E402
+from dpcore.text.systems import autoencoder  # noqa: E402
 
 TEXTS = ["a train to morwen", "list the fares to garrow", "how late is it", "book two seats"]
 
@@ -145,7 +145,7 @@ def test_a_loss_that_diverges_names_epoch_and_rate(lr):
 
 def test_a_loss_that_is_no_number(monkeypatch):
     monkeypatch.setattr(
-        learning, "_mean_word_loss", lambda *_: (torch.tensor(math.nan, requires_grad=True), 1)
+        autoencoder, "_mean_word_loss", lambda *_: (torch.tensor(math.nan, requires_grad=True), 1)
     )
     with pytest.raises(ValueError, match=r"it does in epoch 1\), got 0.003"):
         fitted()
@@ -153,14 +153,14 @@ def test_a_loss_that_is_no_number(monkeypatch):
 
 def interrupted(monkeypatch, step):
     """Ctrl-C in the middle of a step."""
-    real, steps = learning._mean_word_loss, iter(range(1, 100))
+    real, steps = autoencoder._mean_word_loss, iter(range(1, 100))
 
     def loss(*given):
         if next(steps) == step:
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(learning, "_mean_word_loss", loss)
+    monkeypatch.setattr(autoencoder, "_mean_word_loss", loss)
     model = ADePT(10.0, hidden=8, embedding=4)
     return model, lambda: model.fit(TEXTS * 4, epochs=9, batch=4, rng=1)
 

@@ -12,7 +12,8 @@ torch = needs("torch", "safetensors")
 
 import dpcore  # noqa: E402
 from dpcore.text import Corpus, DPText, generated  # noqa: E402
-from dpcore.text.systems.dptext import NOISES, learning  # noqa: E402
+from dpcore.text.systems import dptext  # noqa: E402
+from dpcore.text.systems.dptext import NOISES  # noqa: E402
 from dpcore.torch import noise_sources  # noqa: E402
 
 CORPUS = generated("topics", 400, rng=1)
@@ -191,7 +192,7 @@ def test_texts_without_a_known_word_are_told():
 @pytest.mark.parametrize("ended", [1, 2])
 def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
     given = {"noise": "repaired", "learn": True}
-    steps, step = [], learning._take_adversarial_step
+    steps, step = [], dptext._take_adversarial_step
     each = -(-len(CORPUS.train) // 64)
 
     def interrupted(*args):
@@ -201,7 +202,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
         return step(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(learning, "_take_adversarial_step", interrupted)
+        patch.setattr(dptext, "_take_adversarial_step", interrupted)
         model = fitted(made(**given), epochs=4)
     assert model.trained.partial
     assert f"INTERRUPTED after {ended}" in str(model)
@@ -210,7 +211,7 @@ def test_ctrl_c_keeps_the_last_whole_epoch(ended, monkeypatch):
     assert model.learnt == whole.learnt
     assert model.trained.epsilons == whole.trained.epsilons
     steps[:] = [1] * (ended * each + 2)
-    monkeypatch.setattr(learning, "_take_adversarial_step", interrupted)
+    monkeypatch.setattr(dptext, "_take_adversarial_step", interrupted)
     model = made(**given)
     with pytest.raises(KeyboardInterrupt):
         fitted(model)

@@ -9,8 +9,7 @@ import pytest
 from shared_extras import needs
 
 from dpcore.text import generated, words_of
-from dpcore.text.generating import GENERATED
-from dpcore.text.generating.repeats import CONTRADICTED, REPEATED
+from dpcore.text.templates import CONTRADICTED, GENERATED, REPEATED
 
 ROWS = 4000
 

@@ -10,7 +10,7 @@ from shared_extras import needs
 from shared_inference import Centroids, corpus
 
 from dpcore.text.inference import infer
-from dpcore.text.inference.judging import Judge, Ranking, permutation_p_value, threshold_of
+from dpcore.text.inference.metrics import Judge, Ranking, permutation_p_value, threshold_of
 from dpcore.text.inference.targets import Target
 
 

@@ -13,12 +13,10 @@ from shared_extras import needs
 from shared_inference import Centroids
 
 from dpcore.text.inference import TRANSFORMS, Attacker
-from dpcore.text.inference.certifying import Beyond, certify
-from dpcore.text.inference.encoding import vectors_of
-from dpcore.text.inference.floors import floor_answers
-from dpcore.text.inference.groups import _measure_gap
-from dpcore.text.inference.judging import Judge, answers_of, threshold_of
-from dpcore.text.inference.targets import Target
+from dpcore.text.inference.attackers import vectors_of
+from dpcore.text.inference.metrics import Judge, _measure_gap, answers_of, threshold_of
+from dpcore.text.inference.run import Beyond, certify
+from dpcore.text.inference.targets import Target, floor_answers
 
 ONE = Target(("a",), ((0, 1),))
 TWO = Target(("a", "b"), ((0, 1), (0, 1)))

@@ -14,9 +14,8 @@ from shared_inference import Centroids, corpus
 from dpcore.text import Corpus
 from dpcore.text.inference import Attacker, infer
 from dpcore.text.inference.attackers import NearestMean, usual
-from dpcore.text.inference.floors import floor_ranks
-from dpcore.text.inference.judging import Judge, Ranking, permutation_p_value
-from dpcore.text.inference.targets import Target
+from dpcore.text.inference.metrics import Judge, Ranking, permutation_p_value
+from dpcore.text.inference.targets import Target, floor_ranks
 
 
 class LeastSquares:

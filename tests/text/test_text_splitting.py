@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpcore.text import Corpus, split
-from dpcore.text.splitting import likeness
+from dpcore.text.corpus import likeness
 
 CORPUS = Corpus([f"text {i % 70}" for i in range(100)], labels=[i % 3 for i in range(100)])
 

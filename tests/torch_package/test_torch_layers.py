@@ -24,7 +24,7 @@ from dpcore.torch import (  # noqa: E402
     L2LaplaceNoise,
     LaplaceNoise,
     SharedNoise,
-    unit,
+    layers,
 )
 
 ALPHA = 1e-6
@@ -114,10 +114,10 @@ def test_one_shared_draw_a_row(dtype):
 def test_the_grid_is_symmetric_without_0_and_infinity():
     ends = torch.tensor([-(2**52), -1, 0, 2**52 - 1], dtype=torch.float64)
     w = (ends + 0.5) / 2**52
-    noise = unit.laplace(w)
+    noise = layers.laplace(w)
     assert noise[3] == -noise[0] == pytest.approx(53 * math.log(2), rel=1e-15)
     assert noise[2] == -noise[1] == 2.0**-53
-    drawn = unit.uniform((DRAWS,), "cpu", torch.Generator().manual_seed(1)) * 2.0**53
+    drawn = layers.uniform((DRAWS,), "cpu", torch.Generator().manual_seed(1)) * 2.0**53
     assert bool((drawn % 2 == 1).all())
     # The two lowest bits of the integers are random too, and the sign is.
     odd = (drawn - 1) / 2
@@ -128,7 +128,7 @@ def test_the_grid_is_symmetric_without_0_and_infinity():
 @pytest.mark.parametrize("extreme", [-(2**52), -1, 0, 2**52 - 1])
 def test_extreme_integers_in_every_layer(extreme, monkeypatch):
     monkeypatch.setattr(
-        unit,
+        layers,
         "uniform",
         lambda shape, device, generator: torch.full(
             shape, (extreme + 0.5) / 2**52, dtype=torch.float64
@@ -252,13 +252,13 @@ def test_training_moves_epsilon_and_the_cap_holds():
 
 
 def test_a_device_without_float64_is_served_by_the_cpu(monkeypatch):
-    monkeypatch.setattr(unit, "_has_float64", lambda kind: kind != "meta")
-    assert unit.float64_device(torch.device("meta")) == torch.device("cpu")
+    monkeypatch.setattr(layers, "_has_float64", lambda kind: kind != "meta")
+    assert layers.float64_device(torch.device("meta")) == torch.device("cpu")
     layer = learnt(epsilon=0.1)
     assert layer.to("meta").epsilon.device.type == "cpu"
     assert layer.epsilon.item() == 0.1
     # The path of a call: another name of the CPU stands for it.
-    monkeypatch.setattr(unit, "float64_device", lambda device: torch.device("cpu", 0))
+    monkeypatch.setattr(layers, "float64_device", lambda device: torch.device("cpu", 0))
     x = torch.ones(3, dtype=torch.float16)
     found = layer(x)
     assert (found.dtype, found.device) == (x.dtype, x.device)

@@ -24,7 +24,7 @@ from dpcore.torch import (  # noqa: E402
     SharedNoise,
     mechanism,
 )
-from dpcore.torch.farthest import farthest  # noqa: E402
+from dpcore.torch.private_encoder import farthest  # noqa: E402
 
 pytest_plugins = ["pytester"]
 

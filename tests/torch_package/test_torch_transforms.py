@@ -15,7 +15,7 @@ from dpcore.errors import AssumptionWarning
 from dpcore.pairs import NORMS, distance
 
 torch = needs("torch")
-from dpcore.torch import Clip, LaplaceNoise, MinMax, Normalise, unit  # noqa: E402
+from dpcore.torch import Clip, LaplaceNoise, MinMax, Normalise, layers  # noqa: E402
 
 TOLERANCE = {
     torch.float64: 1e-12,
@@ -223,7 +223,7 @@ def test_ranges_are_those_of_the_other_package():
 
 
 def test_a_device_without_float64_is_served_by_the_cpu(monkeypatch):
-    monkeypatch.setattr(unit, "float64_device", lambda device: torch.device("cpu", 0))
+    monkeypatch.setattr(layers, "float64_device", lambda device: torch.device("cpu", 0))
     for kind in (Clip("l1", 1.0), MinMax(), Normalise()):
         assert kind(torch.tensor([1.0, 5.0])).device == torch.device("cpu")
 

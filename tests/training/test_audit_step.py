@@ -18,7 +18,7 @@ from dpcore.experiments.dpsgd_audit import (
     Recipe,
     make_opposed_record,
 )
-from dpcore.training.columns import choose_columns
+from dpcore.training.step import choose_columns
 
 RNG = np.random.default_rng(20)
 ROWS = np.column_stack([5.0 * RNG.normal(size=(12, 10)), RNG.random(12) < 0.5])

@@ -19,10 +19,8 @@ from ..errors import choice, flag, integer, invalid, mistyped
 from ..hints import hinted
 from ..records import Shown
 from ..text import Corpus, generated, read
-from ..text.corpus import SPLITS
-from ..text.reading.files import File, Row, corpus_of, opened
-from ..text.reading.tables import Layout, table
-from ..text.splitting import likeness
+from ..text.corpus import SPLITS, likeness
+from ..text.reading import File, Layout, Row, corpus_of, opened, table
 from .running import SEED, cell_seed, check_config
 
 __all__ = [

@@ -34,7 +34,7 @@ from ..errors import AssumptionWarning, flag
 from ..mechanisms.callables import repeat
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED
-from ..text.needed import needed
+from ..text.optional_packages import needed
 from ..training import audit_run, audit_step
 from .presentation import (
     SMALL,

@@ -34,8 +34,8 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
-from ..text.needed import needed
-from ..text.splitting import likeness
+from ..text.corpus import likeness
+from ..text.optional_packages import needed
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .corpora import TextOptions, read_corpus, read_texts

@@ -26,6 +26,7 @@ from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, generated
+from ..text.corpus import likeness
 from ..text.frontiers import (  # fmt: skip
     make_transforms,
     measure_release,
@@ -34,8 +35,7 @@ from ..text.frontiers import (  # fmt: skip
     score_attack,
 )
 from ..text.inference import Attacker, Inference, usual
-from ..text.needed import needed
-from ..text.splitting import likeness
+from ..text.optional_packages import needed
 from .corpora import TextOptions, read_corpus
 from .presentation import (
     SMALL,

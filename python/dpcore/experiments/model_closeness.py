@@ -25,7 +25,7 @@ from ..errors import choice, invalid
 from ..records import Record, list_shown_fields
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
-from ..text.needed import needed
+from ..text.optional_packages import needed
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 

@@ -27,7 +27,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
-from ..text.needed import needed
+from ..text.optional_packages import needed
 from .corpora import ENTITIES, TextOptions, read_corpus
 from .presentation import (
     TEXT,

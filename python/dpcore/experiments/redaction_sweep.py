@@ -17,7 +17,7 @@ import numpy as np
 
 from ..streams import threads_of
 from ..text import redaction
-from ..text.needed import needed
+from ..text.optional_packages import needed
 from .corpora import TextOptions, read_two_sets
 from .running import Tabled, cell_seed, require_own_config
 

@@ -28,7 +28,7 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
 from ..streams import threads_of
 from ..text import TfidfSVD
-from ..text.needed import needed
+from ..text.optional_packages import needed
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .presentation import (
     SMALL,

@@ -31,10 +31,9 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
 from ..streams import threads_of
 from ..text import Corpus, generated, words
+from ..text.corpus import likeness, words_of
 from ..text.inference import Attacker, infer
-from ..text.needed import needed
-from ..text.splitting import likeness
-from ..text.vocabulary import words_of
+from ..text.optional_packages import needed
 from ..text.words import Embedding
 from .corpora import read_corpus
 from .presentation import (

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 from ..hints import make_getattr
 from . import inference, lm, redaction, schedules, words
-from .corpus import Corpus
+from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier
-from .generating import generated
 from .reading import read
-from .rewriting import Rewriter
-from .splitting import split
+from .rewriter import Rewriter
+from .templates import generated
 from .tfidf import TfidfSVD
-from .vocabulary import Vocabulary, words_of
-from .words.vectors import word_vectors
+from .words.embedding import word_vectors
 
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR

@@ -1,22 +1,41 @@
-"""Texts with labels, private attributes and a split: what is fitted on, and what is tested on."""
+"""Texts with labels, private attributes and a split: what is fitted on, and what is tested on.
+
+Splits in which no text of one part occurs in another.
+
+Words as numbers: which words have one, and what becomes of all others.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import isfinite
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, integer, invalid, masked, mistyped
+from ..errors import choice, instance, integer, invalid, masked, mistyped, real
 from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
+from ..streams import Rng, seed_of
 
-__all__ = ["SPLITS", "Column", "Corpus", "training_texts"]
+__all__ = [
+    "SPLITS",
+    "Column",
+    "Corpus",
+    "Vocabulary",
+    "likeness",
+    "parts_of",
+    "split",
+    "training_texts",
+    "words_of",
+]
+
 
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
@@ -251,3 +270,343 @@ class Corpus(Shown):
             rows = "row" if self.dropped == 1 else "rows"
             parts.append(f"{self.dropped:,} {rows} with an empty cell dropped")
         return f"Corpus({'; '.join(parts)})"
+
+
+def likeness(text: str) -> str:
+    """Return a text without letter case and white space: texts that share it count as equal.
+
+    Example:
+        >>> likeness("A  Goal ") == likeness("a goal")
+        True
+    """
+    return " ".join(text.split()).casefold()
+
+
+@hinted
+def split(
+    corpus: Corpus,
+    shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),
+    rng: Rng = None,
+    *,
+    group: Any = None,
+) -> Corpus:
+    """Split a corpus at random into train, valid and test; equal texts stay together.
+
+    A text that occurs k times is one group of k rows: groups are shuffled and laid end to end,
+    and each goes to the part in which its middle lies. So a part misses its share by at most half
+    a group at either end, whatever the labels; texts are equal that differ only in letter case
+    or white space. No class is balanced.
+
+    Args:
+        corpus: the texts; a split that it has is replaced.
+        shares: of train, valid and test, at least 0, adding up to 1; or a mapping from the names
+            of some of them.
+        rng: None, an int or a Generator; the origin of the result names the seed.
+        group: the author, or another group, of each text: no group comes into two parts, so that
+            groups which share a text stay together. The name of an attribute, or a column with a
+            value for each text; None takes the groups of the corpus (`read(group=)`) where it has
+            some.
+
+    Returns:
+        The corpus in its order, with a split.
+
+    Raises:
+        TypeError: if `corpus` is none, or shares are no numbers.
+        ValueError: if shares do not add up to 1, or a part would be left without a text, as
+            where one group is every text.
+
+    Example:
+        >>> corpus = Corpus([f"text {i % 50}" for i in range(100)])
+        >>> split(corpus, (0.8, 0.1, 0.1), rng=1)
+        Corpus(100 texts; train 80, valid 10, test 10; split 0.8/0.1/0.1, seed 1)
+    """
+    instance("corpus", corpus, Corpus)
+    wanted, seed = _read_shares(shares), seed_of(rng)
+    groups = _group_column(corpus, group)
+    part = parts_of(corpus.texts, wanted, np.random.default_rng(seed), groups)
+    shown = "/".join(f"{share:g}" for share in wanted)
+    origin = f"{corpus.origin}; " if corpus.origin else ""
+    how = "" if groups is None else " by groups"
+    return replace(corpus, split=part, origin=f"{origin}split {shown}{how}, seed {seed}")
+
+
+def _group_column(corpus: Corpus, group: Any) -> Column | None:
+    """Return the group of each text, or None where there is none."""
+    if group is None:
+        found: Column | None = corpus.groups
+        return found
+    if isinstance(group, str):
+        if not corpus.attributes:
+            raise invalid("group", "an attribute of the corpus, which has none", group)
+        return corpus.attribute(choice("group", group, tuple(corpus.attributes)))
+    found = replace(corpus, groups=group).groups
+    return found
+
+
+def parts_of(
+    texts: Sequence[str],
+    shares: Sequence[float],
+    rng: np.random.Generator,
+    column: Column | None = None,
+) -> list[str]:
+    """Return the part of every text, for shares of train, valid and test.
+
+    Equal texts are in one part, and texts with equal values of the column.
+    """
+    group = _number_components(texts, column)
+    sizes = np.bincount(group)
+    order = rng.permutation(len(sizes))
+    middle = np.empty(len(sizes))
+    middle[order] = np.cumsum(sizes[order]) - sizes[order] / 2
+    # A share of 0 gets no text, even where rounding leaves one.
+    kept = [name for name, share in zip(SPLITS, shares, strict=True) if share > 0]
+    ends = np.cumsum([share for share in shares if share > 0])[:-1] * len(texts)
+    part = [kept[i] for i in np.searchsorted(ends, middle, side="right")[group]]
+    for name in kept:
+        if name not in part:
+            if column is not None:
+                requirement = f"of enough groups for a {name!r} part"
+                values = len(np.unique(column))
+                found = f"{values:,} groups, {len(sizes):,} without a text in common"
+                raise invalid("group", requirement, found)
+            requirement = f"of enough different texts for a {name!r} part"
+            raise invalid("corpus", requirement, f"{len(sizes):,} different texts")
+    return part
+
+
+def _number_components(texts: Sequence[str], column: Column | None) -> npt.NDArray[np.int64]:
+    """Return the number of the component of each text: texts that are equal or of one group."""
+    number: dict[str, int] = {}
+    alike = np.array([number.setdefault(likeness(text), len(number)) for text in texts])
+    if column is None:
+        return alike
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    groups = len(number) + np.unique(column, return_inverse=True)[1]
+    size = int(groups.max()) + 1
+    graph = coo_array((np.ones(len(alike)), (alike, groups)), shape=(size, size))
+    found: npt.NDArray[np.int64] = connected_components(graph, directed=False)[1][alike]
+    return found
+
+
+def _read_shares(shares: Any) -> list[float]:
+    requirement = "three shares, of train, valid and test, or a mapping from their names"
+    if isinstance(shares, Mapping):
+        for name in shares:
+            choice("shares", name, SPLITS)
+        shares = [shares.get(name, 0.0) for name in SPLITS]
+    elif isinstance(shares, (str, bytes)) or not isinstance(shares, (Sequence, np.ndarray)):
+        raise mistyped("shares", requirement, shares)
+    if len(shares) != len(SPLITS):
+        raise invalid("shares", requirement, shares)
+    found = [real(f"shares[{i}]", share, low=0.0) for i, share in enumerate(shares)]
+    if abs(sum(found) - 1.0) > 1e-9:
+        raise invalid("shares", "shares that add up to 1", shares)
+    return found
+
+
+Tokeniser = Callable[[str], Sequence[str]]
+Ids = npt.NDArray[np.int64]
+
+_UNKNOWN_TOKEN: Final = "<unk>"
+_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
+
+
+def words_of(text: str) -> list[str]:
+    """List the words of a text, in lower case: runs of letters and digits, inner apostrophes kept.
+
+    Example:
+        >>> words_of("The coach's 3rd win, at last!")
+        ['the', "coach's", '3rd', 'win', 'at', 'last']
+    """
+    return _WORD_PATTERN.findall(text.lower())
+
+
+@hinted
+@dataclass(frozen=True)
+class Vocabulary(Shown):
+    """Numbers for words, and an explicit choice of what becomes of unknown words.
+
+    Numbers begin with the reserved names in their order ("<pad>" is 0), then comes "<unk>" where
+    unknown words have a token, then the words. An embedding needs `len(vocabulary)` rows. A word
+    of a text that is spelt as a reserved name gets its number; `words_of` yields none.
+
+    Args:
+        words: the words, or n-grams joined by blanks, each once.
+        unknown: "drop" leaves unknown words out; "token" puts the number of "<unk>" for each.
+        reserved: names of numbers that no word has.
+        ngrams: 1 for words; n for all runs of 1 to n words: all single words first, then pairs.
+        tokenise: from a text to its words.
+
+    Raises:
+        ValueError: if a word comes twice or is reserved, or an argument is outside its range.
+
+    Example:
+        >>> v = Vocabulary.from_texts(["a goal", "a late goal"], unknown="token", min_count=2)
+        >>> v.words, len(v), v.encode(["a great goal"])
+        (('a', 'goal'), 4, [array([2, 1, 3])])
+        >>> v.decode(v.encode(["a great goal"]))
+        ['a <unk> goal']
+    """
+
+    words: Sequence[str]
+    unknown: Literal["drop", "token"]
+    reserved: Sequence[str] = ("<pad>",)
+    ngrams: int = 1
+    tokenise: Tokeniser = words_of
+    _ids: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Check the fields and assign numbers to the words."""
+        choice("unknown", self.unknown, ("drop", "token"))
+        integer("ngrams", self.ngrams, 1)
+        if not callable(self.tokenise):
+            raise mistyped("tokenise", "a function from a text to its words", self.tokenise)
+        for name in ("words", "reserved"):
+            value = getattr(self, name)
+            if isinstance(value, str) or not all(isinstance(word, str) for word in value):
+                raise mistyped(name, "a list of strings", value)
+            object.__setattr__(self, name, tuple(value))
+        special = (*self.reserved, *([_UNKNOWN_TOKEN] if self.unknown == "token" else []))
+        listed = (*special, *self.words)
+        ids = {word: number for number, word in enumerate(listed)}
+        if len(ids) != len(listed):
+            twice = next(word for word, times in Counter(listed).items() if times > 1)
+            raise invalid("words", "different words, none of them reserved", twice)
+        object.__setattr__(self, "_ids", ids)
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Any,
+        *,
+        unknown: Literal["drop", "token"],
+        min_count: int = 1,
+        max_size: int | None = None,
+        reserved: Sequence[str] = ("<pad>",),
+        ngrams: int = 1,
+        tokenise: Tokeniser = words_of,
+    ) -> Vocabulary:
+        """Make a vocabulary of the words of texts, most frequent first, ties in alphabetical order.
+
+        Args:
+            texts: a list of strings, or a `Corpus`, of which the train part is read.
+            unknown: as for the class.
+            min_count: how often a word must occur.
+            max_size: most words that are kept, reserved names not counted; None keeps all.
+            reserved: as for the class.
+            ngrams: as for the class.
+            tokenise: as for the class.
+
+        Raises:
+            ValueError: if no word is left.
+        """
+        integer("min_count", min_count, 1)
+        if max_size is not None:
+            integer("max_size", max_size, 1)
+        empty = cls((), unknown, reserved, ngrams, tokenise)
+        special = empty._ids
+        counts = Counter(unit for text in training_texts(texts) for unit in empty._units(text))
+        often = [w for w, times in counts.items() if times >= min_count and w not in special]
+        often.sort(key=lambda word: (-counts[word], word))
+        if not often:
+            most = max(counts.values(), default=0)
+            requirement = f"at most {most}, how often the most frequent word occurs"
+            raise invalid("min_count", requirement, min_count)
+        return cls(often[:max_size], unknown, reserved, ngrams, tokenise)
+
+    def __len__(self) -> int:
+        """Return how many numbers there are, including the reserved ones."""
+        return len(self._ids)
+
+    def __contains__(self, word: object) -> bool:
+        """Return True for a word that has its own number."""
+        return word in self._ids
+
+    def __repr__(self) -> str:
+        """Return the number of words, and the choice for all others."""
+        kind = "words" if self.ngrams == 1 else f"runs of 1 to {self.ngrams} words"
+        return f"Vocabulary({len(self.words):,} {kind}; unknown={self.unknown!r})"
+
+    def encode(self, texts: Any, *, empty: Literal["error", "keep"] = "error") -> list[Ids]:
+        """Return the numbers of the words of every text.
+
+        Args:
+            texts: a list of strings.
+            empty: what becomes of a text without any number (all its words unknown and dropped):
+                "error", or "keep" for an array of no entries.
+
+        Returns:
+            For each text an int64 array, one entry a word that is not dropped.
+
+        Raises:
+            ValueError: if a text is left without a number and `empty` is "error".
+        """
+        choice("empty", empty, ("error", "keep"))
+        found = []
+        for row, text in enumerate(texts_of("texts", texts)):
+            ids, _, _ = self.spans(text)
+            if not ids and empty == "error":
+                requirement = "a text with a known word (empty='keep' allows none)"
+                raise invalid(f"texts[{row}]", requirement, text)
+            found.append(np.array(ids, dtype=np.int64))
+        return found
+
+    def spans(self, text: str) -> tuple[list[int], list[tuple[int, int]], int]:
+        """Return the numbers of a text's units, and which words each of them covers.
+
+        Args:
+            text: a string.
+
+        Returns:
+            Numbers as `encode` gives them; for each the places of its first word and of the word
+            after its last; and how many words the text has, known or not.
+
+        Raises:
+            TypeError: if the text is no string.
+
+        Example:
+            >>> v = Vocabulary(["a", "goal", "a goal"], "drop", reserved=(), ngrams=2)
+            >>> v.spans("a late goal, a goal")
+            ([0, 1, 0, 1, 2], [(0, 1), (2, 3), (3, 4), (4, 5), (3, 5)], 5)
+        """
+        unknown = self._ids.get(_UNKNOWN_TOKEN, -1) if self.unknown == "token" else -1
+        words = self._words(instance("text", text, str))
+        ids, places = [], []
+        for length in range(1, self.ngrams + 1):
+            for start in range(len(words) - length + 1):
+                number = self._ids.get(" ".join(words[start : start + length]), unknown)
+                if number >= 0:
+                    ids.append(number)
+                    places.append((start, start + length))
+        return ids, places, len(words)
+
+    def decode(self, ids: Iterable[Any]) -> list[str]:
+        """Join the words of every row of numbers by blanks; reserved names are left out.
+
+        Raises:
+            ValueError: if a number is none of this vocabulary.
+        """
+        names = list(self._ids)
+        texts = []
+        for row, numbers in enumerate(ids):
+            chosen = np.asarray(numbers)
+            if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+                raise mistyped(f"ids[{row}]", "a row of integers", numbers)
+            if chosen.size and not 0 <= chosen.min() <= chosen.max() < len(names):
+                raise invalid(f"ids[{row}]", f"numbers from 0 to {len(names) - 1}", numbers)
+            texts.append(" ".join(names[i] for i in chosen if i >= len(self.reserved)))
+        return texts
+
+    def _words(self, text: str) -> Sequence[str]:
+        words = self.tokenise(text)
+        if isinstance(words, str) or not all(isinstance(word, str) for word in words):
+            raise mistyped("tokenise(text)", "a list of strings", words)
+        return words
+
+    def _units(self, text: str) -> Iterator[str]:
+        words = self._words(text)
+        for length in range(1, self.ngrams + 1):
+            for start in range(len(words) - length + 1):
+                yield " ".join(words[start : start + length])

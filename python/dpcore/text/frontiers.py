@@ -40,10 +40,9 @@ from ..report.figures import (
 from ..report.page import page_of_table
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
-from .corpus import SPLITS, Corpus
+from .corpus import SPLITS, Corpus, likeness
 from .inference import Attacker, Inference, Measured, infer
-from .needed import needed
-from .splitting import likeness
+from .optional_packages import needed
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -565,8 +564,7 @@ def _encode_texts(
     """
     import torch
 
-    from ..torch.encoding import encoder_of
-    from ..torch.probing import check_batches, probe_randomness, probe_texts
+    from ..torch.encoders import check_batches, encoder_of, probe_randomness, probe_texts
 
     source = encoder_of(encoder)
     source.array_dtype = torch.float32

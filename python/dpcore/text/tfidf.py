@@ -16,7 +16,7 @@ from ..hints import hinted
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from .corpus import training_texts
-from .needed import needed
+from .optional_packages import needed
 
 __all__ = ["TfidfSVD"]
 

@@ -7,11 +7,17 @@ For audits and experiments, not for releasing data: the last bits of floats give
 
 from __future__ import annotations
 
-from .encoding import Pooled
-from .faults import DPTextNoise, SharedNoise
-from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .encoders import Pooled
+from .layers import (
+    DPTextNoise,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    NoiseLayer,
+    SharedNoise,
+)
 from .mechanisms import EncoderMechanism, mechanism
-from .private import NOISES, PrivateEncoder
+from .private_encoder import NOISES, PrivateEncoder
 from .sources import Source, Sources, noise_sources
 from .transforms import Clip, MinMax, Normalise, Project
 

@@ -1,9 +1,15 @@
-"""Layers that add noise: Laplace, Gaussian and L2 Laplace, in train mode and in eval mode alike."""
+"""Layers that add noise: Laplace, Gaussian and L2 Laplace, in train mode and in eval mode alike.
+
+Noise of scale 1 in float64: on a symmetric grid, never 0 and never infinite.
+
+Layers with the faults of published systems, as they were published; none of them is private.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,15 +17,229 @@ import numpy.typing as npt
 from .. import mechanisms
 from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
-from ..errors import delta_level, flag, invalid, mistyped, vector
+from ..errors import choice, delta_level, flag, invalid, mistyped, vector
 from ..hints import hinted
 from ..mechanisms import positive
 from ..pairs import distance
 from ..records import Pair
-from . import unit
 from .needed import torch
 
-__all__ = ["GaussianNoise", "L2LaplaceNoise", "LaplaceNoise", "NoiseLayer"]
+__all__ = [
+    "DTYPES",
+    "DPTextNoise",
+    "GaussianNoise",
+    "L2LaplaceNoise",
+    "LaplaceNoise",
+    "NoiseLayer",
+    "SharedNoise",
+    "checked",
+    "float64_device",
+    "gaussian",
+    "laplace",
+    "move_float64",
+    "spherical",
+    "uniform",
+    "wide",
+]
+
+
+DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
+"""The dtypes that layers and transforms take, and give back."""
+
+_HALF_RANGE: Final = 2**52
+"""Half of the integers of 53 bits."""
+
+
+@functools.cache
+def _has_float64(kind: str) -> bool:
+    try:
+        torch.empty(0, dtype=torch.float64, device=kind)
+    except (TypeError, RuntimeError):
+        return False
+    return True
+
+
+def float64_device(device: Any) -> Any:
+    """Return the device itself if it has float64, else the CPU (Apple's mps has none).
+
+    Args:
+        device: a `torch.device`.
+
+    Returns:
+        A `torch.device`.
+
+    Example:
+        >>> float64_device(torch.device("cpu"))
+        device(type='cpu')
+    """
+    return device if _has_float64(device.type) else torch.device("cpu")
+
+
+def move_float64(value: Any, fn: Any) -> Any:
+    """Move a tensor as `fn` moves one, to the CPU where its device has no float64; never cast it.
+
+    Args:
+        value: the tensor, float64.
+        fn: what `torch.nn.Module._apply` maps tensors by.
+
+    Returns:
+        A tensor of float64.
+
+    Example:
+        >>> move_float64(torch.zeros(2, dtype=torch.float64), lambda tensor: tensor.half()).dtype
+        torch.float64
+    """
+    # An integer is moved as the numbers would be, and is cast by nobody.
+    device = fn(torch.empty(0, dtype=torch.int64, device=value.device)).device
+    if float64_device(device) != device:
+        return value.to("cpu")
+    found = fn(value)
+    return found if found.dtype == torch.float64 else value.to(device)
+
+
+def checked(x: Any) -> Any:
+    """Check that x is a tensor of one of `DTYPES` and return it; a TypeError if it is not.
+
+    Example:
+        >>> checked(torch.zeros(2, dtype=torch.bfloat16))
+        tensor([0., 0.], dtype=torch.bfloat16)
+    """
+    requirement = "a tensor of float64, float32, bfloat16 or float16"
+    if not isinstance(x, torch.Tensor):
+        raise mistyped("x", requirement, x)
+    if x.dtype not in DTYPES:
+        raise mistyped("x", requirement, x.dtype)
+    return x
+
+
+def wide(x: Any) -> Any:
+    """Check a tensor of rows and return it in float64, on a device that has float64.
+
+    Args:
+        x: the tensor, shape `(..., dim)`, dim >= 1, of one of `DTYPES`.
+
+    Returns:
+        float64 of the same shape, with x's gradients; x itself if it is that.
+
+    Raises:
+        TypeError: if x is no tensor, or of another dtype.
+        ValueError: if it has no dimension, or none of its entries.
+
+    Example:
+        >>> wide(torch.zeros(2, dtype=torch.bfloat16))
+        tensor([0., 0.], dtype=torch.float64)
+    """
+    if checked(x).ndim == 0 or x.shape[-1] == 0:
+        raise invalid("x", "of a shape (..., dim) with dim >= 1", tuple(x.shape))
+    return x.to(float64_device(x.device)).to(torch.float64)
+
+
+def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
+    """Draw uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
+
+    So is each an odd multiple of 2^-53, exactly, and never 0, 1 or -1.
+
+    Args:
+        shape: of the result.
+        device: where it is drawn; it has float64.
+        generator: a `torch.Generator` of that device, or None for torch's default one.
+
+    Returns:
+        float64 of that shape.
+
+    Example:
+        >>> drawn = uniform((3,), "cpu") * 2**53
+        >>> bool((drawn % 2 == 1).all()), float(drawn.abs().max()) < 2**53
+        (True, True)
+    """
+    drawn = torch.empty(shape, dtype=torch.float64, device=device)
+    # In float64 from the start: an int64 that is converted takes as long again.
+    return (
+        drawn.random_(-_HALF_RANGE, _HALF_RANGE, generator=generator)
+        .add_(0.5)
+        .mul_(1.0 / _HALF_RANGE)
+    )
+
+
+def laplace(w: Any) -> Any:
+    """Compute Laplace noise of scale 1 by the inverse of its distribution function.
+
+    ``-sgn(w) ln(1 - abs(w))``. The difference is exact, and 2^-53 at least: the largest noise is
+    ``53 ln 2 = 36.74``, and the tails keep all digits.
+
+    Args:
+        w: uniform numbers as `uniform` draws them.
+
+    Returns:
+        float64 of the same shape.
+
+    Example:
+        >>> laplace(torch.tensor([2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53], dtype=torch.float64))
+        tensor([-36.7368,  -0.6931,   0.6931,  36.7368], dtype=torch.float64)
+    """
+    return w.abs().neg_().add_(1.0).log_().copysign_(w)
+
+
+def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
+    """Draw standard normal noise: two numbers from two integers.
+
+    ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from `uniform`. The
+    sign of v makes both exactly symmetric; neither is 0, for w is no multiple of 1/2, and none
+    beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's own normal in float64.
+
+    Args:
+        shape: of the result.
+        device: where it is drawn; it has float64.
+        generator: a `torch.Generator` of that device, or None for torch's default one.
+
+    Returns:
+        float64 of that shape.
+
+    Source:
+        Box and Muller (1958).
+
+    Example:
+        >>> gaussian((2, 3), "cpu").shape
+        torch.Size([2, 3])
+    """
+    total = math.prod(shape)
+    half = (total + 1) // 2
+    v, angle = uniform((2, half), device, generator)
+    length = v.abs().log_().mul_(-2.0).sqrt_().copysign_(v)
+    angle.mul_(math.pi)
+    noise = torch.empty((2, half), dtype=torch.float64, device=device)
+    torch.sin(angle, out=noise[0])
+    torch.cos(angle, out=noise[1])
+    return noise.mul_(length).view(-1)[:total].view(shape)
+
+
+def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
+    """Draw noise whose rows have a density proportional to ``exp(-norm2(s))``.
+
+    A normal vector gives the direction, and Gamma(dim) the length.
+
+    Args:
+        shape: of the result; its last dimension is that of a row.
+        device: where it is drawn; it has float64.
+        generator: a `torch.Generator` of that device, or None for torch's default one.
+
+    Returns:
+        float64 of that shape.
+
+    Source:
+        Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
+
+    Example:
+        >>> spherical((2, 3), "cpu").shape
+        torch.Size([2, 3])
+    """
+    noise = gaussian(shape, device, generator)
+    lengths = torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
+    wanted = torch.full_like(lengths, shape[-1])
+    # What torch.distributions.Gamma calls, which takes no generator.
+    wanted = torch._standard_gamma(wanted, generator=generator) if noise.numel() else wanted
+    return noise.mul_(wanted / lengths)
+
 
 _FloatVector = npt.NDArray[np.float64]
 
@@ -173,7 +393,7 @@ class NoiseLayer(torch.nn.Module):
             ValueError: if `generator` is on another device, a learnt epsilon no longer a finite
                 number above 0, or x a single number where noise is drawn by rows.
         """
-        device = unit.float64_device(unit.checked(x).device)
+        device = float64_device(checked(x).device)
         if generator is not None and not hasattr(generator, "device"):
             raise mistyped("generator", "a torch.Generator or None", generator)
         if generator is not None and generator.device.type != device.type:
@@ -209,7 +429,7 @@ class NoiseLayer(torch.nn.Module):
         if kept is not None:
             for one in (kept, kept.grad):
                 if one is not None:
-                    one.data = unit.move_float64(one.data, fn)
+                    one.data = move_float64(one.data, fn)
         return self
 
     def get_extra_state(self) -> Any:
@@ -270,7 +490,7 @@ class LaplaceNoise(NoiseLayer):
         return distance(Pair(x, x_prime), "l1") / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        return unit.laplace(unit.uniform(shape, device, generator))
+        return laplace(uniform(shape, device, generator))
 
 
 @hinted
@@ -302,7 +522,7 @@ class L2LaplaceNoise(NoiseLayer):
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         if not shape:
             raise invalid("x", "of a shape (..., dim)", tuple(shape))
-        return unit.spherical(shape, device, generator)
+        return spherical(shape, device, generator)
 
 
 @hinted
@@ -346,7 +566,7 @@ class GaussianNoise(NoiseLayer):
         return gaussian_epsilon(self.scale, delta, distance(Pair(x, x_prime), "l2"))
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        return unit.gaussian(shape, device, generator)
+        return gaussian(shape, device, generator)
 
 
 def _check_number(name: str, value: Any) -> float:
@@ -358,3 +578,102 @@ def _check_number(name: str, value: Any) -> float:
         )
         raise mistyped(name, requirement, value)
     return positive(name, value)
+
+
+@hinted
+class DPTextNoise(NoiseLayer):
+    """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    ``-b sgn(r) ln(1 - 2 abs(r))`` is Laplace noise for r in (-1/2, 1/2); with the published r in
+    (0, 1) the logarithm is undefined for half of the draws. Those are replaced before it is taken:
+    after it the gradient of a learnt epsilon would be NaN.
+
+    Args:
+        scale: scale b of the formula; or `sensitivity`, `epsilon`, `trainable` and `cap`, as in
+            `NoiseLayer`.
+        nan: "zero" adds 0 where the logarithm is undefined, "resample" draws r again.
+        learning: the other arguments of `NoiseLayer`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or `nan` neither of the two.
+
+    Source:
+        Beigi et al. (2019), equation 9; the fault: Habernal (2022), theorem 3.1.
+
+    Example:
+        >>> layer = DPTextNoise(1.0)
+        >>> bool((layer(torch.zeros(5)) >= 0.0).all()), layer.loss([0.0], [1.0])
+        (True, inf)
+        >>> layer, layer.description
+        (DPTextNoise(scale=1.0, nan='zero'), DPTextNoise(scale=1.0, nan='zero'))
+    """
+
+    faulty = "noise that is never below its input: some outputs are possible for one text alone"
+
+    def __init__(
+        self, scale: float | None = None, nan: Literal["zero", "resample"] = "zero", **learning: Any
+    ) -> None:
+        super().__init__(scale, **learning)
+        self.nan: Literal["zero", "resample"] = choice("nan", nan, ("zero", "resample"))
+
+    @property
+    def description(self) -> mechanisms.DPTextNoise:
+        """The native record of this noise, with the scale as it is now."""
+        return mechanisms.DPTextNoise(self.scale, self.nan)
+
+    def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
+        return math.inf
+
+    def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
+        # With r uniform in (0, 1) the argument 1 - 2r is uniform in (-1, 1).
+        argument = uniform(shape, device, generator)
+        if self.nan == "zero":
+            argument = torch.where(argument < 0.0, 1.0, argument)
+        else:
+            # Drawn again until it is above 0 it has the law of its absolute value.
+            argument.abs_()
+        return argument.log_().neg_()
+
+    def _parameters_shown(self) -> str:
+        return f"{super()._parameters_shown()}, nan={self.nan!r}"
+
+
+@hinted
+class SharedNoise(NoiseLayer):
+    """One Laplace draw for each row, added to all of its entries: differences are exact.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    Subtracting its smallest entry from a row removes the noise. Arguments and errors are those of
+    `NoiseLayer`; `scale` is b.
+
+    Source:
+        The code released with Lyu, He and Li (2020): noise of shape (batch, 1).
+
+    Example:
+        >>> out = SharedNoise(1.0)(torch.tensor([[0.0, 0.5]], dtype=torch.float64))
+        >>> round(float(out[0, 1] - out[0, 0]), 12)
+        0.5
+        >>> SharedNoise(1.0).loss([0.0, 0.5], [2.0, 2.5]), SharedNoise(1.0).loss([0, 0], [0, 1])
+        (2.0, inf)
+    """
+
+    faulty = "one draw of noise for a whole row: the differences of its entries are exact"
+
+    @property
+    def description(self) -> None:
+        """None: no native record is noise that all entries share."""
+        return None
+
+    def _loss(self, x: Any, x_prime: Any, delta: float) -> float:
+        # Any output x + s is one of x' too only where x - x' is the same in every entry.
+        with np.errstate(over="ignore"):
+            apart = x - x_prime
+        return abs(float(apart[0])) / self.scale if (apart == apart[0]).all() else math.inf
+
+    def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
+        column = (*shape[:-1], *(1 for _ in shape[-1:]))
+        return laplace(uniform(column, device, generator)).expand(shape).clone()

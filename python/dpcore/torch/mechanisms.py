@@ -21,16 +21,17 @@ from ..mechanisms.texts import (
 )
 from ..records import Pair
 from ..streams.generators import quiet_seed, seeded_globals, seeded_torch
-from .encoding import Encoder, encoder_of
-from .layers import NoiseLayer
-from .needed import torch
-from .probing import (
+from .encoders import (
+    Encoder,
     Randomness,
     check_batches,
+    encoder_of,
     probe_randomness,
     probe_texts,
     state_digest,
 )
+from .layers import NoiseLayer
+from .needed import torch
 
 __all__ = ["EncoderMechanism", "mechanism"]
 

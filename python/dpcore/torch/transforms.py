@@ -19,7 +19,7 @@ from ..pairs import NORMS
 from ..pairs.norms import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from ..streams import Rng, seed_of
-from . import unit
+from . import layers
 from .needed import torch
 
 __all__ = ["Clip", "MinMax", "Normalise", "Project", "TransformChain", "fitted_steps"]
@@ -37,7 +37,7 @@ class _FittedTransform(torch.nn.Module):
         kept = {name: held for name, held in self._buffers.items() if held is not None}
         self._buffers.update(dict.fromkeys(kept))
         super()._apply(fn, recurse)
-        self._buffers.update({name: unit.move_float64(held, fn) for name, held in kept.items()})
+        self._buffers.update({name: layers.move_float64(held, fn) for name, held in kept.items()})
         return self
 
     def _check_width(self, name: str, found: int, width: int, value: Any) -> None:
@@ -487,7 +487,7 @@ def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
 
 def _check_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
-    rows = unit.wide(x)
+    rows = layers.wide(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
     if bool(wrong.any()):
         if x.ndim == 1:

@@ -14,7 +14,7 @@ from ..errors import invalid, mistyped, numeric
 from ..events.device_outputs import numpy_of
 from ..hints import hinted
 from ..streams.generators import seeded_globals
-from .checks import check_function, import_opacus
+from .run import check_function, import_opacus
 
 __all__ = ["OpacusStep"]
 

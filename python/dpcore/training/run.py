@@ -1,11 +1,21 @@
-"""The audit of one training run: canaries are put in by coins, trained on, and guessed."""
+"""The audit of one training run: canaries are put in by coins, trained on, and guessed.
+
+Processes for many trainings: one torch thread each, and the model made once in each.
+
+Checks that the audits of a training share: packages, functions, records and numbers.
+"""
 
 from __future__ import annotations
 
+import inspect
+import os
 import warnings
 from collections import Counter
 from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
+from importlib import import_module
+from multiprocessing import get_context
 from typing import Any, Final
 
 import numpy as np
@@ -13,14 +23,113 @@ import numpy.typing as npt
 
 from ..bounds.declaration import RecordedBound
 from ..claims import Claim
-from ..errors import AssumptionWarning, invalid, mistyped
+from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric
+from ..events.device_outputs import numpy_of
 from ..hints import hinted
+from ..loaded import imported_module
 from ..pairs.comparing import fingerprint_input
 from ..recorded.run import OutputsAudit, audit_outputs
-from ..streams import Rng, seed_of
-from .checks import check_function, count_records, import_opacus, read_numbers
+from ..streams import Rng, seed_of, threads_of
 
-__all__ = ["audit_run"]
+__all__ = [
+    "audit_run",
+    "check_function",
+    "count_records",
+    "import_opacus",
+    "make_pool",
+    "read_numbers",
+]
+
+
+def import_opacus(module: str = "opacus") -> Any:
+    """Import a module of Opacus, or torch, when it is first needed.
+
+    Args:
+        module: its dotted name.
+
+    Raises:
+        ModuleNotFoundError: if opacus or torch is not installed; the message says how to get it.
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        text = f"OpacusStep needs {package}, which is not installed: pip install 'dpcore[dpsgd]'"
+        raise ModuleNotFoundError(text, name=package) from None
+
+
+def check_function(name: str, requirement: str, value: Any, arguments: int) -> None:
+    """Check that a value can be called with so many arguments.
+
+    Args:
+        name: what the message calls the value.
+        requirement: what the message asks for.
+        value: a function, or an object that can be called.
+        arguments: number of arguments of a call.
+
+    Raises:
+        TypeError: if it cannot.
+    """
+    if not callable(value):
+        raise mistyped(name, requirement, value)
+    try:
+        # A torch module passes the arguments of its call on to this method.
+        inspect.signature(getattr(value, "forward", value)).bind(*[None] * arguments)
+    except TypeError:
+        raise mistyped(name, requirement, value) from None
+    except ValueError:
+        # A function written in C need not show its arguments.
+        return
+
+
+def count_records(name: str, records: Any) -> int:
+    """Count records, of a kind of which one can be left out and others added.
+
+    Args:
+        name: what the message calls them.
+        records: a list, a range, a numpy array or a torch tensor.
+
+    Raises:
+        TypeError: if they are of another kind; the message says how to make a list of them.
+    """
+    is_frame = hasattr(records, "iloc")
+    is_array = bool(getattr(records, "shape", ())) and not is_frame
+    if isinstance(records, list | range) or is_array:
+        return len(records)
+    ways = (
+        (is_frame, " (records.to_numpy() makes an array of a frame)"),
+        (isinstance(records, tuple), " (list(zip(x, y)) makes a list of records of two arrays)"),
+        (hasattr(records, "dataset"), " (list(loader.dataset) makes a list of all its records)"),
+        (hasattr(records, "__next__"), " (list(records) makes a list)"),
+        (hasattr(records, "__getitem__"), " (list(records) makes a list)"),
+    )
+    advice = next((way for is_kind, way in ways if is_kind), "")
+    raise mistyped(name, f"a list of records, a numpy array or a torch tensor{advice}", records)
+
+
+def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.float64]:
+    """Read real numbers in any shape, those of tensors without gradient and device.
+
+    Args:
+        name: what the message calls the value.
+        requirement: what the message asks for.
+        value: numbers, an array, a tensor, or a list of these.
+
+    Returns:
+        The numbers as float64.
+
+    Raises:
+        TypeError: if it does not hold real numbers.
+        ValueError: if its rows differ in length, or entries of it are masked.
+    """
+    if isinstance(value, list | tuple):
+        value = [numpy_of(one) if hasattr(one, "detach") else one for one in value]
+    elif hasattr(value, "detach"):
+        value = numpy_of(value)
+    return numeric(name, requirement, value).astype(np.float64)
+
 
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]
@@ -236,3 +345,64 @@ def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) ->
     if isinstance(records, np.ndarray):
         return np.concatenate([records, canaries[places]])
     return import_opacus("torch").cat([records, canaries[places]])
+
+
+def make_pool(
+    processes: int | None = None, prepare: Callable[[], Any] | None = None
+) -> ProcessPoolExecutor:
+    """Make an executor of processes for `dpcore.audit(dpcore.repeat(train), ..., executor=pool)`.
+
+    torch and the libraries of numpy get one thread in each: several that share the cores are
+    slower than one. The processes are started afresh (spawn), for a fork of a process in which
+    torch has run may deadlock; so what is trained must be importable from a module.
+
+    The processes start at once, while the audit tries the mechanism in this process.
+
+    Args:
+        processes: number of processes; None is the number of cores.
+        prepare: a function without arguments, importable from a module, that each process calls
+            once, and this one too, in which an audit tries the mechanism: to load the data, say,
+            or to make the model that `train` copies.
+
+    Returns:
+        The executor; close it with `with`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `processes` is below 1.
+
+    Example:
+        >>> with make_pool(1) as pool:
+        ...     pool.submit(abs, -2).result()
+        2
+    """
+    many = threads_of(None) if processes is None else integer("processes", processes, 1)
+    if prepare is not None and not callable(prepare):
+        raise mistyped("prepare", "a function without arguments or None", prepare)
+    pool = ProcessPoolExecutor(
+        many, get_context("spawn"), _start_process, (prepare, torch_is_used())
+    )
+    # The first task starts all processes.
+    pool.submit(os.getpid)
+    if prepare is not None:
+        prepare()
+    return pool
+
+
+def torch_is_used() -> bool:
+    """Return True if torch has been imported, so that processes import it too."""
+    return imported_module("torch") is not None
+
+
+def _start_process(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:
+    """Limit the threads of a new process, then prepare it."""
+    from threadpoolctl import threadpool_limits
+
+    threadpool_limits(1)
+    if prepare is not None:
+        prepare()
+    if uses_torch or imported_module("torch") is not None:
+        import torch
+
+        torch.set_num_threads(1)
+        threadpool_limits(1)

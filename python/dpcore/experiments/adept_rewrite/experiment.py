@@ -24,8 +24,8 @@ from ...records import Shown
 from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREY, INK, RED, WHITE
 from ...streams import threads_of
-from ...text.inference.judging import Measured
-from ...text.needed import needed
+from ...text.inference.metrics import Measured
+from ...text.optional_packages import needed
 from ..presentation import (
     SMALL,
     TEXT,

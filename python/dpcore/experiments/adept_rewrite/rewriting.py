@@ -20,9 +20,9 @@ from ...auditing.run import audit
 from ...errors import invalid
 from ...records import Shown
 from ...text import Corpus, generated, words_of
-from ...text.inference.judging import Judge, Measured
+from ...text.inference.metrics import Judge, Measured
 from ...text.inference.targets import Target
-from ...text.needed import needed
+from ...text.optional_packages import needed
 from ..corpora import read_corpus
 from ..running import cell_seed
 

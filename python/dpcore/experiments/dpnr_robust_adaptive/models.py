@@ -23,8 +23,7 @@ from ...records import Shown
 from ...streams.generators import seeded_torch
 from ...text import DPNR, Corpus, WordDropout, schedules
 from ...text.systems import Prepared, Units
-from ...text.systems.bag import units_of
-from ...text.systems.training import one_thread
+from ...text.systems.training import one_thread, units_of
 from ...torch.needed import torch
 from ..running import cell_seed, require_whole
 

@@ -23,9 +23,9 @@ from ...errors import about, invalid
 from ...records import Counts, Pair, Shown
 from ...structure import inspect
 from ...text import Corpus, TfidfSVD, generated
+from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
-from ...text.needed import needed
-from ...text.splitting import likeness
+from ...text.optional_packages import needed
 from ..corpora import ENTITIES, read_corpus
 from ..running import require_whole
 
@@ -351,7 +351,7 @@ def fit_system(
 
 def encode_with_stream(encode: Encode, texts: Any, seed: int, call: int) -> Any:
     """Encode texts, with noise from a separate stream for each call."""
-    from ...text.inference.encoding import takes_rng
+    from ...text.inference.attackers import takes_rng
 
     if not takes_rng(encode):
         return encode(list(texts))

@@ -20,22 +20,21 @@ from ...records import Shown
 from ...streams import Rng
 from ...streams.generators import seeded_torch
 from ...text.corpus import Corpus
-from ...text.systems.attributes import (
+from ...text.systems.dpnr import TextClassifier
+from ...text.systems.dptext import (  # fmt: skip
     Discriminator,
     codes_of,
     descend,
     make_layers,
     names_of,
     values_of,
-)  # fmt: skip
-from ...text.systems.bag import Units
-from ...text.systems.classifier import TextClassifier
-from ...text.systems.folders import mapping
-from ...text.systems.training import make_recipe
+)
+from ...text.systems.system import mapping
+from ...text.systems.training import Units, make_recipe
 from ...torch import MinMax
 from ...torch.needed import torch
-from ...torch.private import transform_of
-from ...torch.saving import TRANSFORMS, described
+from ...torch.private_encoder import transform_of
+from ...torch.serialization import TRANSFORMS, described
 
 __all__ = [
     "AdversarialClassification",

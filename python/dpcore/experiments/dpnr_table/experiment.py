@@ -29,7 +29,7 @@ from ...records import Shown
 from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ...streams import threads_of
-from ...text.needed import needed
+from ...text.optional_packages import needed
 from ..presentation import (
     SMALL,
     TEXT,

@@ -31,7 +31,7 @@ from ...report.encoding import encode_value
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
 from ...streams import threads_of
 from ...text import Corpus, generated
-from ...text.needed import needed
+from ...text.optional_packages import needed
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..presentation import (

@@ -38,10 +38,9 @@ from ...records import Record
 from ...sampling.drawing import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
-from ...text.corpus import training_texts
-from ...text.inference.judging import Measured
-from ...text.needed import needed
-from ...text.vocabulary import Tokeniser, words_of
+from ...text.corpus import Tokeniser, training_texts, words_of
+from ...text.inference.metrics import Measured
+from ...text.optional_packages import needed
 from ...text.words.embedding import Embedding, Floats
 
 __all__ = [

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from .attackers import Attacker, usual
-from .certifying import NEIGHBOURS
-from .groups import Group, MainTask
-from .judging import Measured
+from .attackers import TRANSFORMS, Attacker, usual
+from .metrics import Group, MainTask, Measured
 from .record import (
     Floor,
     Inference,
@@ -15,8 +13,7 @@ from .record import (
     ScoredTexts,
     Scores,
 )
-from .run import infer
-from .transforms import TRANSFORMS
+from .run import NEIGHBOURS, infer
 
 __all__ = [
     "NEIGHBOURS",

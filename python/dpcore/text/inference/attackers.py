@@ -1,27 +1,359 @@
-"""Attackers: estimators behind a transform of the rows, fitted, and asked for scores."""
+"""Attackers: estimators behind a transform of the rows, fitted, and asked for scores.
+
+Rows that an encoder makes of texts: one of finite numbers each.
+
+Transforms that attackers apply to every row before they classify it.
+"""
 
 from __future__ import annotations
 
 import copy
+import inspect
 import math
+import time
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import invalid, mistyped
+from ...errors import about, invalid, message, mistyped, numeric
 from ...hints import hinted
+from ...mechanisms.texts import (
+    BatchCheck,
+    TextFunction,
+    check_batches,
+    choose_by_length,
+    look_up,
+    rounding_of,
+)
+from ...progress import LONG_SECONDS
 from ...records import Shown
-from ..needed import needed
-from .encoding import Vectors
-from .floors import rank_values
-from .targets import MANY_VALUES, Codes, Target
-from .transforms import CALL_TRANSFORMS, TRANSFORMS
+from ...streams.generators import Generators
+from ..optional_packages import needed
+from .targets import MANY_VALUES, Codes, Target, rank_values
 
-__all__ = ["Attacker", "FittedAttacker", "attackers_of", "fitted", "usual"]
+__all__ = [
+    "CALL_TRANSFORMS",
+    "TRANSFORMS",
+    "Attacker",
+    "FittedAttacker",
+    "Vectors",
+    "attackers_of",
+    "centred",
+    "check_encoder",
+    "encoder_of",
+    "estimate_seconds",
+    "fitted",
+    "minimum",
+    "raw",
+    "rows_given",
+    "scaled",
+    "subtract_call_mean",
+    "summarise_rows",
+    "takes_rng",
+    "usual",
+    "vectors_of",
+]
+
+
+Vectors = npt.NDArray[np.float64]
+
+_MAX_COMPARED_TEXTS: Final = 8
+"""Texts of train that are encoded in batches of others."""
+_TIMED_CALL_SIZES: Final = (8, 64)
+"""Texts of the calls that are timed: they separate the time of a text from that of a call."""
+_ENCODER_STREAM_KEY: Final = 31
+"""Names the streams of encoders among those of a seed; the part of the corpus follows."""
+
+
+def encoder_of(given: Any) -> Callable[..., Any]:
+    """Return the function of an encoder: its method `encode` if it has one, else itself.
+
+    Of a dictionary from texts to vectors the function that looks texts up.
+
+    Raises:
+        TypeError: if it is neither.
+    """
+    if isinstance(given, Mapping):
+        return lambda texts: look_up(given, texts)
+    method = None if isinstance(given, (str, bytes, type)) else getattr(given, "encode", None)
+    found: Callable[..., Any] = method if callable(method) else given
+    if not callable(found) or isinstance(found, type):
+        need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
+        raise mistyped("encode", need, given)
+    # A method stays one: checks and claims look at its object.
+    return found if found is method else _wrap_encoder(found)
+
+
+def _wrap_encoder(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a function of a list of texts, with an argument `rng` where the given one has it."""
+    if hasattr(function, "__self__"):
+        return function
+    wrapped = TextFunction(function)
+    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(function) else wrapped
+
+
+def vectors_of(
+    encode: Callable[..., Any],
+    parts: Sequence[Sequence[str]],
+    seed: int,
+    places: Sequence[Any] | None = None,
+) -> list[Vectors]:
+    """Compute the vectors of all texts, each part in a separate call.
+
+    An encoder with an argument `rng` gets a generator of its own for each call, so that no noise
+    of one part comes again in another.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        parts: the texts.
+        seed: of the streams.
+        places: the positions of each part's texts in the corpus, for complaints, which quote none.
+
+    Returns:
+        One array of float64 a part, shape (n, d).
+
+    Raises:
+        TypeError: if the encoder does not return real numbers.
+        ValueError: if it returns another number of rows, of changing width, NaN or infinity.
+    """
+    noisy, made = takes_rng(encode), list[Vectors]()
+    for part, texts in enumerate(parts):
+        more: dict[str, Any] = {}
+        if noisy:
+            sequence = np.random.SeedSequence(seed, spawn_key=(_ENCODER_STREAM_KEY, part))
+            more["rng"] = np.random.Generator(np.random.PCG64(sequence))
+        rows = range(len(texts)) if places is None else places[part]
+        vectors = _check_vectors(encode(list(texts), **more), rows)
+        if made and vectors.shape[1] != made[0].shape[1]:
+            raise _vectors_error(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
+        made.append(vectors)
+    return made
+
+
+def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
+    """Estimate the time for encoding all texts from one or two small calls, before the first part.
+
+    Generators are left as they were. A call that fails gives no estimate: the encoder fails again
+    on the first part, whose message is about all of its texts.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        parts: the texts.
+
+    Returns:
+        Seconds; 0 where nobody knows.
+    """
+    more = {"rng": np.random.default_rng(_ENCODER_STREAM_KEY)} if takes_rng(encode) else {}
+    sizes, taken = list[int](), list[float]()
+    total = sum(map(len, parts))
+    with Generators.everywhere():
+        for most in _TIMED_CALL_SIZES:
+            # In even steps: the order may go by length.
+            texts = list(parts[0][:: max(1, len(parts[0]) // most)][:most])
+            begun = time.perf_counter()
+            try:
+                encode(texts, **more)
+            except Exception:
+                return 0.0
+            sizes.append(len(texts))
+            taken.append(time.perf_counter() - begun)
+            if total * taken[-1] / sizes[-1] <= LONG_SECONDS or sizes[-1] == len(parts[0]):
+                return total * taken[-1] / sizes[-1]
+    # What the first call took more than the second, which has more texts, is its start.
+    few, many = min(taken), taken[-1]
+    each = (many - few) / (sizes[-1] - sizes[0])
+    return total * each + len(parts) * max(0.0, few - sizes[0] * each)
+
+
+def check_encoder(
+    encode: Callable[..., Any], texts: Sequence[str], rounding: float | None, places: Sequence[int]
+) -> BatchCheck:
+    """Check that a text has the same vector whatever other texts are encoded with it.
+
+    Of an object with noise, such as a `PrivateEncoder`, its method `clean` is checked. Generators
+    are left as they were.
+
+    Args:
+        encode: list[str] -> array of shape (n, d).
+        texts: some of different lengths are chosen.
+        rounding: see `rounding_of`.
+        places: their positions in the corpus, for complaints, which quote no text.
+
+    Returns:
+        The `BatchCheck`; of a random encoder the reason why nothing was compared.
+
+    Raises:
+        ValueError: if the vectors change.
+    """
+    clean = getattr(getattr(encode, "__self__", None), "clean", None)
+    bare, dtype = clean if callable(clean) else encode, ["float64"]
+
+    def vectors(some: list[str]) -> Vectors:
+        found = bare(some)
+        dtype[0] = str(getattr(found, "dtype", "float64"))
+        return _check_vectors(found, range(len(some)))
+
+    chosen = choose_by_length(texts, _MAX_COMPARED_TEXTS)
+    place = dict(zip(texts, places, strict=True))
+    shown = [f"text {place[text]} of the corpus" for text in chosen]
+    if bare is encode and takes_rng(encode):
+        reason = "the encoder takes rng, so that it is random"
+        return BatchCheck(np.nan, rounding_of(rounding, dtype[0]), len(chosen), reason)
+    return check_batches(
+        vectors, chosen, lambda: rounding_of(rounding, dtype[0]), name="encode", shown=shown
+    )
+
+
+def rows_given(
+    encode: Any, rows: Any, texts: Sequence[str], places: Sequence[Any]
+) -> list[Vectors]:
+    """Take rows that were made elsewhere, part by part.
+
+    Args:
+        encode: None, for the rows take its place.
+        rows: one for each text, shape (n, d).
+        texts: all texts of the corpus.
+        places: the positions of each part's texts among them.
+
+    Raises:
+        TypeError: if `encode` is given, too, or the rows are no numbers.
+        ValueError: if they are not one for each text, or not finite.
+    """
+    if encode is not None:
+        raise mistyped("encode", "None where vectors are given", encode)
+    array = _check_vectors(rows, range(len(texts)), "vectors")
+    return [array[place] for place in places]
+
+
+def takes_rng(encode: Callable[..., Any]) -> bool:
+    """Return True for an encoder with an argument `rng`."""
+    try:
+        return "rng" in inspect.signature(encode).parameters
+    except (TypeError, ValueError):
+        # Some compiled functions have no signature.
+        return False
+
+
+def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
+    """Return finite float64 vectors, one for each text; complaints name places and no text."""
+    if hasattr(found, "toarray"):
+        raise about(
+            mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
+        )
+    if hasattr(found, "detach"):
+        # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
+        found = found.detach().cpu().double()
+    requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
+    try:
+        array = numeric(name, requirement, found)
+    except (TypeError, ValueError) as error:
+        # What an encoder returns may hold its texts.
+        kind = type(error)(message(name, requirement, f"a {type(found).__name__}"))
+        raise about(kind, name.partition("(")[0]) from None
+    if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
+        raise _vectors_error(requirement, array.shape, name)
+    vectors = np.ascontiguousarray(array, dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+    if bad.size:
+        text = (
+            f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
+            f"{len(places):,} rows, first for text {places[bad[0]]} of the corpus"
+        )
+        raise about(ValueError(text), name.partition("(")[0])
+    return vectors
+
+
+def _vectors_error(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
+    return about(invalid(name, requirement, value), name.partition("(")[0])
+
+
+_TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
+"""Zero bits at the end of a number: of grids, of half types, of float32 (29), of short decimals."""
+
+
+def raw(vectors: Vectors) -> Vectors:
+    """Return the rows unchanged."""
+    return vectors
+
+
+def centred(vectors: Vectors) -> Vectors:
+    """Subtract each row's mean, which removes noise that is one draw for a whole row."""
+    return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
+
+
+def minimum(vectors: Vectors) -> Vectors:
+    """Subtract each row's minimum: a row of minimum 0 with one draw of noise becomes clean.
+
+    Example:
+        >>> minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
+        array([[0.  , 1.  , 0.25]])
+    """
+    return np.asarray(vectors - vectors.min(axis=1, keepdims=True))
+
+
+def scaled(vectors: Vectors) -> Vectors:
+    """Divide each row by its L2 norm, which removes a scale of its own; rows of zeros stay."""
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
+
+
+def subtract_call_mean(vectors: Vectors) -> Vectors:
+    """Subtract the mean of every column: one draw of noise for all texts of a call is gone.
+
+    Example:
+        >>> subtract_call_mean(np.array([[0.0, 2.0], [1.0, 4.0]]) + 7.0)
+        array([[-0.5, -1. ],
+               [ 0.5,  1. ]])
+    """
+    return np.asarray(vectors - vectors.mean(axis=0))
+
+
+def summarise_rows(vectors: Vectors) -> Vectors:
+    """Compute what a row shows as a whole: norms, extremes, equal entries, zeros and last bits.
+
+    Args:
+        vectors: shape `(n, d)`.
+
+    Returns:
+        Shape `(n, 14)`: L1, L2 and largest norm, mean, standard deviation, smallest and largest
+        entry, share of zeros, of negative entries and of entries equal to another of the row, and
+        the shares of entries that end in 8, 16, 29 and 40 zero bits.
+    """
+    sizes, width = np.abs(vectors), vectors.shape[1]
+    distinct = (np.diff(np.sort(vectors, axis=1), axis=1) != 0.0).sum(axis=1) + 1
+    bits = np.ascontiguousarray(vectors, np.float64).view(np.uint64)
+    columns = [
+        sizes.sum(axis=1), np.linalg.norm(vectors, axis=1), sizes.max(axis=1),
+        vectors.mean(axis=1), vectors.std(axis=1), vectors.min(axis=1), vectors.max(axis=1),
+        (vectors == 0.0).mean(axis=1), (vectors < 0.0).mean(axis=1), 1.0 - distinct / width,
+        *((bits & np.uint64(2**count - 1) == 0).mean(axis=1) for count in _TRAILING_BIT_COUNTS),
+    ]  # fmt: skip
+    return np.stack(columns, axis=1)
+
+
+def join_views(vectors: Vectors) -> Vectors:
+    """Join the rows, the columns less their call's mean, and the summaries of the rows."""
+    return np.hstack([vectors, subtract_call_mean(vectors), summarise_rows(vectors)])
+
+
+TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
+    "raw": raw,
+    "centred": centred,
+    "row minimum subtracted": minimum,
+    "norm-scaled": scaled,
+    "call mean subtracted": subtract_call_mean,
+    "row summaries": summarise_rows,
+    "rows, call and summaries": join_views,
+}
+"""The transforms by the names that an `Attacker` takes."""
+
+CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
+"""Those in which the score of a text depends on the other texts of its call."""
+
 
 _NETWORK_BATCH_SIZE: Final = 200
 _NETWORK_STEPS: Final = 600

@@ -6,9 +6,8 @@ Imported without torch. A plain training needs `pip install dpcore[torch]`, a pr
 
 from __future__ import annotations
 
-from .closeness import Closeness, Distances, closeness, distances
-from .fitting import canaries, fit
-from .model import NextWordModel, Perplexity
+from .model import NextWordModel, Perplexity, canaries, fit
+from .similarity import Closeness, Distances, closeness, distances
 
 __all__ = [
     "Closeness", "Distances", "NextWordModel", "Perplexity", "canaries", "closeness", "distances",

@@ -13,8 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ...records import Shown
-from ..needed import needed
-from ..vocabulary import Vocabulary
+from ..corpus import Vocabulary
+from ..optional_packages import needed
 
 __all__ = ["Floats", "Ids", "Plan", "Rows", "TextRows", "ignore_order_warnings", "make_accountant"]
 

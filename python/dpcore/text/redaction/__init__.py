@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
-from .learned import Learned
-from .linking import link
-from .masking import MASK, mask_words, policy_levels, redact, split_words
-from .measuring import ExposedDocument
-from .policies import Gazetteer, Keywords, Random, Ranked, Spans
-from .records import PolicyMechanism, mechanism, record_delta
-from .sweeping import LEVELS, Sweep, SweepPoint, sweep
+from .masking import (
+    MASK,
+    PolicyMechanism,
+    link,
+    mask_words,
+    mechanism,
+    policy_levels,
+    record_delta,
+    redact,
+    split_words,
+)
+from .measures import ExposedDocument
+from .policies import Gazetteer, Keywords, Learned, Random, Ranked, Spans
+from .sweeps import LEVELS, Sweep, SweepPoint, sweep
 
 __all__ = [
     "LEVELS", "MASK", "ExposedDocument", "Gazetteer", "Keywords", "Learned", "PolicyMechanism",

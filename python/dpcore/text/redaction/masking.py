@@ -1,9 +1,16 @@
-"""Masking of words: levels that a policy gives, and texts at one level in three styles."""
+"""Masking of words: levels that a policy gives, and texts at one level in three styles.
+
+Redaction of records: the exact delta of one changed text, and policies as mechanisms.
+
+Linkage: which original did a redacted text come from?
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
 from typing import Any, Final, Literal, get_args
@@ -11,17 +18,34 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, invalid, mistyped, numeric, real
+from ...errors import choice, confidence_level, flag, integer, invalid, mistyped, numeric, real
 from ...hints import hinted
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
-from ...streams import Rng, seed_of
+from ...records import Shown
+from ...streams import Rng, check_size, seed_of
+from ..words import Linkage
 
 __all__ = [
-    "MASK", "STYLES", "Levels", "Policy", "Style", "fingerprint_texts",
-    "mask_words", "policy_levels", "policy_name", "redact", "split_words", "spread_levels",
+    "MASK",
+    "STYLES",
+    "Levels",
+    "Policy",
+    "PolicyMechanism",
+    "Style",
+    "fingerprint_texts",
+    "link",
+    "mask_words",
+    "mechanism",
+    "policy_levels",
+    "policy_name",
+    "record_delta",
+    "redact",
+    "split_words",
+    "spread_levels",
     "warn_if_fitted_on",
-]  # fmt: skip
+]
+
 
 Levels = npt.NDArray[np.float64]
 Policy = Callable[[Sequence[str], np.random.Generator], Sequence[Any]]
@@ -238,3 +262,329 @@ def redact(
         raise invalid("level", f"a share from 0 to 1, which {policy_name(policy)} needs", level)
     warn_if_fitted_on(policy, documents)
     return mask_words(documents, levels, 0.0 if level is None else level, style)
+
+
+_MAX_RECORD_WORDS = 2**24
+
+
+@hinted
+def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
+    """Compute the exact delta of random masks between two texts of one length.
+
+    If all places at which the texts differ are masked, the outputs have one law; otherwise no
+    output is possible on both sides. So (epsilon, delta) holds for one delta, whatever epsilon:
+    ``1 - p^k`` where each word is masked independently, and ``1 - C(n-k, m-k) / C(n, m)`` where m
+    of n words are. The value is for the style "mask", of which places and length are visible; for
+    the other styles it is an upper limit. A policy that always masks the same words has delta 0
+    if these places are among them, and 1 otherwise.
+
+    Args:
+        p: share of masked words, in [0, 1].
+        words: words n of each text.
+        differing: places k at which the texts differ, from 1 to n.
+        exact: True for ``m = floor(p n + 1/2)`` masks, as `Random(exact=True)` draws them; False
+            for independent ones.
+
+    Returns:
+        The delta, in [0, 1]; 1 if fewer words are masked than differ.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument is out of range.
+
+    Source:
+        Dwork and Roth (2014), definition 2.4, applied to the law of the masks.
+
+    Example:
+        >>> print(f"{record_delta(0.9, words=11, differing=1):.4f}")
+        0.1000
+        >>> print(f"{record_delta(0.9, words=11, differing=2, exact=True):.4f}")
+        0.1818
+    """
+    p = real("p", p, low=0.0, high=1.0)
+    words = integer("words", words, 1, _MAX_RECORD_WORDS)
+    differing = integer("differing", differing, 1, words)
+    if not flag("exact", exact):
+        return float(-np.expm1(differing * np.log(p))) if p > 0.0 else 1.0
+    masks = int((spread_levels(words) <= p).sum())
+    if masks < differing:
+        return 1.0
+    # The product over i < k of (m - i) / (n - i), as the sum of its logarithms.
+    kept = (words - masks) / (words - np.arange(differing))
+    return float(-np.expm1(np.log1p(-kept).sum()))
+
+
+@hinted
+@dataclass(eq=False, repr=False)
+class PolicyMechanism(Shown):
+    """A policy as a mechanism from a list of texts to their masks, made by `mechanism`.
+
+    Args:
+        policy: the policy, fitted or not.
+        level: share to be masked.
+        safe: texts of the other set, where the policy is fitted on each input.
+        words: entries for each text.
+    """
+
+    policy: Any
+    level: float
+    safe: tuple[str, ...] | None = None
+    words: int | None = None
+    _known: dict[tuple[str, ...], Any] = field(default_factory=dict, init=False)
+
+    @property
+    def name(self) -> str:
+        """The policy and the level; where it is fitted inside, that too."""
+        fitted = "" if self.safe is None else ", fitted on each input"
+        return f"redaction.mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild without the cached results."""
+        return type(self), (self.policy, self.level, self.safe, self.words)
+
+    def __call__(self, x: Sequence[str], size: int, rng: Rng = None) -> npt.NDArray[np.int8]:
+        """Draw masks of a list of texts.
+
+        Args:
+            x: the texts.
+            size: number of outputs, at least 0.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            int8, shape `(size, texts, words)`: 1 for a masked word, 0 for a kept one, -1 after
+            the last word of a text.
+
+        Raises:
+            ValueError: if a text is empty or has more than `words` words, or the policy fails.
+        """
+        texts = texts_of("x", x)
+        generator = rng if isinstance(rng, np.random.Generator) else None
+        generator = generator or np.random.default_rng(seed_of(rng))
+        longest = max(len(split_words(text)) for text in texts)
+        width = longest if self.words is None else self.words
+        if longest > width:
+            raise invalid("words", f"at least {longest}, the words of the longest text", width)
+        size = check_size(size, len(texts) * width)
+        if not getattr(self.policy, "is_random", True) and not self._is_fit_random:
+            # Nothing is drawn: all rows are equal, and are computed once an input.
+            if texts not in self._known:
+                self._known.clear() if len(self._known) > 7 else None
+                self._known[texts] = self._draw(texts, width, generator)
+            return np.repeat(self._known[texts][None], size, axis=0)
+        out = np.empty((size, len(texts), width), np.int8)
+        for row in range(size):
+            out[row] = self._draw(texts, width, generator)
+        return out
+
+    @property
+    def _is_fit_random(self) -> bool:
+        return self.safe is not None and bool(getattr(self.policy, "is_fit_random", True))
+
+    def _draw(
+        self, texts: tuple[str, ...], width: int, rng: np.random.Generator
+    ) -> npt.NDArray[np.int8]:
+        policy = self.policy if self.safe is None else self.policy.fit(texts, self.safe, rng=rng)
+        out = np.full((len(texts), width), -1, np.int8)
+        for row, levels in enumerate(policy_levels(policy, texts, rng)):
+            out[row, : len(levels)] = levels <= self.level
+        return out
+
+
+@hinted
+def mechanism(
+    policy: Policy, level: float, *, safe: Any = None, words: int | None = None
+) -> PolicyMechanism:
+    """Return a policy as a mechanism, from a list of texts to which of their words are masked.
+
+    An audit of it shows that a policy that is fitted on private texts is itself a release: its
+    masks on *other* texts depend on each of them. Let the event read those alone, for the masks of
+    the changed text may differ in any case.
+
+    Args:
+        policy: a policy; with `safe` one that is not fitted yet.
+        level: share to be masked, in [0, 1].
+        safe: texts of the other set: `policy.fit(x, safe)` then is part of the mechanism, done
+            once for each input if it draws nothing and once for each output otherwise. None for
+            policies that need no fit, or are fitted on public texts.
+        words: most words of a text, which fixes the shape of outputs; None takes the longest
+            text of the input, so that two inputs must agree in it.
+
+    Returns:
+        A callable `(x, size, rng) -> outputs`, outputs int8 of shape `(size, texts, words)`: 1 for
+        a masked word, 0 for a kept one, -1 after the last word of a text.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `level` or `words` is out of range, `safe` has no text, or the policy is to
+            be fitted and has no `fit`, or is not fitted and `safe` is missing.
+
+    Source:
+        Dwork and Roth (2014), definition 2.4: all that depends on the data counts, parameters too.
+
+    Example:
+        >>> from dpcore.text.redaction import Keywords
+        >>> draw = mechanism(Keywords(["flu"]), 0.5)
+        >>> draw(["she has flu", "no flu"], 1)
+        array([[[ 0,  0,  1],
+                [ 0,  1, -1]]], dtype=int8)
+    """
+    level = real("level", level, low=0.0, high=1.0)
+    words = words if words is None else integer("words", words, 1, _MAX_RECORD_WORDS)
+    if safe is not None:
+        safe = texts_of("safe", safe)
+        if not hasattr(policy, "fit"):
+            raise invalid("policy", "one with a method fit(sensitive, safe)", policy)
+    elif getattr(policy, "needs_fit", False) and not getattr(policy, "is_fitted", True):
+        raise invalid("policy", "fitted, or safe= given so that it is fitted on each input", policy)
+    return PolicyMechanism(policy, level, safe, words)
+
+
+_WordIds = npt.NDArray[np.int64]
+
+_LinkageMethod = Literal["places", "kept_places", "bag"]
+_METHOD_TITLES: Final = {
+    "places": "length and places",
+    "kept_places": "places",
+    "bag": "bag of words",
+}
+
+
+@hinted
+def link(
+    originals: Any,
+    redacted: Any,
+    *,
+    truth: Any = None,
+    by: _LinkageMethod = "places",
+    confidence: float = 0.95,
+) -> Linkage:
+    """Link each redacted text to the originals that agree with it, and count who is right.
+
+    The attacker knows all originals and one redacted text. If t originals agree with it, each is
+    named with probability 1/t, so that a right one among them counts 1/t; the sum is rounded to
+    the nearest whole number. A text with which no original agrees is linked wrongly.
+
+    Args:
+        originals: texts, at least two.
+        redacted: texts after redaction, which may be empty.
+        truth: row of the original of each redacted text; None if `redacted` has one text for each
+            original, in their order.
+        by: what must agree: "places" the number of words and each kept word at its place (of the
+            style "mask"), "kept_places" each kept word at its place from the start, the number of
+            words aside, "bag" the kept words as a multiset, wherever they stand (of any style).
+        confidence: of the interval.
+
+    Returns:
+        The count, with an interval and a floor. `words` is the mean number of kept words, rounded.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there are fewer than two originals, an original is empty, there is no
+            redacted text, or `truth` does not fit.
+
+    Source:
+        Gusain and Leith (2023) for the redaction; Sweeney (2002), k-anonymity, for the number of
+        originals that agree.
+
+    Example:
+        >>> texts = ["she has the flu", "she has the mumps", "he has the flu"]
+        >>> redacted = ["she [MASK] [MASK] flu", "[MASK] has the mumps", "[MASK] has the [MASK]"]
+        >>> print(link(texts, redacted))
+        2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
+    """
+    choice("by", by, get_args(_LinkageMethod))
+    confidence_level(confidence)
+    known = [split_words(text) for text in texts_of("originals", originals)]
+    if len(known) < 2:
+        raise invalid("originals", "two texts or more", len(known))
+    outputs = _read_redacted(redacted)
+    rows = _read_truth(truth, len(outputs), len(known))
+    numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
+    index = (_BagIndex if by == "bag" else _PlaceIndex)(
+        [[numbers[word] for word in one] for one in known]
+    )
+    keys = list(map(tuple, known))
+    right, kept = 0.0, 0
+    for words, row in zip(outputs, rows.tolist(), strict=True):
+        places = [place for place, word in enumerate(words) if word != MASK]
+        kept += len(places)
+        if all(words[place] in numbers for place in places):
+            ids = [numbers[words[place]] for place in places]
+            found = index.find(places, ids, len(words) if by == "places" else None)
+            right += sum(keys[one] == keys[row] for one in found) / max(1, len(found))
+    most = Counter(keys).most_common(1)[0][1] / len(keys)
+    mean = round(kept / len(outputs))
+    return Linkage(round(right), len(outputs), mean, most, _METHOD_TITLES[by], confidence)
+
+
+def _read_redacted(redacted: Any) -> list[list[str]]:
+    requirement = "a list of at least one text"
+    if isinstance(redacted, (str, bytes)) or not isinstance(redacted, Sequence):
+        raise mistyped("redacted", requirement, redacted)
+    if not redacted:
+        raise invalid("redacted", requirement, redacted)
+    for row, text in enumerate(redacted):
+        if not isinstance(text, str):
+            raise mistyped(f"redacted[{row}]", "a text (a string)", text)
+    return [split_words(text) for text in redacted]
+
+
+def _read_truth(truth: Any, outputs: int, originals: int) -> _WordIds:
+    if truth is None:
+        if outputs != originals:
+            raise invalid("redacted", f"one for each of {originals:,} originals", outputs)
+        return np.arange(outputs)
+    requirement = f"the row of an original, below {originals:,}, for each redacted text"
+    rows = numeric("truth", requirement, truth)
+    if rows.dtype.kind not in "iu":
+        raise mistyped("truth", requirement, truth)
+    if rows.shape != (outputs,) or rows.min() < 0 or rows.max() >= originals:
+        raise invalid("truth", requirement, truth)
+    return rows.astype(np.int64)
+
+
+class _PlaceIndex:
+    """Originals by the number of the word at each place."""
+
+    def __init__(self, known: Sequence[Sequence[int]]) -> None:
+        self.sizes = np.array([len(one) for one in known])
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.words = np.array([word for one in known for word in one])
+
+    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+        """Return the rows with these words at these places, and of this size."""
+        last = places[-1] if places else -1
+        found = np.flatnonzero(self.sizes > last if size is None else self.sizes == size)
+        for place, number in zip(places, ids, strict=True):
+            found = found[self.words[self.starts[found] + place] == number]
+        return found
+
+
+class _BagIndex:
+    """Originals by how often each word occurs in them."""
+
+    def __init__(self, known: Sequence[Sequence[int]]) -> None:
+        self.originals = len(known)
+        found: dict[int, tuple[list[int], list[int]]] = {}
+        for row, words in enumerate(known):
+            for word, times in Counter(words).items():
+                rows, counts = found.setdefault(word, ([], []))
+                rows.append(row)
+                counts.append(times)
+        self.found = {
+            word: (np.array(rows), np.array(counts)) for word, (rows, counts) in found.items()
+        }
+
+    def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
+        """Return the rows in which each of these words occurs as often as here, or more often."""
+        matches = [
+            rows[counts >= times]
+            for (rows, counts), times in ((self.found[w], n) for w, n in Counter(ids).items())
+        ]
+        kept = np.arange(self.originals)
+        for rows in sorted(matches, key=len):
+            kept = kept[np.isin(kept, rows, assume_unique=True)]
+        return kept

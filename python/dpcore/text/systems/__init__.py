@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from .autoencoder import ADePT
-from .bag import Bag, Units
-from .classifier import TextClassifier
-from .dpnr import DPNR
+from .dpnr import DPNR, TextClassifier
 from .dptext import DPText
-from .masking import WordDropout
-from .prepared import Prepared
 from .system import TextSystem
-from .training import Trained
+from .training import Bag, Prepared, Trained, Units, WordDropout
 
 __all__ = [
     "DPNR",

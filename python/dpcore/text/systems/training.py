@@ -1,28 +1,306 @@
-"""Training on one thread: recipes, records, whole epochs; and classifiers behind an extractor."""
+"""Training on one thread: recipes, records, whole epochs; and classifiers behind an extractor.
+
+The extractor of the DPNR study: the mean over the vectors of a text's words and word pairs.
+
+A training corpus whose texts have been cut into words and word pairs.
+
+Word dropout: which words of a text are hidden before it is encoded.
+"""
 
 from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, Self
+from typing import Any, Final, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from ...errors import AssumptionWarning, integer, invalid, real
+from ...errors import AssumptionWarning, choice, instance, integer, invalid, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
 from ...progress import Progress
 from ...records import Shown
 from ...streams.generators import seeded_torch
 from ...torch.needed import torch
 from .. import schedules
-from .bag import Units
+from ..corpus import Corpus, Vocabulary
 
 __all__ = [
-    "STEPS", "Adversary", "Recipe", "Trained", "make_recipe", "one_thread",
-    "require_convergence", "run_epochs", "train",
-]  # fmt: skip
+    "MASKED",
+    "MASKS",
+    "STEPS",
+    "Adversary",
+    "Bag",
+    "Masked",
+    "Masks",
+    "Prepared",
+    "Recipe",
+    "Trained",
+    "Units",
+    "WordDropout",
+    "labels_of",
+    "make_recipe",
+    "one_thread",
+    "require_convergence",
+    "run_epochs",
+    "train",
+    "training_part",
+    "units_of",
+]
+
+
+Masks = Literal["bernoulli", "exact"]
+MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
+"""Ways to choose the masked words: by a coin for each, or as a fixed share of every text."""
+Masked = Literal["leave_out", "zero_id"]
+MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
+"""Treatments of masked words."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, repr=False)
+class WordDropout(Shown):
+    """Words of a text are masked at random, and with them the word pairs that they stand in.
+
+    Args:
+        mu: share of masked words, in [0, 1).
+        masks: "bernoulli" masks each word by a coin of its own; "exact" masks exactly
+            ``floor(mu n + 1/2)`` of the n words of a text, as the paper has it. Only for the
+            former does `dpcore.calibration.word_dropout` hold.
+        mask: "leave_out" takes masked words and their pairs out of the mean. "zero_id" is what the
+            study's code does, for comparison: words and pairs alike are masked one by one, after
+            the pairs were made, and become number 0, whose row is averaged in; a masked word
+            survives in its pairs.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `mu` is outside of [0, 1), or a word none of those above.
+
+    Source:
+        Lyu, He and Li (2020), section 3.3 (word dropout); the study: Zouhri and Abecidan (2021).
+
+    Example:
+        >>> masked = WordDropout(0.5, "exact").masked(torch.tensor([4, 2]))
+        >>> masked[:4].sum().item(), masked[4:].sum().item()
+        (2, 1)
+    """
+
+    mu: float
+    masks: Masks = "bernoulli"
+    mask: Masked = "leave_out"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, high=1.0, open_high=True))
+        choice("masks", self.masks, MASKS)
+        choice("mask", self.mask, MASKED)
+
+    def masked(self, sizes: Any) -> Any:
+        """Draw which entries are masked, by torch's default generator.
+
+        Args:
+            sizes: how many entries each text has, int64, shape `(texts,)`.
+
+        Returns:
+            bool, shape `(sum of sizes,)`, text after text.
+        """
+        total = int(sizes.sum())
+        # In float64: the share of masked words is mu to 53 bits.
+        keys = torch.rand(total, dtype=torch.float64)
+        if self.masks == "bernoulli":
+            return keys < self.mu
+        text = torch.repeat_interleave(torch.arange(len(sizes)), sizes)
+        first = torch.cumsum(sizes, 0) - sizes
+        # Sorted within each text: two stable sorts, for text + key would cost the key its digits.
+        order = torch.argsort(keys)
+        order = order[torch.argsort(text[order], stable=True)]
+        rank = torch.arange(total) - first[text]
+        found = torch.zeros(total, dtype=torch.bool)
+        found[order] = rank < torch.floor(self.mu * sizes + 0.5).to(torch.int64)[text]
+        return found
+
+
+_MAX_INITIAL_WEIGHT = 0.5
+"""Weights start uniform in (-1/2, 1/2), as in the study."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Units(Shown):
+    """The words and word pairs of texts, text after text, each with the words that it covers.
+
+    Args:
+        ids: numbers of units, int64, shape `(units,)`.
+        spans: first and last word of each unit, plus one, within its text; shape `(units, 2)`.
+        sizes: units of each text, shape `(texts,)`.
+        words: words of each text, known or not, shape `(texts,)`.
+    """
+
+    ids: Any
+    spans: Any
+    sizes: Any
+    words: Any
+
+    def __len__(self) -> int:
+        """Return the number of texts."""
+        return len(self.sizes)
+
+    def take(self, rows: Any) -> Units:
+        """Return the texts of some rows, in the order of the rows; a row may be repeated."""
+        sizes = self.sizes[rows]
+        first = (torch.cumsum(self.sizes, 0) - self.sizes)[rows]
+        begin = torch.cumsum(sizes, 0) - sizes
+        places = torch.arange(int(sizes.sum())) + torch.repeat_interleave(first - begin, sizes)
+        # A third of the time of `spans[places]`.
+        return Units(
+            self.ids.index_select(0, places), self.spans.index_select(0, places), sizes,
+            self.words[rows],
+        )  # fmt: skip
+
+    def batches(self, size: int) -> Iterator[Units]:
+        """Yield runs of `size` texts; the last may be shorter."""
+        ends = [0, *torch.cumsum(self.sizes, 0).tolist()]
+        for start in range(0, len(self), size):
+            stop = min(start + size, len(self))
+            units = slice(ends[start], ends[stop])
+            yield Units(
+                self.ids[units], self.spans[units], self.sizes[start:stop], self.words[start:stop]
+            )
+
+
+class Bag(torch.nn.Module):
+    """Texts to vectors: the mean over the vectors of their words and word pairs.
+
+    Unknown words are left out of the mean, and so are masked ones; a text without any known word
+    has a vector of zeros, of which a warning tells.
+
+    Args:
+        vocabulary: numbers of words and word pairs, with one number reserved at least where
+            `dropout` maps to number 0.
+        dim: entries of a vector.
+        dropout: masks words in every call; None masks none.
+
+    Attributes:
+        random: whether two calls differ, that is with word dropout.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `dim` is below 1, or masked words would become the word with number 0.
+
+    Source:
+        Zouhri and Abecidan (2021); `torch.nn.EmbeddingBag` with mode "mean".
+
+    Example:
+        >>> words = Vocabulary.from_texts(["a goal", "a late goal"], unknown="drop", ngrams=2)
+        >>> bag = Bag(words, 4)
+        >>> vectors = bag(["a late goal", "a goal, unseen"])
+        >>> vectors.shape, bool(torch.equal(vectors[1], bag(["a goal"])[0]))
+        (torch.Size([2, 4]), True)
+    """
+
+    @hinted
+    def __init__(
+        self, vocabulary: Vocabulary, dim: int, dropout: WordDropout | None = None
+    ) -> None:
+        super().__init__()
+        self.vocabulary = instance("vocabulary", vocabulary, Vocabulary)
+        self.dropout = None if dropout is None else instance("dropout", dropout, WordDropout)
+        if self.dropout is not None and self.dropout.mask == "zero_id":
+            free = vocabulary.unknown == "token" or len(vocabulary) > len(vocabulary.words)
+            if not free:
+                requirement = "one whose number 0 is no word, for masked words become it"
+                raise invalid("vocabulary", requirement, vocabulary)
+        self.dim = integer("dim", dim, 1)
+        self.embedding = torch.nn.EmbeddingBag(len(vocabulary), dim, mode="mean", sparse=True)
+        torch.nn.init.uniform_(self.embedding.weight, -_MAX_INITIAL_WEIGHT, _MAX_INITIAL_WEIGHT)
+
+    @property
+    def random(self) -> bool:
+        """True if words are masked, so that two calls differ."""
+        return self.dropout is not None
+
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """Switch the masks off in the body of the context."""
+        kept, self.dropout = self.dropout, None
+        try:
+            yield
+        finally:
+            self.dropout = kept
+
+    def units(self, texts: Sequence[str]) -> Units:
+        """Return the words and word pairs of texts as numbers.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Warns:
+            UserWarning: if texts have no known word; it says how many.
+        """
+        return units_of(self.vocabulary, texts)
+
+    def forward(self, texts: Any) -> Any:
+        """Compute the vectors of texts.
+
+        Args:
+            texts: strings, or the `Units` of texts.
+
+        Returns:
+            float32, shape `(len(texts), dim)`.
+        """
+        units = texts if isinstance(texts, Units) else self.units(texts)
+        ids, sizes = self._kept(units)
+        device = self.embedding.weight.device
+        # Offsets are where each text begins; a text of nothing has zeros.
+        return self.embedding(ids.to(device), (torch.cumsum(sizes, 0) - sizes).to(device))
+
+    def _kept(self, units: Units) -> tuple[Any, Any]:
+        """Return the numbers and sizes that the masks of this call leave."""
+        if self.dropout is None:
+            return units.ids, units.sizes
+        if self.dropout.mask == "zero_id":
+            return units.ids.masked_fill(self.dropout.masked(units.sizes), 0), units.sizes
+        masked = torch.nn.functional.pad(self.dropout.masked(units.words).cumsum(0), (1, 0))
+        first = torch.cumsum(units.words, 0) - units.words
+        text = torch.repeat_interleave(torch.arange(len(units)), units.sizes)
+        # A unit stays where as many words are masked before its last word as before its first.
+        places = units.spans + first[text].unsqueeze(1)
+        stays = masked[places[:, 0]] == masked[places[:, 1]]
+        sizes = torch.zeros_like(units.sizes).index_add_(0, text, stays.to(torch.int64))
+        return units.ids[stays], sizes
+
+    def extra_repr(self) -> str:
+        """Format the parameters, as `repr` shows them."""
+        return f"dropout={self.dropout!r}"
+
+
+def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
+    """Return the words and word pairs of texts as numbers; see `Bag.units`."""
+    found = texts_of("texts", texts)
+    # In an audit one text comes many times.
+    places = {text: place for place, text in enumerate(dict.fromkeys(found))}
+    units = _texts_to_units(vocabulary, list(places))
+    rows = torch.tensor([places[text] for text in found])
+    unknown = int((units.sizes[rows] == 0).sum())
+    if unknown:
+        told = f"{unknown:,} of {len(found):,} texts have no known word: their vectors are 0"
+        warnings.warn(told, UserWarning, stacklevel=5)
+    return units if len(places) == len(found) else units.take(rows)
+
+
+def _texts_to_units(vocabulary: Vocabulary, texts: list[str]) -> Units:
+    ids, spans, sizes, words = [], [], [], []
+    for text in texts:
+        numbers, places, count = vocabulary.spans(text)
+        ids += numbers
+        spans += places
+        sizes.append(len(numbers))
+        words.append(count)
+    wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
+    return Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
+
 
 STEPS: Final = 2226
 """Steps of the study: 5 epochs of 28,500 texts in batches of 64."""
@@ -319,3 +597,62 @@ def _descend_gradient(loss: Any, weights: Any, rate: float) -> None:
     with torch.no_grad():
         for weight, gradient in zip(weights, gradients, strict=True):
             weight.add_(gradient, alpha=-rate)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prepared(Shown):
+    """Texts of a corpus as `TextClassifier.prepare` encodes them.
+
+    Attributes:
+        part: the labelled training texts.
+        vocabulary: their words and word pairs.
+        units: the same as numbers.
+        kind: what the vocabulary depends on, apart from the texts: what becomes of unknown words,
+            how often a word must occur, the reserved names.
+    """
+
+    part: Corpus
+    vocabulary: Vocabulary
+    units: Units
+    kind: tuple[Any, ...]
+
+    @classmethod
+    def of(
+        cls,
+        corpus: Any,
+        unknown: Literal["drop", "token"],
+        min_count: int,
+        reserved: tuple[str, ...],
+    ) -> Self:
+        """Cut the training texts of a corpus."""
+        part = training_part(corpus)
+        vocabulary = Vocabulary.from_texts(
+            part.texts, unknown=unknown, min_count=min_count, ngrams=2, reserved=reserved
+        )
+        units = units_of(vocabulary, part.texts)
+        return cls(part, vocabulary, units, (unknown, min_count, reserved))
+
+    def __repr__(self) -> str:
+        """Return the number of texts, and the vocabulary."""
+        return f"Prepared({len(self.units):,} texts, {self.vocabulary!r})"
+
+
+def training_part(corpus: Any) -> Corpus:
+    """Return the labelled texts to train on: the train part, or all texts without a split."""
+    whole = instance("corpus", corpus, Corpus)
+    part: Corpus = whole if whole.split is None else whole.train
+    if part.labels is None:
+        raise invalid("corpus", "one with labels", corpus)
+    return part
+
+
+def labels_of(part: Corpus) -> tuple[Any, Any]:
+    """Return the values of the labels, and the number of each text's, an int64 tensor.
+
+    Raises:
+        ValueError: if all texts have one label.
+    """
+    labels, codes = np.unique(part.labels, return_inverse=True)
+    if len(labels) < 2:
+        raise invalid("labels", "of two values at least in the training texts", labels.tolist())
+    return labels, torch.from_numpy(codes.reshape(-1).astype(np.int64))

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from .choosing import WordCalibration, WordComparison, WordFigures, calibrate, compare
 from .embedding import Embedding
-from .exponential import TEM, CusText, SanText, SanTextPlus
-from .linking import Linkage, link
-from .noisy import MetricLaplace, Vickrey
-from .texts import TextLoss, TextReport, WordReport
+from .exponential import (
+    TEM,
+    CusText,
+    SanText,
+    SanTextPlus,
+    WordCalibration,
+    WordComparison,
+    WordFigures,
+    calibrate,
+    compare,
+)
+from .losses import TextLoss, TextReport, WordReport
+from .mechanism import Linkage, link
+from .metric_noise import MetricLaplace, Vickrey
 
 __all__ = [
     "TEM",

@@ -1,0 +1,652 @@
+"""From answers to figures: thresholds, accuracy, F1, ranks and correlation with intervals.
+
+Groups of texts by the value of an attribute: how well the attack and the main task do there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bounds import limits
+from ...hints import hinted
+from ...records import Record
+from .attackers import Attacker, Vectors, fitted
+from .targets import Codes, Target
+
+__all__ = [
+    "CORRELATION",
+    "RANKINGS",
+    "TOP",
+    "Group",
+    "Judge",
+    "MainTask",
+    "Measured",
+    "Ranking",
+    "answers_of",
+    "compare_shares",
+    "find_threshold_above",
+    "groups_of",
+    "main_task",
+    "permutation_p_value",
+    "sum_by_group",
+    "threshold_of",
+]
+
+
+Ints = npt.NDArray[np.int64]
+
+_BOOTSTRAP_REPLICATES: Final = 2000
+_BOOTSTRAP_STREAM_KEY: Final = 32
+_PERMUTATION_STREAM_KEY: Final = 33
+"""Name the streams of the bootstrap and of permutations among those of a seed."""
+_MAX_PERMUTATIONS: Final = 1999
+_SUFFICIENT_EXCEEDANCES: Final = 200
+"""So many permutations at least as large: the p-value is above a tenth, whatever follows."""
+_MAX_CORRELATION: Final = 1.0 - 1e-12
+"""Fisher's transform of 1 is infinite."""
+_MAX_CHUNK_ENTRIES: Final = 2**21
+
+RANKINGS: Final = ("auc", "true-positive rate", "balanced accuracy")
+"""Measures of scores of one attribute of two values, of which validation chooses one."""
+CORRELATION: Final = "correlation"
+"""The measure of a number: Spearman's."""
+TOP: Final = 5
+"""So many values are named where the true one is to be among them."""
+FALSE_POSITIVES: Final = 0.01
+"""Share of false positives at which the true-positive rate is taken."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Measured(Record):
+    """A figure with its interval.
+
+    Attributes:
+        value: the figure.
+        low: lower end of its interval.
+        high: upper end of its interval.
+        how: what made the interval.
+    """
+
+    value: float
+    low: float
+    high: float
+    how: str
+
+    def __str__(self) -> str:
+        """Format the figure and its interval with four decimals."""
+        return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
+
+
+def answers_of(scores: Vectors, threshold: float | None) -> Codes:
+    """Convert scores to codes: 1 at or above the threshold; without one the scores are codes.
+
+    Example:
+        >>> answers_of(np.array([[0.1], [0.7]]), 0.5).tolist()
+        [[0], [1]]
+    """
+    return (scores if threshold is None else scores >= threshold).astype(np.int64)
+
+
+def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
+    """Find the threshold with the best measure, one for all attributes; of equal ones the middle.
+
+    It lies between two scores; minus infinity answers always yes, infinity never.
+
+    Args:
+        scores: of the positive value, shape (n, attributes).
+        truth: 0 or 1, of the same shape.
+        measure: "accuracy", "f1", "balanced accuracy", "true-positive rate" (the lowest threshold
+            at which at most 1 % of the negative texts are found), or "auc", which has the
+            threshold of accuracy.
+
+    Example:
+        >>> threshold_of(np.array([[0.125], [0.25], [0.75]]), np.array([[0], [0], [1]]), "accuracy")
+        0.5
+    """
+    flat, wanted = scores.ravel(), truth.ravel()
+    order = np.argsort(-flat, kind="stable")
+    ordered, hits = flat[order], np.concatenate([[0], np.cumsum(wanted[order])])
+    cuts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [flat.size]])
+    right, said = hits[cuts].astype(np.float64), cuts.astype(np.float64)
+    total = float(hits[-1])
+    f1 = 2.0 * right / np.maximum(1.0, said + total)
+    wrong, negatives = said - right, flat.size - total
+    if measure == "f1":
+        merit = f1
+    elif measure == "balanced accuracy":
+        merit = right / max(total, 1.0) - wrong / max(negatives, 1.0)
+    elif measure == "true-positive rate":
+        merit = np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0)
+    else:
+        merit = 2.0 * right - said
+    best = cuts[np.flatnonzero(merit == merit.max())]
+    cut = int(best[len(best) // 2])
+    if cut == 0:
+        return np.inf
+    if cut == flat.size:
+        return -np.inf
+    above, below = float(ordered[cut - 1]), float(ordered[cut])
+    middle = below + (above - below) / 2.0
+    # Of two neighbouring floats the middle may be the lower one, which must stay below.
+    return middle if middle > below else above
+
+
+def find_threshold_above(scores: Vectors) -> float:
+    """Return the smallest number above all scores."""
+    return float(np.nextafter(scores.max(), np.inf))
+
+
+def compare_shares(right: Any, other: Any, tail: float) -> Measured:
+    """Compute how much larger one share of right answers is than another on the same texts.
+
+    Texts on which just one of the two is right are as good as coins where both are equally good.
+    ``gain = m (2 s - 1) / n`` with s the share of such texts, m of n, on which the first is right;
+    the limits are those of s, given m (McNemar, 1947, exact).
+
+    Args:
+        right: True where the first answer is right, shape (n,).
+        other: the same of the second.
+        tail: error of each limit.
+
+    Example:
+        >>> compare_shares(np.ones(8, bool), np.zeros(8, bool), 0.025).value
+        1.0
+    """
+    won, apart, n = int((right & ~other).sum()), int((right != other).sum()), len(right)
+    share = (0.5, 0.5) if apart == 0 else limits(won, apart, tail)
+    low, high = (apart * (2.0 * s - 1.0) / n for s in share)
+    return Measured((2 * won - apart) / n, low, high, "sign test")
+
+
+def compute_mid_ranks(values: Vectors) -> Vectors:
+    """Compute the ranks of numbers, ties counted half, as shares of their count.
+
+    Example:
+        >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
+        array([0.5  , 0.125, 0.5  , 0.875])
+    """
+    ordered = np.sort(values)
+    below = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
+    return below / (2.0 * values.size)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A measure of scores that is a sum of a weight of each score times the truth.
+
+    Args:
+        measure: one of `RANKINGS`, or `CORRELATION`.
+        threshold: from which a text is found; not used by "auc" and "correlation".
+    """
+
+    measure: str
+    threshold: float
+
+    def weigh(self, scores: Vectors) -> Vectors:
+        """Return a weight for each score: its rank, ties counted half, or 1 from the threshold."""
+        if self.measure in ("auc", CORRELATION):
+            return compute_mid_ranks(scores)
+        return (scores >= self.threshold).astype(np.float64)
+
+    def standardise(self, scores: Vectors, truth: Any, cells: Any) -> float:
+        """Return how many standard deviations of a permutation within cells the measure is above.
+
+        Args:
+            scores: shape (n,).
+            truth: 0 or 1, or numbers in [0, 1], shape (n,).
+            cells: a number from 0 for each text; truth is permuted among texts of one cell.
+        """
+        weights, sizes = self.weigh(scores), np.bincount(cells)
+        first, second = (one - (np.bincount(cells, one) / sizes)[cells] for one in (weights, truth))
+        # Of a permutation, in each cell.
+        spread = np.bincount(cells, first**2) * np.bincount(cells, second**2)
+        variance = (spread / np.maximum(1, sizes - 1)).sum()
+        surplus = float((weights * second).sum())
+        return surplus / math.sqrt(variance) if variance > 1e-12 * truth.size else 0.0
+
+
+def sum_by_group(weights: Vectors, truth: Any, cells: Any, groups: Any) -> tuple[Any, Any, Any]:
+    """Sum the weights of each group, so that permutations keep the texts of one author together.
+
+    Args:
+        weights: of the scores, shape (n,).
+        truth: numbers, shape (n,), equal within a group.
+        cells: a number from 0 for each text.
+        groups: a number from 0 for each text, none left out.
+
+    Returns:
+        For each group the sum of its weights less the means of their cells, its truth, and its
+        most frequent cell.
+
+    Example:
+        >>> texts = np.array([0.0, 0.5, 1.0]), np.array([1, 1, 0]), np.zeros(3, int)
+        >>> [part.tolist() for part in sum_by_group(*texts, np.array([0, 0, 1]))]
+        [[-0.5, 0.5], [1, 0], [0, 0]]
+    """
+    centred = weights - (np.bincount(cells, weights) / np.bincount(cells))[cells]
+    first = np.unique(groups, return_index=True)[1]
+    counts = np.zeros((len(first), int(cells.max()) + 1), np.int64)
+    np.add.at(counts, (groups, cells), 1)
+    return np.bincount(groups, centred), truth[first], counts.argmax(axis=1)
+
+
+def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> float:
+    """Compute how often the sum of weight times truth is as large with the truth permuted.
+
+    It is permuted within cells. Where scores say nothing of the truth beyond the cell, every
+    permutation is as likely: the p-value holds for any number of texts. It stops where it is
+    certain to be large (Besag and Clifford, 1991).
+
+    Args:
+        weights: of the scores, shape (n,).
+        truth: 0 or 1, or numbers, shape (n,).
+        cells: a number from 0 for each text.
+        seed: of the permutations.
+
+    Returns:
+        A one-sided p-value, at least 1 / 2,000.
+
+    Example:
+        >>> truth = np.repeat([0, 1], 20)
+        >>> permutation_p_value(truth * 1.0, truth, np.zeros(40, int), 1)
+        0.0005
+        >>> permutation_p_value(-truth * 1.0, truth, np.zeros(40, int), 1)
+        1.0
+    """
+    observed, order = float(weights @ truth), np.argsort(cells, kind="stable")
+    truth = truth[np.lexsort((-truth, cells))].astype(np.float64)
+    weights, cells, chosen = weights[order], cells[order], truth != 0.0
+    enough = observed - 1e-9 * max(1.0, abs(observed))
+    rng = np.random.Generator(
+        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_PERMUTATION_STREAM_KEY,)))
+    )
+    exceeded, done, rows = (
+        0,
+        0,
+        max(1, min(_SUFFICIENT_EXCEEDANCES, _MAX_CHUNK_ENTRIES // truth.size)),
+    )
+    while done < _MAX_PERMUTATIONS:
+        rows = min(rows, _MAX_PERMUTATIONS - done)
+        places = np.argsort(cells + rng.random((rows, truth.size)), axis=1)[:, chosen]
+        reached = np.cumsum(weights[places] @ truth[chosen] >= enough)
+        if exceeded + reached[-1] >= _SUFFICIENT_EXCEEDANCES:
+            last = int(np.searchsorted(reached, _SUFFICIENT_EXCEEDANCES - exceeded)) + 1
+            return _SUFFICIENT_EXCEEDANCES / (done + last)
+        exceeded, done = exceeded + int(reached[-1]), done + rows
+    return (exceeded + 1) / (done + 1)
+
+
+@dataclass(frozen=True)
+class Judge:
+    """Compares answers with the truth on texts that nothing has been chosen on.
+
+    Args:
+        truth: codes, or numbers, shape (n, attributes).
+        target: what is inferred.
+        measure: "accuracy" or "f1".
+        confidence: of each interval by itself.
+        seed: of the bootstrap.
+    """
+
+    truth: Any
+    target: Target
+    measure: str
+    confidence: float
+    seed: int
+
+    def value(self, answers: Codes) -> float:
+        """Compute the measure of some answers."""
+        if self.measure == "accuracy":
+            return float((answers == self.truth).mean())
+        return float(self._f1_of(np.asarray(self._cells(self.truth, answers).sum(axis=0))))
+
+    @property
+    def ranked_truth(self) -> Any:
+        """Truth that measures compare scores with: 0 or 1; of a number its rank."""
+        truth = self.truth[:, 0]
+        return compute_mid_ranks(truth) if self.target.is_number else truth
+
+    def auc(self, scores: Vectors) -> Measured:
+        """Compute the area under the ROC curve, with ties counted half.
+
+        The limits are those of Newcombe (2006), part 2, method 5.
+
+        Args:
+            scores: of the positive value, shape (n,).
+        """
+        inside, outside = self._placements(scores)
+        area, many = float(inside.mean()), (inside.size + outside.size) / 2.0 - 1.0
+        quantile = NormalDist().inv_cdf(1.0 - self._tail)
+
+        def reaches(other: float) -> bool:
+            spread = 1.0 + many * ((1.0 - other) / (2.0 - other) + other / (1.0 + other))
+            variance = other * (1.0 - other) * spread / (inside.size * outside.size)
+            return abs(area - other) <= quantile * math.sqrt(variance)
+
+        return Measured(area, _bisect(reaches, area, 0.0), _bisect(reaches, area, 1.0), "Newcombe")
+
+    def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
+        """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""
+        pairs = zip(self._placements(scores), self._placements(floor), strict=True)
+        inside, outside = (one - other for one, other in pairs)
+        gain = float(inside.mean())
+        variance = sum(float(part.var()) / max(1, part.size - 1) for part in (inside, outside))
+        reach = NormalDist().inv_cdf(1.0 - self._tail) * math.sqrt(variance)
+        return Measured(gain, max(-1.0, gain - reach), min(1.0, gain + reach), "DeLong")
+
+    def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
+        """Compute shares of the other value's texts with lower scores (of negatives: higher)."""
+        sides = [np.sort(scores[self.truth[:, 0] == code]) for code in (0, 1)]
+        below = [
+            (np.searchsorted(other, one, "left") + np.searchsorted(other, one, "right"))
+            / (2.0 * other.size)
+            for one, other in (sides, sides[::-1])
+        ]
+        return below[1], 1.0 - below[0]
+
+    def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
+        """Compute the shares of positive and negative texts from a threshold, with exact limits."""
+        found = scores >= threshold
+        hits, wrong = (self._share(found[self.truth[:, 0] == code]) for code in (1, 0))
+        return hits, wrong
+
+    def balanced_accuracy(self, answers: Codes) -> Measured:
+        """Average the shares of right answers among the texts of either value (Newcombe, 1998)."""
+        right = answers[:, 0] == self.truth[:, 0]
+        one, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
+        value = (one.value + other.value) / 2.0
+        low = value - math.hypot(one.value - one.low, other.value - other.low) / 2.0
+        high = value + math.hypot(one.high - one.value, other.high - other.value) / 2.0
+        return Measured(value, max(0.0, low), min(1.0, high), "Newcombe")
+
+    def _share(self, right: Any) -> Measured:
+        k, n = int(right.sum()), len(right)
+        return Measured(k / n, *limits(k, n, self._tail), "Clopper-Pearson")
+
+    def accuracy(self, answers: Codes) -> Measured:
+        """Compute the share of right answers: with exact limits, or as the mean over attributes."""
+        right = (answers == self.truth).sum(axis=1)
+        if self.target.several:
+            width = len(self.target.names)
+            return self._resampled(right[:, np.newaxis], lambda sums: sums[..., 0] / width, True)
+        return self._share(right)
+
+    def f1(self, answers: Codes) -> Measured:
+        """Compute F1 of the positive value, micro over attributes or macro over values."""
+        return self._resampled_f1([answers], self._f1_of)
+
+    def top(self, ranks: Ints) -> Measured:
+        """Compute the share of texts whose value is among the first `TOP`, with exact limits."""
+        return self._share(ranks <= TOP)
+
+    def mean(self, values: Any) -> Measured:
+        """Compute the mean of one number for each text, shape (n,), such as an error or a rank."""
+        return self._resampled(values[:, np.newaxis], lambda sums: sums[..., 0], True)
+
+    def correlation(self, scores: Vectors) -> Measured:
+        """Compute Spearman's correlation with the truth; 0 of constants.
+
+        The limits are those of Bonett and Wright (2000).
+
+        Args:
+            scores: shape (n,).
+        """
+        ranks = [compute_mid_ranks(one) for one in (scores, self.truth[:, 0])]
+        first, second = (one - one.mean() for one in ranks)
+        scale = math.sqrt(float(first @ first) * float(second @ second))
+        found = float(first @ second) / scale if scale > 0.0 else 0.0
+        # Three texts or fewer have no interval but the whole range.
+        spread = math.sqrt((1.0 + found**2 / 2.0) / max(1e-9, len(scores) - 3.0))
+        reach = NormalDist().inv_cdf(1.0 - self._tail) * spread
+        middle = math.atanh(max(-_MAX_CORRELATION, min(_MAX_CORRELATION, found)))
+        low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
+        return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
+
+    def gain(self, answers: Codes, floor: Codes) -> Measured:
+        """Measure how much better answers are than a floor's on the same texts.
+
+        Accuracy: a sign test (`compare_shares`). F1: both on the same resampled texts.
+        """
+        if self.measure == "f1":
+            return self._resampled_f1(
+                [answers, floor],
+                lambda sums: np.subtract(*(self._f1_of(s) for s in np.split(sums, 2, axis=-1))),
+            )
+        right, other = (one[:, 0] == self.truth[:, 0] for one in (answers, floor))
+        return compare_shares(right, other, self._tail)
+
+    @property
+    def _tail(self) -> float:
+        return (1.0 - self.confidence) / 2.0
+
+    def _cells(self, truth: Codes, answers: Codes) -> Any:
+        """Count true positives, false positives and false negatives, shape (n, 3 * groups).
+
+        Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
+        """
+        if self.target.binary:
+            wanted, given = truth == 1, answers == 1
+            cells = np.stack([wanted & given, ~wanted & given, wanted & ~given], axis=2)
+            return cells.sum(axis=1).astype(np.int64)
+        from scipy.sparse import csr_array
+
+        wanted, given = truth[:, 0], answers[:, 0]
+        right = wanted == given
+        rows = np.concatenate([np.flatnonzero(right), np.repeat(np.flatnonzero(~right), 2)])
+        wrong = np.stack([3 * given[~right] + 1, 3 * wanted[~right] + 2], axis=1).ravel()
+        columns = np.concatenate([3 * wanted[right], wrong])
+        # A code beyond the values is a text of no group, as of an intent with a single text.
+        width = 3 * len(self.target.values[0])
+        known = columns < width
+        ones, places = np.ones(int(known.sum()), np.int64), (rows[known], columns[known])
+        return csr_array((ones, places), shape=(len(truth), width))
+
+    def _f1_of(self, sums: Any) -> Any:
+        return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
+
+    def _resampled_f1(self, given: Sequence[Codes], statistic: Callable[[Any], Any]) -> Measured:
+        """Resample a statistic of the cells of one answer, or of several side by side."""
+        if self.target.binary:
+            rows = np.hstack([self._cells(self.truth, one) for one in given])
+            return self._resampled(rows, statistic)
+        from scipy.sparse import hstack
+
+        def expand(kinds: Codes) -> Any:
+            truth = kinds[:, :1]
+            cells = [self._cells(truth, one[:, np.newaxis]) for one in kinds.T[1:]]
+            return hstack(cells, format="csr")
+
+        return self._resampled(np.hstack([self.truth, *given]), statistic, expand=expand)
+
+    def _resampled(
+        self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
+        expand: Callable[[Any], Any] | None = None,
+    ) -> Measured:  # fmt: skip
+        """Resample a statistic of sums (or means) over rows: percentile bootstrap (Efron, 1979).
+
+        Where rows are expanded, limits are moved by what the statistic's mean differs from it: a
+        macro F1 of values that have few texts is lower in samples that lack some of these.
+        """
+        kinds, times = np.unique(rows, axis=0, return_counts=True)
+        kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
+        # Texts drawn with replacement: so many of each kind of row.
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(_BOOTSTRAP_STREAM_KEY,))
+        rng = np.random.Generator(np.random.PCG64(sequence))
+        value, found = float(statistic(times @ kinds / size)), list[Any]()
+        step = max(1, _MAX_CHUNK_ENTRIES // max(kinds.shape))
+        for start in range(0, _BOOTSTRAP_REPLICATES, step):
+            count = min(step, _BOOTSTRAP_REPLICATES - start)
+            drawn = rng.multinomial(len(rows), times / len(rows), size=count)
+            found.append(statistic(drawn @ kinds / size))
+        values = np.concatenate(found)
+        low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
+        if expand is None:
+            return Measured(
+                value, float(low), float(high), f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
+            )
+        shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
+        low, high = max(least, low + shift), min(1.0, high + shift)
+        return Measured(
+            value, float(low), float(high), f"centred bootstrap of {_BOOTSTRAP_REPLICATES:,}"
+        )
+
+
+def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> float:
+    """Find the limit of an interval between a value in it and one that may be out of it."""
+    if reaches(outside):
+        return outside
+    for _ in range(50):
+        middle = (inside + outside) / 2.0
+        inside, outside = (middle, outside) if reaches(middle) else (inside, middle)
+    return inside
+
+
+def _f1(cells: Any) -> Any:
+    """Compute the mean F1 from (..., groups, 3); a group that does not occur is left out."""
+    found, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
+    whole = found + wrong
+    each = np.divide(found, whole, out=np.zeros_like(found), where=whole > 0)
+    return each.sum(axis=-1) / np.maximum(1, (whole > 0).sum(axis=-1))
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Group(Record):
+    """The test texts of one value of an attribute.
+
+    Attributes:
+        attribute: name of the attribute.
+        value: its value.
+        texts: how many test texts have it.
+        attack: share of them whose value is inferred.
+        main: share of them whose main label is predicted, or None.
+        gap: `main` here less `main` of all other test texts, or None.
+    """
+
+    attribute: str
+    value: Any
+    texts: int
+    attack: Measured
+    main: Measured | None
+    gap: Measured | None
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MainTask(Record):
+    """Accuracy of the main label, predicted from the vectors.
+
+    Attributes:
+        attacker: the chosen attacker, or the first of all, whichever is better on validation; here
+            it learns the label.
+        accuracy: share of test texts whose label is predicted.
+        majority: share of test texts that have the most frequent label of train.
+        gain: `accuracy` less `majority`, on the same texts.
+    """
+
+    attacker: str
+    accuracy: Measured
+    majority: float
+    gain: Measured
+
+    @property
+    def at_floor(self) -> bool:
+        """True where the labels are not shown to be predicted better than by the majority."""
+        return self.gain.low <= 0.0
+
+
+def main_task(
+    attackers: Sequence[Attacker],
+    vectors: Sequence[Vectors],
+    labels: Sequence[npt.NDArray[Any]] | None,
+    confidence: float,
+    seed: int,
+) -> tuple[Flags | None, MainTask | None]:
+    """Predict the main labels of the test texts by classifiers of attackers.
+
+    Each label is separated from all others, which every classifier of two values can do, and the
+    highest score is the prediction.
+
+    Args:
+        attackers: estimators and transforms, which learn the label: first the chosen attacker,
+            then others that may do better.
+        vectors: of the texts of train, valid and test.
+        labels: their main labels, or None.
+        confidence: of each interval.
+        seed: of the estimators.
+
+    Returns:
+        Which labels the first attacker predicts, and the record of the one that is best on
+        validation, of equal ones the first; None and None where train has no two labels.
+    """
+    if labels is None:
+        return None, None
+    known, counts = np.unique(labels[0], return_counts=True)
+    if len(known) < 2:
+        return None, None
+    target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
+    truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
+    models = [fitted(one, vectors[0], truth, target, seed) for one in attackers]
+    valid, test = (
+        [known[model.scores(vectors[part]).argmax(axis=1)] == labels[part] for model in models]
+        for part in (1, 2)
+    )
+    best = int(np.argmax([right.mean() for right in valid]))
+    majority = known[counts.argmax()] == labels[2]
+    gain = compare_shares(test[best], majority, (1.0 - confidence) / 2.0)
+    share = _measure_share(test[best], confidence)
+    return test[0], MainTask(str(attackers[best]), share, float(majority.mean()), gain)
+
+
+def groups_of(
+    target: Target, truth: Codes, answers: Codes, main: Flags | None, confidence: float
+) -> tuple[Group, ...]:
+    """Return a group for each value; for several attributes, for each one's positive value only.
+
+    Args:
+        target: what is inferred.
+        truth: codes of the test texts, shape (n, attributes).
+        answers: what the attacker answers, of the same shape.
+        main: which main labels are predicted rightly, or None.
+        confidence: of each interval by itself.
+    """
+    found = []
+    for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
+        # A number has no values, so that it has no groups.
+        right = answers[:, column] == truth[:, column]
+        for code, value in enumerate(values):
+            here = truth[:, column] == code
+            if not here.any() or (target.several and code == 0):
+                continue
+            both = None if main is None or here.all() else (main[here], main[~here])
+            found.append(
+                Group(
+                    name, value, int(here.sum()), _measure_share(right[here], confidence),
+                    None if main is None else _measure_share(main[here], confidence),
+                    None if both is None else _measure_gap(*both, confidence),
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def _measure_share(right: Flags, confidence: float) -> Measured:
+    k, n = int(right.sum()), len(right)
+    return Measured(k / n, *limits(k, n, (1.0 - confidence) / 2.0), "Clopper-Pearson")
+
+
+def _measure_gap(first: Flags, second: Flags, confidence: float) -> Measured:
+    """Subtract two shares (Newcombe, 1998, method 10, with the exact limits of each)."""
+    one, other = _measure_share(first, confidence), _measure_share(second, confidence)
+    gap = one.value - other.value
+    low = gap - math.hypot(one.value - one.low, other.high - other.value)
+    high = gap + math.hypot(one.high - one.value, other.value - other.low)
+    return Measured(gap, max(-1.0, low), min(1.0, high), "Newcombe")

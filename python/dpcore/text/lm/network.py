@@ -1,0 +1,358 @@
+"""The network of a next-word model, and its training: plain, or DP-SGD with objects of Opacus."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Iterator
+from copy import deepcopy
+from typing import Any, Final
+
+import numpy as np
+from numpy.random import Generator
+
+from ...streams.generators import seeded_torch
+from ...torch.needed import torch
+from ..optional_packages import needed
+from ..systems.training import one_thread, require_convergence, run_epochs
+from .settings import Floats, Plan, Rows
+
+__all__ = [
+    "Network",
+    "draw_weights",
+    "learn_plain",
+    "learn_private",
+    "make_network",
+    "make_optimizer",
+    "record_losses",
+]
+
+
+_MAX_INITIAL_WEIGHT: Final = 0.1
+"""Largest absolute value of a weight at the start."""
+_EVALUATION_BATCH_SIZE: Final = 256
+"""Texts that are read at once where no gradient is needed."""
+_IGNORED_TARGET: Final = -100
+_MAX_GRADIENT_NORM: Final = 0.25
+"""Largest norm of a plain step's gradient."""
+_RATE_DIVISOR: Final = 4.0
+"""Divisor of the rate when the validation loss does not fall."""
+_DIVERGED_WORD_LOSS: Final = 1e4
+"""A loss of a word above it has diverged: the uniform law has the logarithm of the vocabulary."""
+_PATIENCE_EPOCHS: Final = 4
+"""Epochs in a row that do not lower the validation loss, after which the rate is 1/256."""
+_BATCHES_PER_POOL: Final = 25
+"""Batches that are sorted by length together, so that little is padding."""
+_RECORDS_PER_CHUNK: Final = 64
+"""Records whose gradients are held at once."""
+_MAX_QUIET_GRADIENTS: Final = 2e8
+"""Gradients of a private step, records times weights, from which on a warning is given."""
+_SECONDS_PER_GRADIENT: Final = 1.2e-8
+"""Seconds of one core for one of them, measured on ATIS."""
+
+
+class Network(torch.nn.Module):  # type: ignore[misc]
+    """An embedding, an LSTM and a linear layer: from words to scores of the next word.
+
+    Args:
+        words: V, number of words that have a probability; V + 2 can be read.
+        hidden: entries of a word's vector and of a state.
+        layers: of the LSTM.
+        dropout: share of the entries that are dropped behind the embedding and each layer.
+        kind: `torch.nn.LSTM`, or `opacus.layers.DPLSTM`, which has the same weights.
+    """
+
+    def __init__(self, words: int, hidden: int, layers: int, dropout: float, kind: Any) -> None:
+        super().__init__()
+        self.words = words
+        self.embedding = torch.nn.Embedding(words + 2, hidden, padding_idx=words + 1)
+        between = dropout if layers > 1 else 0.0
+        self.lstm = kind(hidden, hidden, num_layers=layers, batch_first=True, dropout=between)
+        self.decoder = torch.nn.Linear(hidden, words)
+        self.dropout = torch.nn.Dropout(dropout)
+
+    def forward(self, ids: Any, sizes: Any) -> Any:
+        """Compute the scores of the next word.
+
+        Args:
+            ids: numbers of the words, padded, longest text first, shape `(n, longest)`.
+            sizes: words of each text, at least 1, falling.
+
+        Returns:
+            Scores, shape `(n, longest, V)`.
+        """
+        return self.decoder(self.dropout(self.states(ids, sizes)))
+
+    def states(self, ids: Any, sizes: Any) -> Any:
+        """Compute the last layer's states, shape `(n, longest, hidden)`."""
+        read = self.dropout(self.embedding(ids))
+        if isinstance(self.lstm, torch.nn.LSTM):
+            # What stands behind the end of a text comes after all that is used of its states.
+            return self.lstm(read)[0]
+        # Packed, so that Opacus makes no step for padding. It keeps the gradients of records in
+        # the order of the packed rows, which is that of the batch, since the longest comes first.
+        packed = torch.nn.utils.rnn.pack_padded_sequence(read, sizes, batch_first=True)
+        return torch.nn.utils.rnn.pad_packed_sequence(self.lstm(packed)[0], batch_first=True)[0]
+
+    def read_rows(self, rows: Rows) -> Iterator[tuple[Floats, Floats]]:
+        """Yield for each text the states and the log-probabilities of the next word.
+
+        Args:
+            rows: numbers of the words of each text.
+
+        Yields:
+            States, shape `(contexts, hidden)`, and natural logarithms, shape `(contexts, V)`: a
+            context is all words of a text up to one that is not its last.
+        """
+        self.eval()
+        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE):
+            part = rows[start : start + _EVALUATION_BATCH_SIZE]
+            ids, sizes, _ = _pad_rows(part, self.words)
+            with one_thread(), torch.no_grad():
+                states = self.states(ids, sizes)
+            for row, padded in zip(part, states, strict=True):
+                # Left before each yield: the switches are global, and two readers may take turns.
+                with one_thread(), torch.no_grad():
+                    found = padded[: max(0, len(row) - 1)]
+                    scores = torch.log_softmax(self.decoder(found).double(), dim=1)
+                yield found.double().numpy(), scores.numpy()
+
+    def word_losses(self, rows: Rows) -> list[Floats]:
+        """Return for each text the losses of its targets, in nats; masked words are no targets."""
+        losses = []
+        for row, (_, found) in zip(rows, self.read_rows(rows), strict=True):
+            kept = np.flatnonzero(row[1:] < self.words)
+            losses.append(-found[kept, row[1:][kept]])
+        return losses
+
+
+def make_network(words: int, plan: Plan, source: Any = None, is_private: bool = False) -> Network:
+    """Make the network of a plan, with the LSTM of torch or of Opacus.
+
+    Args:
+        words: V, number of words that have a probability.
+        plan: its sizes.
+        source: a network of these sizes whose weights are copied, or None.
+        is_private: True for the LSTM of Opacus.
+    """
+    kind = needed("opacus.layers", "lm.fit").DPLSTM if is_private else torch.nn.LSTM
+    network = Network(words, plan.hidden, plan.layers, plan.dropout, kind)
+    if source is not None:
+        # Opacus keeps the names of torch beside its own.
+        network.load_state_dict(source.state_dict(), strict=False)
+    return network
+
+
+def make_optimizer(network: Network, plan: Plan) -> tuple[Any, Any]:
+    """Return Opacus' module around a network, and its optimizer."""
+    model = needed("opacus.grad_sample", "lm.fit").GradSampleModule(network)
+    optimizer = needed("opacus.optimizers", "lm.fit").DPOptimizer(
+        torch.optim.SGD(network.parameters(), lr=plan.lr), noise_multiplier=plan.sigma,
+        max_grad_norm=plan.clip, expected_batch_size=plan.batch,
+    )  # fmt: skip
+    return model, optimizer
+
+
+def draw_weights(network: Network, rng: Generator) -> None:
+    """Draw all weights from U(-.1, .1), in place; biases are 0.
+
+    Args:
+        network: its padding stays a row of zeros.
+        rng: weights follow from it.
+    """
+    with seeded_torch(rng), torch.no_grad():
+        for name, weight in network.named_parameters():
+            weight.zero_() if "bias" in name else weight.uniform_(
+                -_MAX_INITIAL_WEIGHT, _MAX_INITIAL_WEIGHT
+            )
+        network.embedding.weight[network.words + 1] = 0.0
+
+
+def record_losses(model: Any, rows: Rows, words: int) -> Any:
+    """Compute the loss of each record: the mean over its targets, 0 for a record without targets.
+
+    Args:
+        model: a `Network`, or the module of Opacus around it.
+        rows: numbers of the words of each text; one text or more.
+        words: V of the network.
+
+    Returns:
+        A tensor of losses with gradients, in nats, shape `(n,)`.
+    """
+    order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
+    ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
+    losses = torch.nn.functional.cross_entropy(
+        model(ids, sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
+        reduction="none",
+    ).view(targets.shape)  # fmt: skip
+    means = losses.sum(dim=1) / (targets >= 0).sum(dim=1).clamp(min=1)
+    return means[torch.from_numpy(np.argsort(order))]
+
+
+def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
+    """Return inputs, sizes and targets of rows; only Opacus' LSTM needs the longest first."""
+    table = np.full((len(rows), max(2, *map(len, rows))), words + 1)
+    for number, row in enumerate(rows):
+        table[number, : len(row)] = row
+    sizes = torch.tensor([max(1, len(row) - 1) for row in rows], dtype=torch.int64)
+    ids = torch.from_numpy(table)
+    targets = torch.where(ids[:, 1:] < words, ids[:, 1:], _IGNORED_TARGET)
+    return ids[:, :-1], sizes, targets
+
+
+def learn_plain(
+    network: Network, rows: Rows, valid: Rows, plan: Plan, rng: Generator, progress: bool | None
+) -> dict[str, Any]:
+    """Train without privacy, in place; the weights of the best epoch are kept.
+
+    Args:
+        network: its weights at the start.
+        rows: training texts as numbers.
+        valid: validation texts, which choose the epoch and the rate.
+        plan: length and speed.
+        rng: order and dropout follow from it.
+        progress: show a bar.
+
+    Returns:
+        Fields of `NextWordModel`: losses, epochs, and True if Ctrl-C ended it early.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        ValueError: if the loss diverges.
+    """
+    kind = torch.optim.SGD if plan.optimiser == "sgd" else torch.optim.Adam
+    optimizer = kind(network.parameters(), lr=plan.lr)
+    least, best = math.inf, network.state_dict()
+
+    def run_epoch(epoch: int) -> float:
+        nonlocal least, best
+        network.train()
+        for batch in _draw_batches(rows, plan.batch, rng):
+            loss = record_losses(network, batch, network.words).mean()
+            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+            optimizer.zero_grad()
+            loss.backward()
+            torch.nn.utils.clip_grad_norm_(network.parameters(), _MAX_GRADIENT_NORM)
+            optimizer.step()
+        found = _mean_loss(network, valid)
+        require_convergence(found < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+        if found < least:
+            least, best = found, deepcopy(network.state_dict())
+        else:
+            for group in optimizer.param_groups:
+                group["lr"] /= _RATE_DIVISOR
+        return found
+
+    losses, partial = run_epochs(
+        run_epoch, plan.epochs, [*network.parameters()], rng, progress, patience=_PATIENCE_EPOCHS
+    )
+    network.load_state_dict(best)
+    epochs = {"epochs": len(losses), "best_epoch": 1 + losses.index(min(losses))}
+    return {**epochs, "valid_losses": losses, "partial": partial}
+
+
+def learn_private(
+    network: Network, rows: Rows, plan: Plan, rng: Generator, progress: bool | None
+) -> dict[str, Any]:
+    """Train by DP-SGD with Opacus' sampler, clipping, noise and accountant, in place.
+
+    Args:
+        network: of `DPLSTM`, with its weights at the start.
+        rows: training texts as numbers.
+        plan: length, speed and noise.
+        rng: batches and noise follow from it.
+        progress: show a bar.
+
+    Returns:
+        Fields of `NextWordModel`: the steps that were made, those of an epoch that Ctrl-C ended
+        among them; the whole epochs; and True if Ctrl-C ended it early. The weights are those of
+        the last whole epoch.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        ValueError: if the loss diverges.
+
+    Warns:
+        UserWarning: if a step will take seconds.
+    """
+    _warn_if_large(network, plan)
+    model, optimizer = make_optimizer(network, plan)
+    accountant = needed("opacus.accountants", "lm.fit").PRVAccountant()
+    optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
+    sampler = needed("opacus.utils.uniform_sampler", "lm.fit").UniformWithReplacementSampler(
+        num_samples=len(rows), sample_rate=plan.rate, steps=-(-len(rows) // plan.batch)
+    )
+
+    def run_epoch(epoch: int) -> float:
+        network.train()
+        for batch in sampler:
+            _make_step(model, optimizer, [rows[number] for number in batch], plan, epoch)
+        return 0.0
+
+    with warnings.catch_warnings():
+        # Inputs need no gradient, and Opacus' hooks need none of them.
+        warnings.filterwarnings("ignore", "Full backward hook is firing")
+        whole, partial = run_epochs(run_epoch, plan.epochs, [*network.parameters()], rng, progress)
+    model.remove_hooks()
+    steps = sum(many for _, _, many in accountant.history)
+    return {"epochs": len(whole), "best_epoch": len(whole), "steps": steps, "partial": partial}
+
+
+def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
+    """Return the rows in random batches of texts of similar length."""
+    order = rng.permutation(len(rows))
+    sizes = np.array([len(row) for row in rows])
+    found = []
+    for pool in np.split(
+        order, range(_BATCHES_PER_POOL * batch, len(order), _BATCHES_PER_POOL * batch)
+    ):
+        alike = pool[np.argsort(sizes[pool], kind="stable")]
+        found += np.array_split(alike, -(-len(alike) // batch))
+    return [[rows[row] for row in found[number]] for number in rng.permutation(len(found))]
+
+
+def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
+    """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
+    batch = sorted(batch, key=len, reverse=True)
+    chunks = [
+        batch[start : start + _RECORDS_PER_CHUNK]
+        for start in range(0, len(batch), _RECORDS_PER_CHUNK)
+    ] or [[]]
+    for number, chunk in enumerate(chunks, 1):
+        optimizer.zero_grad()
+        if chunk:
+            loss = record_losses(model, chunk, model._module.words).mean()
+            require_convergence(loss.item() < _DIVERGED_WORD_LOSS, plan.lr, epoch)
+            loss.backward()
+        else:
+            # No record has a gradient; the optimizer adds its noise to a sum of zeros.
+            for weight in model.parameters():
+                weight.grad_sample = weight.new_zeros((0, *weight.shape))
+        optimizer.signal_skip_step(number < len(chunks))
+        optimizer.step()
+    optimizer.zero_grad()
+
+
+def _mean_loss(network: Network, rows: Rows) -> float:
+    network.eval()
+    parts = [
+        rows[start : start + _EVALUATION_BATCH_SIZE]
+        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE)
+    ]
+    with torch.no_grad():
+        total = sum(float(record_losses(network, part, network.words).sum()) for part in parts)
+    return total / len(rows)
+
+
+def _warn_if_large(network: Network, plan: Plan) -> None:
+    """Warn before a private training whose steps take seconds."""
+    weights = sum(weight.numel() for weight in network.parameters())
+    numbers = plan.batch * weights
+    held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30
+    if numbers >= _MAX_QUIET_GRADIENTS:
+        warnings.warn(
+            f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
+            f"them of the {network.words:,} words: about {numbers * _SECONDS_PER_GRADIENT:.1g} s and "
+            f"{held:.1g} GiB a step; a vocabulary with max_size= makes it smaller",
+            stacklevel=4,
+        )

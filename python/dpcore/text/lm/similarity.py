@@ -1,0 +1,261 @@
+"""Closeness of two models: distances of weights and states, and of next-word distributions.
+
+A distance alone says nothing: two models of equal sizes that start with the same weights are close
+because they have moved little. Compare it with that of two models of disjoint halves of one set.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from ...errors import instance, invalid, numeric
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...records import Record, list_shown_fields
+from ...report.encoding import encode_value
+from ...report.text import align_rows
+from .model import NextWordModel
+from .settings import Floats
+
+__all__ = [
+    "Closeness",
+    "Distances",
+    "closeness",
+    "distances",
+]
+
+
+_MIN_SINGULAR_VALUE: Final = 1e-10
+"""Smallest singular value of a direction that PWCCA reads, as a share of the largest."""
+
+_MIN_SPREAD: Final = 1e-12
+"""Largest deviation from the mean of a column below which rows are equal up to rounding, as a share
+of the largest entry."""
+
+_DISTANCE_HEADER: Final = ("", "CKA", "PWCCA", "Procrustes", "rows x columns", "directions read")
+_BASELINE_NOTE: Final = (
+    "note: PWCCA has the weights of a. A small distance can come from a common start: compare it "
+    "with that of two models of disjoint halves of one set"
+)
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Distances(Record):
+    """Three distances of two arrays; 0 means equal up to the maps that each of them ignores.
+
+    Attributes:
+        cka: 1 - linear CKA, from 0 to 1. Ignores orthogonal maps, scale and shift of both arrays.
+        pwcca: 1 - projection-weighted mean of the canonical correlations, from 0 to 1. The weights
+            are those of the first array: `distances(b, a)` has another. Ignores every invertible
+            map of the second array, and scale and shift of both.
+        procrustes: squared distance after the best orthogonal map, from 0 to 2. Ignores what CKA
+            ignores.
+        rows: number of rows of both arrays.
+        columns: number of columns of the first and of the second array.
+        directions: of each array, the directions that PWCCA reads: those with a singular value of
+            1e-10 of its largest, or more.
+    """
+
+    cka: float
+    pwcca: float
+    procrustes: float
+    rows: int
+    columns: tuple[int, int]
+    directions: tuple[int, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as plain data."""
+        return {name: encode_value(value) for name, value in list_shown_fields(self)}
+
+    def __str__(self) -> str:
+        """Format the three distances as a table."""
+        return align_rows([_DISTANCE_HEADER, _list_cells("arrays", self)], left=())
+
+
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
+class Closeness(Record):
+    """Distances between two next-word models.
+
+    Attributes:
+        decoder: distances of the decoders' weights, a row for each word.
+        states: distances of the hidden states, a row for each context; None without texts.
+        kl: mean over the contexts of KL(a || b) and of KL(b || a), in nats; None without texts.
+    """
+
+    decoder: Distances
+    states: Distances | None
+    kl: tuple[float, float] | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as plain data."""
+        states = None if self.states is None else self.states.to_dict()
+        return {"decoder": self.decoder.to_dict(), "states": states, "kl": encode_value(self.kl)}
+
+    def __str__(self) -> str:
+        """Format the distances, the divergences, and what is needed to read them."""
+        rows = [_DISTANCE_HEADER, _list_cells("decoder", self.decoder)]
+        rows += [] if self.states is None else [_list_cells("states", self.states)]
+        lines = ["How close two next-word models are (0: as one model)", align_rows(rows, left=())]
+        if self.kl is not None:
+            forth, back = self.kl
+            lines.append(f"mean KL of the next word: {forth:.4g} a to b, {back:.4g} b to a")
+        return "\n".join([*lines, _BASELINE_NOTE])
+
+
+@hinted
+def distances(a: Any, b: Any) -> Distances:
+    """Compute linear CKA, PWCCA and Procrustes distances of two arrays.
+
+    Columns are centred and both arrays divided by their Frobenius norm. With the singular values
+    ``s`` and the left singular vectors ``u`` of each array, and ``|.|`` the Frobenius norm,
+
+    - CKA is ``1 - |b' a|^2 / (|a' a| |b' b|)``;
+    - Procrustes is ``2 - 2`` times the sum of the singular values of ``a' b``;
+    - PWCCA is ``1 - sum(w r)``, where ``r`` are the canonical correlations, the singular values of
+      ``u_a' u_b``, ``h`` the canonical directions of the first array, and the weights ``w`` are in
+      proportion to the sum of ``|h' c|`` over the columns ``c`` of the first array. An orthogonal
+      map of the first array changes these weights. Directions of an array with a singular value
+      below 1e-10 of its largest are left out; where the first array has more directions than the
+      second, only as many weights are used as there are correlations.
+
+    Args:
+        a: numbers, shape `(n, d)`: one row for each word or context, one column for each neuron;
+            n above d.
+        b: numbers, shape `(n, e)`, row by row for the same words or contexts; n above e.
+
+    Returns:
+        The distances, each by itself.
+
+    Raises:
+        TypeError: if an array does not hold real numbers.
+        ValueError: if an array is not a matrix of finite numbers, has no more rows than columns,
+            all its rows are equal, or the arrays have different numbers of rows.
+
+    Source:
+        Kornblith, Norouzi, Lee and Hinton (2019) (CKA); Morcos, Raghu and Bengio (2018) (PWCCA);
+        Ding, Denain and Steinhardt (2021) (the three as distances).
+
+    Example:
+        >>> rng = np.random.default_rng(1)
+        >>> a = rng.normal(size=(100, 3))
+        >>> turned = a @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + 5.0
+        >>> found = distances(a, turned)
+        >>> max(found.cka, found.pwcca, found.procrustes) < 1e-10
+        True
+    """
+    first, second = _normalise_columns("a", a), _normalise_columns("b", b)
+    if len(first) != len(second):
+        raise invalid("b", f"an array of as many rows as a, {len(first):,}", second.shape)
+    cross = np.linalg.svd(first.T @ second, compute_uv=False)
+    (u, s, v), (other, t, _) = _decompose_array(first), _decompose_array(second)
+    # The Frobenius norm of a' a is that of the squared singular values of a.
+    cka = 1.0 - float(cross @ cross) / float(np.linalg.norm(s**2) * np.linalg.norm(t**2))
+    directions, correlations, _ = np.linalg.svd(u.T @ other, full_matrices=False)
+    weights = np.abs((directions.T * s) @ v).sum(axis=1)
+    pwcca = 1.0 - float(weights @ correlations / weights.sum())
+    procrustes = 2.0 - 2.0 * float(cross.sum())
+    # None of them is negative; rounding makes equal arrays differ by some 1e-16.
+    cka, pwcca, procrustes = (max(0.0, value) for value in (cka, pwcca, procrustes))
+    columns = first.shape[1], second.shape[1]
+    return Distances(cka, pwcca, procrustes, len(first), columns, (len(s), len(t)))
+
+
+@hinted
+def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
+    """Compute distances of two next-word models: of weights, states and distributions.
+
+    Args:
+        a: a model; its directions weight the canonical correlations of PWCCA.
+        b: a model with the vocabulary of `a`, word for word.
+        texts: held-out texts; both models read their words up to each one that is not the last.
+            None compares the decoders' weights alone.
+
+    Returns:
+        The distances, and with texts the mean divergences of the next-word distributions.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if the models have different words or another order of them, read texts in
+            different ways, or have no fewer hidden entries than words; if a decoder's rows are
+            equal or not finite; if there are too few contexts.
+
+    Source:
+        Gusain and Leith (2025), supplement, figure 5 (decoders of two models).
+
+    Example:
+        >>> from dpcore.text import generated, lm
+        >>> corpus = generated("intents", 300, rng=1)
+        >>> a = lm.fit(corpus, corpus.valid, hidden=16, epochs=2, rng=1)
+        >>> b = lm.fit(corpus, corpus.valid, hidden=16, epochs=2, rng=2)
+        >>> found = lm.closeness(a, b, corpus.test.texts)
+        >>> found.decoder.procrustes > 0.5, lm.closeness(a, a).decoder.procrustes < 1e-10
+        (True, True)
+    """
+    _require_same_words(instance("a", a, NextWordModel), instance("b", b, NextWordModel))
+    decoder = distances(a.decoder_weights, b.decoder_weights)
+    if texts is None:
+        return Closeness(decoder, None, None)
+    given = texts_of("texts", texts)
+    if (a.length, a.masked) != (b.length, b.masked):
+        needed = f"a model that reads {a.length:,} words of a text and masks {a.masked!r}, as a"
+        raise invalid("b", needed, f"{b.length:,} and {b.masked!r}")
+    states = a.hidden_states(given), b.hidden_states(given)
+    if len(states[0]) <= max(a.hidden, b.hidden):
+        needed = f"texts with more contexts than hidden entries, {max(a.hidden, b.hidden):,}"
+        raise invalid("texts", needed, f"{len(states[0]):,} contexts")
+    sums = np.zeros(2)
+    for p, q in zip(a.log_probabilities(given), b.log_probabilities(given), strict=True):
+        sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
+    # Gibbs' inequality: a mean below 0 is rounding.
+    kl = np.maximum(sums / len(states[0]), 0.0).tolist()
+    return Closeness(decoder, distances(*states), (kl[0], kl[1]))
+
+
+def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:
+    """Raise an error unless two models have the same words in the same order, and enough."""
+    if a.vocabulary != b.vocabulary:
+        mine, theirs = a.vocabulary.words, b.vocabulary.words
+        if sorted(mine) == sorted(theirs):
+            raise invalid("b", "a model with the words of a in the same order", "another order")
+        common = f"{len(theirs):,} words, {len({*mine} & {*theirs}):,} of them in common"
+        raise invalid("b", f"a model with the vocabulary of a, {len(mine):,} words", common)
+    for name, model in (("a", a), ("b", b)):
+        if model.hidden >= model.rows.size:
+            needed = f"a model with fewer hidden entries than words, {model.rows.size:,}"
+            raise invalid(name, needed, model.hidden)
+
+
+def _normalise_columns(name: str, value: Any) -> Floats:
+    """Return an array with centred columns and Frobenius norm 1."""
+    requirement = "a matrix of finite numbers with more rows than columns"
+    array = numeric(name, requirement, value)
+    if array.ndim != 2 or not array.size or not len(array) > array.shape[1]:
+        raise invalid(name, requirement, array.shape)
+    array = array.astype(np.float64)
+    if not np.isfinite(array).all():
+        bad = np.count_nonzero(~np.isfinite(array))
+        raise invalid(name, requirement, f"{bad:,} entries that are not finite")
+    # Divided first, so that neither the mean nor a square overflows.
+    array /= np.abs(array).max() or 1.0
+    array -= array.mean(axis=0)
+    if np.abs(array).max() <= _MIN_SPREAD:
+        raise invalid(name, "an array whose rows differ", "equal rows")
+    array /= np.linalg.norm(array)
+    return array
+
+
+def _decompose_array(array: Floats) -> tuple[Floats, Floats, Floats]:
+    """Return the singular value decomposition without the directions that are rounding."""
+    u, s, v = np.linalg.svd(array, full_matrices=False)
+    kept = s >= _MIN_SINGULAR_VALUE * s[0]
+    return u[:, kept], s[kept], v[kept]
+
+
+def _list_cells(name: str, found: Distances) -> tuple[str, ...]:
+    values = (f"{value:.4f}" for value in (found.cka, found.pwcca, found.procrustes))
+    sizes = found.columns, found.directions
+    columns, directions = (", ".join(map(str, dict.fromkeys(both))) for both in sizes)
+    return name, *values, f"{found.rows:,} x {columns}", directions

@@ -1,0 +1,391 @@
+"""Measurements of one redaction of two sets of texts, of which `sweep` makes its points."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...divergence import Estimate, renyi
+from ...hints import hinted
+from ...records import Record, Shown, frozen_array
+from ..corpus import Corpus
+from ..inference import Attacker, Inference, infer
+from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
+from ..optional_packages import needed
+from ..tfidf import TfidfSVD
+from .masking import MASK, split_words
+
+__all__ = [
+    "FIGURES",
+    "ORDERS",
+    "ExposedDocument",
+    "Features",
+    "Figures",
+    "Parts",
+    "Study",
+    "compute_features",
+    "estimate_divergence",
+    "find_exposed",
+    "infer_set",
+    "measure_figures",
+]
+
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+ORDERS: Final = (1.0, 2.0)
+"""Orders of the divergences of every split and of permuted labels: KL and D_2."""
+
+_CURVE_ORDERS: Final = (1.0, 1.1, 1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 6.0, 8.0)
+"""Orders of the first split's estimate, from which `Estimate.epsilon` converts."""
+
+_DIVERGENCE_NEIGHBOURS: Final = 20
+"""Neighbours of the divergence of the scores; fewer for less than 80 rows a set."""
+
+_VECTOR_DIM: Final = 50
+_MIN_TEXTS_PER_WORD: Final = 2
+"""Texts in which a word must occur."""
+
+_ATTACKER_INVERSE_PENALTY: Final = 10.0
+_SET_ATTRIBUTE: Final = "sensitive"
+_MAX_EXPOSED_WORDS: Final = 5
+"""Words that are named for each exposed document, at most."""
+
+
+class Parts(NamedTuple):
+    """Rows of the texts of one split: of the policy, and to fit, choose and test attackers."""
+
+    policy: Ints
+    fit: Ints
+    choose: Ints
+    test: Ints
+
+    @property
+    def others(self) -> Ints:
+        """Rows of all parts but the policy's, part by part."""
+        return np.concatenate(self[1:])
+
+
+@dataclass(frozen=True)
+class Study:
+    """Settings that stay the same at every point of a sweep.
+
+    Args:
+        texts: both sets, the sensitive one first, no text twice.
+        rows: the position of each in its set, as it was given, shape (n,).
+        truth: 1 for texts of the sensitive set, 0 for others, shape (n,).
+        labels: labels of the texts of the safe set, in their order, or None.
+        public: texts that features are fitted on, or None for the policy's part.
+        encode: the caller's encoder, or None.
+        attackers: the caller's attackers, "usual", or None for the logistic regressions alone.
+        confidence: of intervals and certificates.
+    """
+
+    texts: tuple[str, ...]
+    rows: Ints
+    truth: Ints
+    labels: npt.NDArray[Any] | None
+    public: tuple[str, ...] | None
+    encode: Callable[..., Any] | None
+    attackers: Any
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Figures(Record):
+    """The figures of one redaction in one split; see `SweepPoint` for what they are."""
+
+    masked: float
+    accuracy: float
+    auc: float
+    true_positive_rate: float
+    boosted_trees: float
+    counts_only: float
+    utility: float
+    utility_floor: float
+    divergence: Floats
+    null: Floats
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        for name in ("divergence", "null"):
+            object.__setattr__(self, name, frozen_array(getattr(self, name)))
+
+
+FIGURES: Final = tuple(field.name for field in fields(Figures))
+"""Names of the figures."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, repr=False)
+class ExposedDocument(Shown):
+    """A test document of which the attack names the right set.
+
+    Args:
+        row: its position among the texts of its set, as `sweep` was given them.
+        is_sensitive: True if it belongs to the sensitive set.
+        score: the attacker's score, higher for the sensitive set.
+        words: the words left in it that speak most for its set, the strongest first.
+        redacted: what the attacker saw.
+    """
+
+    row: int
+    is_sensitive: bool
+    score: float
+    words: tuple[str, ...]
+    redacted: str
+
+
+class Features(NamedTuple):
+    """Redacted texts as numbers, a row each.
+
+    Attributes:
+        weights: TF-IDF weights of the words, sparse.
+        names: the words.
+        vectors: of the caller's encoder, or of `TfidfSVD`.
+        counts: number of masks, number of words, and their ratio.
+    """
+
+    weights: Any
+    names: tuple[str, ...]
+    vectors: Floats
+    counts: Floats
+
+
+def compute_features(
+    study: Study, parts: Parts, redacted: Sequence[str], background: Sequence[str], seed: int
+) -> Features:
+    """Transform all redacted texts by features that are fitted on redacted texts.
+
+    Directions are fitted on the background, so that the rows of a divergence are independent.
+    Words are also those of the attackers' own texts: a policy has not ranked these. An empty text,
+    and one without a word that occurs in two of the texts, is a row of zeros.
+    """
+    # A full stop is a text without a word: `TfidfSVD` refuses empty ones.
+    filled, background = ([text or "." for text in texts] for texts in (redacted, background))
+    known = [*background, *(filled[row] for row in parts.fit)]
+    extraction = needed("sklearn.feature_extraction.text", "redaction.sweep")
+    words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_TEXTS_PER_WORD)
+    nothing = np.zeros((len(filled), 1))
+    weights, vectors = needed("scipy.sparse", "redaction.sweep").csr_matrix(nothing), nothing
+    names: tuple[str, ...] = ("",)
+    # Where no word is left in two texts, all documents have the same features.
+    with suppress(ValueError), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        weights = words.fit(known).transform(filled)
+        names = tuple(words.get_feature_names_out())
+        vectors = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD).fit(
+            background, allow_fewer=True
+        )(filled)
+    if study.encode is not None:
+        vectors = vectors_of(study.encode, [list(redacted)], seed)[0]
+    counts = np.array([[text.count(MASK), len(split_words(text))] for text in redacted], float)
+    share = counts[:, :1] / np.maximum(1.0, counts[:, 1:])
+    return Features(weights, names, vectors, np.hstack([counts, share]))
+
+
+@dataclass(frozen=True)
+class _SparseWeightClassifier:
+    """A classifier of texts that are given by their rows, on the sparse weights of their words."""
+
+    model: Any
+    weights: Any
+
+    def __deepcopy__(self, memo: Any) -> _SparseWeightClassifier:
+        return _SparseWeightClassifier(
+            needed("sklearn.base", "infer").clone(self.model), self.weights
+        )
+
+    def fit(self, rows: Floats, truth: Any) -> None:
+        """Fit the classifier."""
+        self.model.fit(self.weights[rows[:, 0].astype(int)], truth)
+
+    def predict_proba(self, rows: Floats) -> Any:
+        """Return the probabilities of both sets."""
+        return self.model.predict_proba(self.weights[rows[:, 0].astype(int)])
+
+
+def _make_regression() -> Any:
+    linear = needed("sklearn.linear_model", "redaction.sweep")
+    return linear.LogisticRegression(C=_ATTACKER_INVERSE_PENALTY, max_iter=300)
+
+
+def _make_scaled_regression() -> Any:
+    pipeline = needed("sklearn.pipeline", "redaction.sweep")
+    scaling = needed("sklearn.preprocessing", "redaction.sweep")
+    return pipeline.make_pipeline(scaling.StandardScaler(), _make_regression())
+
+
+def _make_trees() -> Any:
+    ensemble = needed("sklearn.ensemble", "redaction.sweep")
+    return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
+
+
+def _make_set_attackers(study: Study, features: Features, rows: int) -> list[Attacker]:
+    """Return the logistic regressions on words and on vectors, and the caller's attackers."""
+    known: list[Attacker] = [
+        Attacker(
+            _SparseWeightClassifier(_make_regression(), features.weights),
+            name="logistic regression on words",
+        ),
+        Attacker(_make_scaled_regression(), name="logistic regression on vectors"),
+    ]
+    if study.attackers is not None:
+        known += attackers_of(None if study.attackers == "usual" else study.attackers, rows)
+    return [known[0], *(_on_columns(one, features.vectors) for one in known[1:])]
+
+
+def _on_columns(attacker: Attacker, columns: Floats) -> Attacker:
+    """Return an attacker who gets rows of texts, and reads these columns of them."""
+    change = attacker.transform
+    change = TRANSFORMS[change] if isinstance(change, str) else change
+
+    def read(rows: Floats) -> Any:
+        return change(columns[rows[:, 0].astype(int)])
+
+    read.__name__ = attacker.behind
+    return Attacker(attacker.estimator, read, attacker.classifier)
+
+
+def infer_set(study: Study, parts: Parts, attackers: Sequence[Attacker], seed: int) -> Inference:
+    """Infer the set of the test texts by attackers who get the row of each text.
+
+    The corpus holds the originals, for `infer` leaves out texts that are equal.
+    """
+    rows = parts.others
+    texts = [study.texts[row] for row in rows.tolist()]
+    names = np.repeat(["train", "valid", "test"], [len(part) for part in parts[1:]])
+    corpus = Corpus(texts, attributes={_SET_ATTRIBUTE: study.truth[rows]}, split=names.tolist())
+    return infer(
+        None, corpus, _SET_ATTRIBUTE, vectors=rows[:, np.newaxis].astype(np.float64),
+        attackers=attackers, confidence=study.confidence, rng=seed, progress=False,
+    )  # fmt: skip
+
+
+def measure_figures(
+    study: Study, parts: Parts, features: Features, nulls: int, seed: int
+) -> tuple[Figures, Inference]:
+    """Measure one redaction in one split: attacks, utility, divergences, and the null.
+
+    Args:
+        study: the texts and the settings.
+        parts: the parts of this split.
+        features: of all texts.
+        nulls: permutations of the labels.
+        seed: of folds, permutations and attackers.
+
+    Returns:
+        The figures without the share that is masked, and the inference of the main attack.
+    """
+    attackers = _make_set_attackers(study, features, len(parts.fit))
+    attack = infer_set(study, parts, attackers, seed)
+    trees = _on_columns(Attacker(_make_trees()), features.vectors)
+    counting = [
+        _on_columns(Attacker(model), features.counts)
+        for model in (_make_scaled_regression(), _make_trees())
+    ]
+    rng = np.random.default_rng([seed, 1])
+    null = np.empty((nulls, 2, len(ORDERS)))
+    for one in null:
+        permuted = study.truth.copy()
+        permuted[parts.others] = rng.permutation(permuted[parts.others])
+        one[:] = _estimate_set_divergences(parts, features.vectors, permuted, seed, ORDERS).value
+    return (
+        Figures(
+            np.nan,
+            attack.accuracy.value,
+            attack.auc,
+            attack.true_positive_rate(),
+            infer_set(study, parts, [trees], seed).accuracy.value,
+            infer_set(study, parts, counting, seed).accuracy.value,
+            *_measure_utility(study, parts, features.weights),
+            np.array(
+                _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS).value
+            ),
+            null,
+        ),
+        attack,
+    )
+
+
+def _estimate_set_divergences(
+    parts: Parts, vectors: Floats, truth: Ints, seed: int, orders: Sequence[float], **more: Any
+) -> Estimate:
+    """Estimate the divergences of both sets without the policy's part."""
+    rows = np.sort(parts.others)
+    sensitive, safe = (vectors[rows][truth[rows] == side] for side in (1, 0))
+    k = min(_DIVERGENCE_NEIGHBOURS, min(len(sensitive), len(safe)) // 4)
+    with warnings.catch_warnings():
+        # At high levels few rows differ, of which `Estimate.notes` speaks.
+        warnings.simplefilter("ignore", UserWarning)
+        return renyi(
+            sensitive, safe, alphas=[order for order in orders if order <= k + 1], k=k,
+            method="score", rng=seed, progress=False,
+            **({"error": None, "checks": False} | more),
+        )  # fmt: skip
+
+
+def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
+    """Estimate the divergences with error bars, beliefs and certified lower bounds."""
+    return _estimate_set_divergences(
+        parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True, certified=True,
+        rows="independent", confidence=study.confidence,
+    )  # fmt: skip
+
+
+def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, float]:
+    """Return the macro-F1 of the labels of the safe set, and that of the most frequent label."""
+    if study.labels is None:
+        return np.nan, np.nan
+    metrics = needed("sklearn.metrics", "redaction.sweep")
+    known, asked = np.concatenate(parts[:3]), parts.test
+    known, asked = (rows[study.truth[rows] == 0] for rows in (known, asked))
+    labels, wanted = (study.labels[rows - int(study.truth.sum())] for rows in (known, asked))
+    values, counts = np.unique(labels, return_counts=True)
+    answers = _make_regression().fit(weights[known], labels).predict(weights[asked])
+    floor, found = (
+        float(metrics.f1_score(wanted, given, average="macro", zero_division=0.0))
+        for given in (np.full(len(asked), values[counts.argmax()]), answers)
+    )
+    return found, floor
+
+
+def find_exposed(
+    study: Study, parts: Parts, features: Features, redacted: Sequence[str], attack: Inference
+) -> tuple[ExposedDocument, ...]:
+    """Return the test documents whose set the attack names rightly, the surest first.
+
+    The surest is that with a score as far out as the fewest texts of the other set have. The words
+    are those of the largest contribution to a logistic regression on words.
+    """
+    model = _make_regression().fit(features.weights[parts.fit], study.truth[parts.fit])
+    rows, scores = parts.others[attack.scored.rows], attack.scored.scores[:, 0]
+    is_sensitive = study.truth[rows] == 1
+    negative, positive = attack.scored.split_by_truth()
+    above = 1.0 - np.searchsorted(negative, scores) / len(negative)
+    below = np.searchsorted(positive, scores, side="right") / len(positive)
+    errors = np.where(is_sensitive, above, below)
+    assert attack.threshold is not None
+    right = (scores >= attack.threshold) == is_sensitive
+    found = []
+    for i in [i for i in np.argsort(errors, kind="stable").tolist() if right[i]]:
+        row = int(rows[i])
+        weights = features.weights[row]
+        parts_of_score = weights.data * model.coef_[0][weights.indices]
+        parts_of_score *= 1.0 if is_sensitive[i] else -1.0
+        strongest = np.argsort(-parts_of_score, kind="stable")[:_MAX_EXPOSED_WORDS]
+        words = [weights.indices[j] for j in strongest if parts_of_score[j] > 0.0]
+        found.append(
+            ExposedDocument(
+                int(study.rows[row]), bool(is_sensitive[i]), float(scores[i]),
+                tuple(str(features.names[word]) for word in words), redacted[row],
+            )
+        )  # fmt: skip
+    return tuple(found)

@@ -1,0 +1,792 @@
+"""The sweep: what redaction hides and what it costs, policy by policy and level by level.
+
+The text, the picture, the page and the plain data of a sweep.
+"""
+
+from __future__ import annotations
+
+import os
+import textwrap
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ...divergence import Epsilon, Estimate
+from ...divergence.reliability.belief import ESTIMATE
+from ...errors import choice, confidence_level, delta_level, integer, invalid, mistyped, real
+from ...hints import hinted
+from ...mechanisms.texts import texts_of
+from ...progress import Progress
+from ...records import Record
+from ...report.card import make_card
+from ...report.encoding import encode_value
+from ...report.figures import (
+    cycle_colour,
+    get_canvas,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from ...report.page import page_of_table
+from ...report.text import align_rows
+from ...streams import Rng, seed_of
+from ..corpus import likeness
+from ..inference import Inference
+from ..inference.attackers import encoder_of
+from ..optional_packages import needed
+from ..words import Linkage
+from .masking import (
+    STYLES,
+    Policy,
+    Style,
+    link,
+    mask_words,
+    policy_levels,
+    policy_name,
+    warn_if_fitted_on,
+)  # fmt: skip
+from .measures import (  # fmt: skip
+    FIGURES,
+    ORDERS,
+    ExposedDocument,
+    Figures,
+    Parts,
+    Study,
+    compute_features,
+    estimate_divergence,
+    find_exposed,
+    measure_figures,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = [
+    "LEVELS",
+    "Sweep",
+    "SweepPoint",
+    "sweep",
+]
+
+
+LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+"""Shares of words that `sweep` masks where it is given no others."""
+
+_PART_SHARES: Final = (0.4, 0.24, 0.06)
+"""Of each set: to fit the policy, and to fit and choose attackers; the other texts test them."""
+
+_MIN_SET_TEXTS: Final = 40
+"""Texts of a set: fewer leave no texts to choose attackers on."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class SweepPoint(Record):
+    """Measurements of one policy at one level.
+
+    Figures of all splits are read by `mean`, `sd` and `values`: "masked" (share of the words),
+    "accuracy", "auc" and "true_positive_rate" (at 5 % false positives) of the attack on the set,
+    "boosted_trees" (accuracy of scikit-learn's on vectors), "counts_only" (accuracy of the better
+    of two attackers who see the numbers of masks and words alone), "utility" and "utility_floor"
+    (macro-F1 of the labels of the safe set; NaN without labels), "divergence" (shape (2, 2):
+    sensitive from safe and back, KL and D_2, in nats), and "null" (the same on permuted labels).
+    All others are of the first split.
+
+    Attributes:
+        policy: its name.
+        level: share of words that it was to mask; None for a policy without levels.
+        splits: the figures of each split.
+        divergence: the estimate with error bars, beliefs, and certified lower bounds.
+        epsilon: three figures at the sweep's delta, of two corpora: no guarantee for a record.
+        attack: the attack on the set, with intervals and floors.
+        linkages: of the test documents among all originals, by length and places where the style
+            is "mask", and by the bag of kept words.
+        empty: documents without a word left, which the style "drop" makes.
+        documents: test documents of which the attack names the right set, the surest first.
+    """
+
+    policy: str
+    level: float | None
+    splits: tuple[Figures, ...]
+    divergence: Estimate
+    epsilon: Epsilon
+    attack: Inference
+    linkages: tuple[Linkage, ...]
+    empty: int
+    documents: tuple[ExposedDocument, ...]
+
+    def values(self, name: str) -> npt.NDArray[np.float64]:
+        """Return a figure of every split, shape (splits, ...); "null" (permutations, 2, 2)."""
+        choice("name", name, FIGURES)
+        found = [getattr(one, name) for one in self.splits]
+        return np.concatenate(found) if name == "null" else np.array(found)
+
+    def mean(self, name: str) -> Any:
+        """Return the mean of a figure over the splits, or over the permutations."""
+        return self.values(name).mean(axis=0)
+
+    def sd(self, name: str) -> Any:
+        """Return the standard deviation over the splits, or permutations; NaN of one value."""
+        found = self.values(name)
+        return found.std(axis=0, ddof=1) if len(found) > 1 else np.full(found.shape[1:], np.nan)
+
+    def exposed(self, n: int = 5) -> tuple[ExposedDocument, ...]:
+        """Return the documents of which the attack is surest, with the words that expose them.
+
+        Args:
+            n: how many at most, at least 1.
+
+        Returns:
+            Test documents of the first split whose set the attack names rightly, the surest first.
+        """
+        return self.documents[: integer("n", n, 1)]
+
+    def __repr__(self) -> str:
+        """Return one line: policy, level, and the accuracy of the attack."""
+        level = "" if self.level is None else f" at level {self.level:g}"
+        return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Sweep(Record):
+    """Measurements of redaction, policy by policy and level by level; made by `sweep`.
+
+    ``sweep["ranked", 0.5]`` is the point of a policy at a level, ``sweep["keywords"]`` that of a
+    policy without levels.
+
+    Attributes:
+        points: in the order of policies and levels.
+        sizes: texts of the sensitive and the safe set, without repeated ones.
+        repeated: texts that were left out because an equal one came before.
+        rows: texts of each set that divergences are computed from.
+        tested: texts that attacks were tested on, in each split.
+        public: texts that features are fitted on; None for those of the policy's part.
+        style: of the masks.
+        delta: of `SweepPoint.epsilon`.
+        confidence: of each interval and certificate by itself.
+        seed: repeats the sweep.
+        partial: True if Ctrl-C ended it after some of its splits.
+        seconds: time taken; not compared.
+    """
+
+    points: tuple[SweepPoint, ...]
+    sizes: tuple[int, int]
+    repeated: int
+    rows: tuple[int, int]
+    tested: int
+    public: int | None
+    style: str
+    delta: float
+    confidence: float
+    seed: int
+    partial: bool = False
+    seconds: float = field(compare=False, default=0.0)
+
+    @property
+    def policies(self) -> tuple[str, ...]:
+        """Names of the policies."""
+        return tuple(dict.fromkeys(point.policy for point in self.points))
+
+    def of(self, policy: str) -> tuple[SweepPoint, ...]:
+        """Return the points of a policy, in the order of levels."""
+        choice("policy", policy, self.policies)
+        return tuple(point for point in self.points if point.policy == policy)
+
+    def __getitem__(self, key: str | tuple[str, float | None]) -> SweepPoint:
+        """Return the point of a policy at a level; the level is left out where there is none."""
+        policy, level = (key, None) if isinstance(key, str) else key
+        points = self.of(policy)
+        for point in points:
+            if point.level is None or (level is not None and abs(point.level - level) < 1e-9):
+                return point
+        known = ", ".join(f"{point.level:g}" for point in points)
+        raise invalid("level", f"one of {known} for {policy}", level)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as plain data, without any text of a document."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw divergence, attack and linkage against the share masked, and the utility.
+
+        Args:
+            ax: an empty matplotlib figure, or axes whose place the panels take; None makes a
+                figure of pyplot, for `plt.show()`.
+
+        Returns:
+            The figure.
+        """
+        return draw_figure(self, ax)
+
+    def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Make a self-contained page that answers the three questions, without any document.
+
+        Args:
+            path: where to write it, or None.
+
+        Returns:
+            The page.
+
+        Raises:
+            OSError: if the file cannot be written.
+        """
+        return make_page(self, path)
+
+    def __repr__(self) -> str:
+        """Return one line."""
+        return f"<Sweep of {', '.join(self.policies)}: {len(self.points)} points, seed={self.seed}>"
+
+    def __str__(self) -> str:
+        """Return the table, the three answers, and notes."""
+        return write_text(self)
+
+    def _repr_html_(self) -> str:
+
+        return write_html(self)
+
+
+@hinted
+def sweep(
+    sensitive: Any,
+    safe: Any,
+    *,
+    policies: Any,
+    levels: Any = LEVELS,
+    public: Any = None,
+    encode: Any = None,
+    utility: Any = None,
+    delta: float = 0.05,
+    splits: int = 5,
+    nulls: int = 20,
+    style: Style = "mask",
+    attackers: Any = None,
+    confidence: float = 0.95,
+    rng: Rng = None,
+    progress: bool | None = None,
+) -> Sweep:
+    """Measure what masking words hides and costs, for several policies and levels.
+
+    Each split has four parts without a common text: 40 % of both sets fit the policies, 24 % and
+    6 % fit and choose attackers, 30 % test them. TF-IDF weights and 50 directions are fitted on
+    redacted public texts, else on the policy's part. Divergences are computed from all parts but
+    the policy's, the same rows at every level; they grow with the number of rows.
+
+    Args:
+        sensitive: texts, at least 40 different ones.
+        safe: texts of the other set, at least 40; none may be in both sets.
+        policies: a policy, or a list of them; those that need it are fitted in each split.
+        levels: ascending shares of words to mask, in [0, 1].
+        public: texts of neither set that features are fitted on, or None.
+        encode: list[str] -> array of shape (n, d), or an object with such a method `encode`, for
+            vectors of redacted texts; None is `TfidfSVD`.
+        utility: a label for each safe text, each of two texts or more: what the redacted texts
+            are good for; None measures no utility.
+        delta: of `SweepPoint.epsilon`, in [0, 1).
+        splits: number of splits, of which mean and spread are shown.
+        nulls: permutations of the labels, over all splits, at least.
+        style: of `redact`.
+        attackers: more attackers on vectors, as `infer` takes them, "usual" for its own; None for
+            logistic regressions on words and on vectors alone.
+        confidence: of each interval and certificate by itself.
+        rng: None, an int seed or a numpy Generator.
+        progress: a bar: True, False or None (where somebody is looking).
+
+    Returns:
+        The sweep. Where Ctrl-C ends it after the first split, the splits so far.
+
+    Raises:
+        ModuleNotFoundError: without scikit-learn.
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a set is too small, has empty texts or texts of the other one, levels are
+            out of range or not ascending, labels do not fit, or a policy or an encoder fails.
+
+    Warns:
+        UserWarning: if a policy that is fitted already was fitted on some of the texts.
+
+    Source:
+        Gusain and Leith (2023), Towards Quantifying the Privacy of Redacted Text, for the
+        question which set a text comes from.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if find_spec("sklearn"):
+        ...     from dpcore.text import redaction
+        ...     draw = np.random.default_rng(1)
+        ...     common = [f"word{i}" for i in range(40)]
+        ...     ill, well = (
+        ...         [" ".join([name, *draw.choice(common, 9)]) for _ in range(120)]
+        ...         for name in ("fever", "holiday")
+        ...     )
+        ...     policy = redaction.Random()
+        ...     found = sweep(ill, well, policies=policy, levels=[0, 1], splits=1, rng=1)
+        ...     assert found["random", 0].mean("accuracy") > 0.9
+        ...     assert {"fever", "holiday"} & {*found["random", 0].exposed(1)[0].words}
+        ...     assert found["random", 1].mean("accuracy") == 0.5
+    """
+    start, seed = time.perf_counter(), seed_of(rng)
+    needed("sklearn", "redaction.sweep")
+    study, repeated = _read_study(
+        sensitive, safe, public, encode, utility, attackers, confidence_level(confidence)
+    )
+    named, shares = _name_policies(policies), _read_levels(levels)
+    delta, style = delta_level(delta), choice("style", style, STYLES)
+    splits, nulls = integer("splits", splits, 1), integer("nulls", nulls, 1)
+    for policy in named.values():
+        warn_if_fitted_on(policy, study.texts)
+    found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
+    partial, complete = False, 0
+    limits = needed("threadpoolctl", "redaction.sweep").threadpool_limits
+    # One thread repeats the same bits, and so few rows are not worth sharing.
+    with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
+        try:
+            for number in range(splits):
+                one = _StudySplit(study, style, delta, number, seed, -(-nulls // splits))
+                for name, policy in named.items():
+                    for level, cell, share in one.measure(policy, shares):
+                        found.setdefault((name, level), []).append(cell)
+                        bar.advance(share)
+                complete += 1
+        except KeyboardInterrupt:
+            if not complete:
+                raise
+            partial = True
+    points = tuple(_make_point(*key, cells[:complete]) for key, cells in found.items())
+    return Sweep(
+        points, tuple(np.bincount(study.truth)[::-1].tolist()), repeated,
+        points[0].divergence.sizes, points[0].attack.sizes[2],
+        None if study.public is None else len(study.public), style, delta, study.confidence, seed,
+        partial, time.perf_counter() - start,
+    )  # fmt: skip
+
+
+def _make_point(name: str, level: float | None, cells: Sequence[_SplitFigures]) -> SweepPoint:
+    if (first := cells[0].first) is None:
+        raise invalid("policies", "ones that have levels in every split, or in none", name)
+    return SweepPoint(name, level, tuple(cell.figures for cell in cells), **first)
+
+
+class _SplitFigures(NamedTuple):
+    """The figures of a split, and the fields of `SweepPoint` that only the first split gives."""
+
+    figures: Figures
+    first: dict[str, Any] | None
+
+
+class _StudySplit:
+    """One split of a study, in which every policy is measured."""
+
+    def __init__(
+        self, study: Study, style: Style, delta: float, number: int, seed: int, nulls: int
+    ) -> None:
+        self.study, self.style, self.delta, self.nulls = study, style, delta, nulls
+        self.number = number
+        self.seed, *_ = np.random.SeedSequence([seed, number]).generate_state(1).tolist()
+        self.parts = _draw_parts(study.truth, np.random.default_rng(self.seed))
+        # Redactions that equal each other, as all do at level 0, are measured once.
+        self.known: dict[tuple[str, ...], _SplitFigures] = {}
+
+    def measure(
+        self, policy: Any, shares: Sequence[float]
+    ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
+        """Fit a policy where it needs it, and measure it at every level: what share of the work."""
+        study, parts = self.study, self.parts
+        if getattr(policy, "needs_fit", False) and not policy.is_fitted:
+            sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
+            sets = ([study.texts[row] for row in rows] for rows in sides)
+            policy = policy.fit(*sets, rng=self.seed)
+        documents = [*study.texts, *(study.public or ())]
+        # In an order that does not give the set away: both sets get one policy.
+        rng = np.random.default_rng([self.seed, 2])
+        order = rng.permutation(len(documents))
+        levels = policy_levels(policy, [documents[row] for row in order], rng)
+        own = [levels[place] for place in np.argsort(order)]
+        has_levels = any((one[np.isfinite(one)] > 0.0).any() for one in own)
+        points: Sequence[float | None] = shares if has_levels else [None]
+        for level in points:
+            redacted = tuple(mask_words(documents, own, level or 0.0, self.style))
+            if redacted not in self.known:
+                self.known[redacted] = self._measure_texts(redacted)
+            cell = self.known[redacted]
+            masked = np.concatenate(own[: len(study.texts)]) <= (level or 0.0)
+            figures = replace(cell.figures, masked=float(masked.mean()))
+            yield level, cell._replace(figures=figures), 1.0 / len(points)
+
+    def _measure_texts(self, documents: Sequence[str]) -> _SplitFigures:
+        study, parts = self.study, self.parts
+        redacted, background = documents[: len(study.texts)], documents[len(study.texts) :]
+        if study.public is None:
+            background = [redacted[row] for row in parts.policy]
+        features = compute_features(study, parts, redacted, background, self.seed)
+        figures, attack = measure_figures(study, parts, features, self.nulls, self.seed)
+        if self.number:
+            return _SplitFigures(figures, None)
+        divergence = estimate_divergence(study, parts, features.vectors, self.seed)
+        tested = [redacted[row] for row in parts.test]
+        return _SplitFigures(
+            figures,
+            {
+                "divergence": divergence,
+                "epsilon": divergence.epsilon(self.delta),
+                "attack": attack,
+                "linkages": tuple(
+                    link(study.texts, tested, truth=parts.test, by=by, confidence=study.confidence)
+                    for by in (("places", "bag") if self.style == "mask" else ("bag",))
+                ),
+                "empty": sum(not text for text in redacted),
+                "documents": find_exposed(study, parts, features, redacted, attack),
+            },
+        )
+
+
+def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
+    """Draw four parts, each with its share of both sets."""
+    pieces = []
+    for side in (1, 0):
+        rows = rng.permutation(np.flatnonzero(truth == side))
+        cuts = np.rint(np.cumsum(_PART_SHARES) * len(rows)).astype(int)
+        pieces.append(np.split(rows, cuts))
+    return Parts(*(np.sort(np.concatenate(both)) for both in zip(*pieces, strict=True)))
+
+
+def _read_study(
+    sensitive: Any, safe: Any, public: Any, encode: Any, utility: Any, attackers: Any, level: float
+) -> tuple[Study, int]:
+    """Check the sets, and keep the first of equal texts."""
+    sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
+    kept = []
+    for name, texts in zip(("sensitive", "safe"), sets, strict=True):
+        firsts = {likeness(text): row for row, text in reversed(list(enumerate(texts)))}
+        kept.append(dict(sorted(firsts.items(), key=lambda item: item[1])))
+        if len(firsts) < _MIN_SET_TEXTS:
+            raise invalid(name, f"{_MIN_SET_TEXTS} different texts or more", len(firsts))
+    if common := len(kept[0].keys() & kept[1].keys()):
+        raise invalid("safe", "without texts of the sensitive set", f"{common:,} of them")
+    texts = tuple(one[row] for one, rows in zip(sets, kept, strict=True) for row in rows.values())
+    others = None if public is None else texts_of("public", public)
+    if common := sum(any(likeness(text) in rows for rows in kept) for text in others or ()):
+        raise invalid("public", "without texts of either set", f"{common:,} of them")
+    truth = np.repeat(np.array([1, 0]), list(map(len, kept)))
+    labels = _read_labels(utility, len(sets[1]), list(kept[1].values()))
+    encode = None if encode is None else encoder_of(encode)
+    repeated = sum(map(len, sets)) - len(texts)
+    places = np.array([row for one in kept for row in one.values()])
+    return Study(texts, places, truth, labels, others, encode, attackers, level), repeated
+
+
+def _read_labels(utility: Any, texts: int, kept: Sequence[int]) -> npt.NDArray[Any] | None:
+    if utility is None:
+        return None
+    labels = np.asarray(utility)
+    requirement = f"a label for each of {texts:,} safe texts"
+    if labels.shape != (texts,) or labels.dtype.kind not in "biuUS":
+        raise invalid("utility", requirement, utility)
+    values, counts = np.unique(labels[list(kept)], return_counts=True)
+    if len(values) < 2 or counts.min() < 2:
+        each = ", ".join(f"{value} {many}" for value, many in zip(values, counts, strict=True))
+        raise invalid("utility", "two labels or more, each of two texts or more", each)
+    return labels[list(kept)]
+
+
+def _name_policies(policies: Any) -> dict[str, Policy]:
+    """Return the policies by their names; a number makes equal names unlike."""
+    given = [policies] if callable(policies) else policies
+    if isinstance(given, (str, Mapping)) or not isinstance(given, Sequence) or not given:
+        raise mistyped("policies", "a policy, or a list of them", policies)
+    named: dict[str, Callable[..., Any]] = {}
+    for policy in given:
+        name = policy_name(policy)
+        same = sum(policy_name(other) == name for other in named.values())
+        named[f"{name} {same + 1}" if same else name] = policy
+    return named
+
+
+def _read_levels(levels: Any) -> list[float]:
+    requirement = "ascending shares from 0 to 1"
+    if isinstance(levels, str) or not hasattr(levels, "__iter__"):
+        raise mistyped("levels", requirement, levels)
+    shares = [real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)]
+    if not shares or any(after <= before for before, after in pairwise(shares)):
+        raise invalid("levels", requirement, levels)
+    return shares
+
+
+FORMAT: Final = "dpcore.text.redaction.sweep/1"
+
+_SWEEP_HEADER: Final = (
+    "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
+    "D_2", "null", "certified", "linked", "by bag", "utility",
+)  # fmt: skip
+_COLUMN_NOTES: Final = (
+    "attack: accuracy on the set, mean and sd over the splits, interval of the first; counts: from "
+    "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
+    "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
+    "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
+    'split, from below; linked: by length and places (style "mask"), and by the bag of kept words'
+)
+
+
+def list_points(found: Sweep) -> list[tuple[str, ...]]:
+    """Return the rows of the table, the header first."""
+    return [_SWEEP_HEADER, *map(_list_figures, found.points)]
+
+
+def _list_figures(point: SweepPoint) -> tuple[str, ...]:
+    kl, d2 = point.mean("divergence").max(axis=0)
+    is_believed, bound = _read_order_two(point)
+    belief, accuracy = "" if is_believed else "?", point.attack.accuracy
+    figures = (
+        f"{point.mean('accuracy'):.3f}", _write_number(point.sd("accuracy"), 3),
+        f"{accuracy.low:.2f}-{accuracy.high:.2f}", f"{point.mean('counts_only'):.2f}",
+        f"{point.mean('boosted_trees'):.2f}", f"{point.mean('auc'):.2f}",
+        f"{point.mean('true_positive_rate'):.2f}", f"{kl:.2f}", f"{d2:.2f}{belief}",
+        f"{_null_quantile(point):.2f}", f"{bound:.2f}",
+        *(f"{point.linkages[place].share:.3f}" for place in (0, -1)),
+        _write_number(point.mean("utility"), 2),
+    )  # fmt: skip
+    level = "-" if point.level is None else f"{point.level:g}"
+    return point.policy, level, f"{point.mean('masked'):.2f}", *figures
+
+
+def _write_number(value: float, digits: int) -> str:
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"
+
+
+def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
+    """Return if D_2 is believed in the first split, larger direction, and its certified bound."""
+    found = point.divergence
+    order = int(np.flatnonzero(found.alphas == ORDERS[1])[0])
+    place = int(found.value[:, order].argmax()), order
+    assert found.certified is not None
+    return bool(found.belief[place] == ESTIMATE), float(found.certified[place])
+
+
+def _null_quantile(point: SweepPoint, order: int = 1) -> float:
+    return float(np.quantile(point.values("null")[..., order].max(axis=1), 0.95))
+
+
+def answer_questions(found: Sweep) -> list[tuple[str, str]]:
+    """Return the three questions, each with a sentence for every policy."""
+    questions = {
+        "Which set is a text from?": _answer_set,
+        "Which document was it?": _answer_document,
+        "Which words stood there?": _answer_words,
+    }
+    return [
+        (question, " ".join(answer(found.of(name)) for name in found.policies))
+        for question, answer in questions.items()
+    ]
+
+
+def _answer_set(points: Sequence[SweepPoint]) -> str:
+    ends = points if len(points) == 1 else (points[0], points[-1])
+    shares = ", and ".join(
+        f"{_format_percent(p.mean('accuracy'))} {_describe_level(p)}" for p in ends
+    )
+    above = [point for point in points if point.attack.above_floor]
+    best = f"last shown {_describe_level(above[-1])}" if above else "shown at no level"
+    return (
+        f"{points[0].policy}: the share of texts of which an attacker names the right set is "
+        f"{shares}; that this is more than guessing is {best}."
+    )
+
+
+def _answer_document(points: Sequence[SweepPoint]) -> str:
+    linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
+    one = linked[-1].linkages[0]
+    return (
+        f"{points[0].policy}: whoever has all originals finds that of {_format_percent(one.share)} of the "
+        f"texts {_describe_level(linked[-1])}; words left in a text on average: {one.words:,}."
+    )
+
+
+def _answer_words(points: Sequence[SweepPoint]) -> str:
+    masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
+    return (
+        f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged with "
+        f"{_format_percent(masked[-1])} masked, and each of them is disclosed."
+    )
+
+
+def _describe_level(point: SweepPoint) -> str:
+    masked = f"{_format_percent(point.mean('masked'))} of the words masked"
+    return f"with {masked}" if point.level is None else f"at level {point.level:g} ({masked})"
+
+
+def _format_percent(value: float) -> str:
+    return f"{100.0 * value:.3g} %"
+
+
+def list_notes(found: Sweep) -> list[str]:
+    """Return what a reader must know of the figures."""
+    floor = found.points[0].attack.floors[0].accuracy
+    notes = [
+        _COLUMN_NOTES,
+        f"guessing is right for {_format_percent(floor)} of {found.tested:,} test texts; divergences are "
+        f"of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their number",
+        "a divergence or an epsilon of two sets guarantees nothing for one document: texts that "
+        "differ in one word have delta 1 - p at every epsilon where a share p is masked at random, "
+        "and 0 or 1 where the same words are masked every time (redaction.record_delta)",
+        f"intervals and certificates hold at {_format_percent(found.confidence)}, each by itself, for "
+        "texts drawn independently; no attacker here bounds what another one finds",
+    ]
+    if found.delta < (least := 10.0 / min(found.rows)):
+        notes.append(
+            f"delta {found.delta:g} is below 10/N = {least:.2g}: no event of this sample can speak "
+            "about it"
+        )
+    empty = max(point.empty for point in found.points)
+    notes += [f"{empty:,} documents have no word left at the highest level"] if empty else []
+    notes += [f"{found.repeated:,} repeated texts were left out"] if found.repeated else []
+    splits = len(found.points[0].splits)
+    return [*notes, f"INTERRUPTED after {splits} splits"] if found.partial else notes
+
+
+def _format_sweep_title(found: Sweep) -> str:
+    sets = f"{found.sizes[0]:,} sensitive and {found.sizes[1]:,} safe texts"
+    splits = len(found.points[0].splits)
+    return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
+
+
+def write_text(found: Sweep) -> str:
+    """Return the table, the answers, and the notes."""
+    table = align_rows(list_points(found))
+    lines = [f"{question} {answer}" for question, answer in answer_questions(found)]
+    lines += [f"note: {note}" for note in list_notes(found)]
+    wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
+    return "\n".join([_format_sweep_title(found), table, *wrapped])
+
+
+def write_html(found: Sweep) -> str:
+    """Return the answers, the figures of every point and the notes as HTML for a notebook."""
+    rows = answer_questions(found)
+    for policy, level, *figures in list_points(found)[1:]:
+        named = zip(_SWEEP_HEADER[2:], figures, strict=True)
+        rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
+    return make_card(
+        _format_sweep_title(found), [*rows, *(("note", note) for note in list_notes(found))]
+    )
+
+
+def write_plain_data(found: Sweep) -> dict[str, Any]:
+    """Return the figures as plain data for strict JSON, without any text of a document."""
+    names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
+    record = {"format": FORMAT, "seed": str(found.seed)}
+    record |= {name: encode_value(getattr(found, name)) for name in names}
+    return {**record, "points": [_write_point(point) for point in found.points]}
+
+
+def _write_point(point: SweepPoint) -> dict[str, Any]:
+    accuracy, epsilon, orders = point.attack.accuracy, point.epsilon, point.divergence
+    arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
+    return {
+        "policy": point.policy, "level": point.level, "empty": point.empty,
+        **{name: encode_value(point.values(name).tolist()) for name in FIGURES},
+        "attack": {
+            "attacker": point.attack.attacker, "low": accuracy.low, "high": accuracy.high,
+            "above_floor": point.attack.above_floor,
+        },
+        "curve": {
+            "belief": orders.belief.tolist(),
+            **{name: encode_value(array.tolist()) for name, array in arrays.items()},
+        },
+        "epsilon": {
+            name: encode_value(getattr(epsilon, name))
+            for name in ("epsilon_lower", "epsilon_hat", "epsilon_rdp")
+        },
+        "linked": {one.by: [one.right, one.texts] for one in point.linkages},
+    }  # fmt: skip
+
+
+def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
+    """Make the page: the three answers, the picture, the table and the notes."""
+    figures = [
+        ("policies", ", ".join(found.policies)),
+        ("splits", str(len(found.points[0].splits))),
+        ("texts tested in each", f"{found.tested:,}"),
+    ]
+    return page_of_table(
+        found, _format_sweep_title(found), "three questions, three answers", "Redacted texts: what is hidden",
+        "No figure here is a guarantee: another attacker may find more.", figures,
+        answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
+    )  # fmt: skip
+
+
+def draw_figure(found: Sweep, ax: Any = None) -> Figure:
+    """Draw divergence, attack and linkage against the share masked, and utility where there is."""
+    picture = get_canvas(ax, relative_size(1.6, 1.5))
+    panels = picture.subplots(2, 2).ravel()
+    has_utility = not np.isnan(found.points[0].mean("utility"))
+    for place, name in enumerate(found.policies):
+        _draw_policy(panels, found.of(name), cycle_colour(place), has_utility)
+    nulls = max(found.points, key=_null_quantile)
+    panels[0].axhspan(0.0, _null_quantile(nulls), color=text_colour(), alpha=0.15, linewidth=0)
+    panels[0].annotate(
+        "permuted labels", (0.0, 0.0), (0, 2), textcoords="offset points", fontsize="small"
+    )
+    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=text_colour(), linestyle=":")
+    rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
+    panels[0].set(
+        ylabel=f"nats, {rows}",
+        title="Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
+    )
+    panels[1].set(
+        ylabel="accuracy",
+        title="Which set? The attack, from words and\nfrom the number of masks (dashed)",
+    )
+    panels[2].set(
+        ylabel="share linked",
+        title="Which document? By places and\nby the bag of words (dashed)",
+        ylim=(-0.03, 1.03),
+    )
+    panels[3].set(
+        xlabel="accuracy of the attack",
+        ylabel="macro-F1",
+        title="Utility against\nthe attack on the set",
+    )
+    for panel in panels[:3]:
+        panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
+    for panel in panels:
+        panel.title.set(fontsize="medium")
+        thin_axes(panel)
+    if not has_utility:
+        panels[3].set_axis_off()
+        panels[3].set_title("")
+    picture.legend(
+        *panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
+    )
+    return get_whole_figure(picture)
+
+
+def _draw_policy(
+    panels: Sequence[Axes], points: Sequence[SweepPoint], hue: Any, has_utility: bool
+) -> None:
+    def mean(name: str) -> Any:
+        return np.array([point.mean(name) for point in points])
+
+    masked, accuracy = mean("masked"), mean("accuracy")
+    kl, d2 = mean("divergence").max(axis=1).T
+    spread = np.array([point.sd("divergence").max(axis=0)[1] for point in points])
+    panels[0].plot(masked, kl, "--", color=hue, linewidth=1.0)
+    panels[0].errorbar(masked, d2, spread, color=hue, linewidth=0.8, elinewidth=0.8)
+    believed, bounds = zip(*map(_read_order_two, points), strict=True)
+    for x, y, filled in zip(masked, d2, believed, strict=True):
+        face = hue if filled else panels[0].get_facecolor()
+        panels[0].plot([x], [y], "o", color=hue, markerfacecolor=face)
+    panels[0].plot(masked, bounds, color=hue, linewidth=2.5)
+    panels[1].errorbar(
+        masked, accuracy, [point.sd("accuracy") for point in points], color=hue, marker="o",
+        label=points[0].policy,
+    )  # fmt: skip
+    panels[1].plot(masked, mean("counts_only"), "--", color=hue, linewidth=1.0)
+    for which, line in ((0, "o-"), (-1, "--")):
+        panels[2].plot(masked, [p.linkages[which].share for p in points], line, color=hue)
+    if has_utility:
+        panels[3].plot(accuracy, mean("utility"), "o-", color=hue)

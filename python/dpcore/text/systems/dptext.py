@@ -1,0 +1,746 @@
+"""DPText: the published system that the package was founded to check, trained on texts.
+
+Encoder and decoder of DPText: a bag of words, or the LSTMs of ADePT.
+
+Training of DPText: utility, reconstruction and discriminator, noise in every step.
+
+DPText: noise between a text encoder and all who read it, with an epsilon fixed or learnt.
+
+Private attributes of texts: their values, the code of each text, and a reader of vectors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from itertools import pairwise
+from typing import Any, Final, Literal, Protocol, Self, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ... import calibration, sensitivity
+from ...errors import about, choice, flag, instance, integer, invalid, mistyped
+from ...hints import hinted
+from ...mechanisms import positive
+from ...streams import Rng, seed_of
+from ...streams.generators import seeded_torch
+from ...torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
+from ...torch.mechanisms import EncoderMechanism, device_of
+from ...torch.needed import torch
+from ..corpus import Corpus, Vocabulary
+from .autoencoder import RESERVED, Decoder, Encoder, Words, words_loss
+from .system import Labelling, TextSystem, mapping
+from .training import (
+    Bag,
+    Recipe,
+    Trained,
+    Units,
+    labels_of,
+    make_recipe,
+    require_convergence,
+    run_epochs,
+    training_part,
+)
+
+__all__ = [
+    "NOISES",
+    "DPText",
+]
+
+
+_EMBEDDING_DIM: Final = 64
+"""Entries of a word's vector in the LSTMs."""
+_WORD_DROPOUT_SHARE: Final = 0.3
+"""Share of words that are hidden from the LSTM that decodes, as in ADePT's training."""
+
+
+class Coder(Protocol):
+    """From texts to vectors, and from noisy vectors to what is left of the texts.
+
+    Attributes:
+        encoder: a module from texts to vectors.
+        decoder: a module from vectors.
+        sparse: whether the encoder has sparse gradients.
+        vocabulary: its words.
+    """
+
+    encoder: Any
+    decoder: Any
+    sparse: bool
+    vocabulary: Vocabulary
+
+    def rows(self, texts: Sequence[str]) -> Any:
+        """Convert texts to numbers."""
+
+    def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
+        """Yield runs of `size` texts in an order."""
+
+    def vectors(self, batch: Any) -> Any:
+        """Compute the vectors of a batch, with gradients."""
+
+    def loss(self, noisy: Any, batch: Any) -> Any:
+        """Compute the decoder's mean cross entropy of the words of a batch."""
+
+
+class BagCoder:
+    """The mean over vectors of words; a linear decoder that scores the most frequent words.
+
+    Args:
+        vocabulary: words with a number, the most frequent first.
+        dim: entries of a vector.
+        words: how many words the decoder knows.
+    """
+
+    sparse = True
+    settings: Final[dict[str, Any]] = {"unknown": "drop", "reserved": ()}
+    """Arguments with which its vocabulary is made."""
+
+    def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
+        self.vocabulary = vocabulary
+        self.encoder = Bag(vocabulary, dim)
+        self.decoder = torch.nn.Linear(dim, min(words, len(vocabulary)))
+
+    def rows(self, texts: Sequence[str]) -> Units:
+        """Return the words of texts as numbers."""
+        return self.encoder.units(texts)
+
+    def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
+        """Yield runs of `size` texts in an order."""
+        return rows.take(order).batches(size)
+
+    def vectors(self, batch: Units) -> Any:
+        """Compute the vectors of a batch."""
+        return self.encoder(batch)
+
+    def loss(self, noisy: Any, batch: Units) -> Any:
+        """Compute the mean cross entropy of the frequent words, each in the text that it is of."""
+        scores = self.decoder(noisy)
+        text = torch.repeat_interleave(torch.arange(len(batch)), batch.sizes)
+        frequent = batch.ids < scores.shape[1]
+        places = text[frequent].to(scores.device), batch.ids[frequent].to(scores.device)
+        if not len(places[0]):
+            return scores.sum() * 0.0
+        return -torch.log_softmax(scores, dim=1)[places].mean()
+
+
+class LSTMCoder:
+    """The last state of an LSTM, and an LSTM that tells the text from it, as in ADePT.
+
+    Args:
+        vocabulary: words with a number, with `RESERVED` and a token for unknown ones.
+        dim: entries of a vector, an even number.
+        words: words of a text that are read.
+    """
+
+    sparse = False
+    settings: Final[dict[str, Any]] = {"unknown": "token", "reserved": RESERVED}
+    """Arguments with which its vocabulary is made."""
+
+    def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
+        self.vocabulary, numbers = vocabulary, Words(vocabulary, words)
+        self.encoder = Encoder(numbers, _EMBEDDING_DIM, dim // 2)
+        self.decoder = Decoder(numbers, _EMBEDDING_DIM, dim // 2, dim)
+
+    def rows(self, texts: Sequence[str]) -> Any:
+        """Return the numbers of words, padded, and how many words each text has."""
+        return self.encoder.words(texts)
+
+    def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
+        """Yield runs of `size` texts in an order."""
+        ids, sizes = rows
+        for places in order.split(size):
+            yield ids[places, : int(sizes[places].max())], sizes[places]
+
+    def vectors(self, batch: Any) -> Any:
+        """Compute the vectors of a batch."""
+        return self.encoder.states(*batch)
+
+    def loss(self, noisy: Any, batch: Any) -> Any:
+        """Compute the mean cross entropy of the words, ends included, by teacher forcing."""
+        ids, sizes = batch
+        return words_loss(self.decoder, noisy, ids, sizes, _WORD_DROPOUT_SHARE)
+
+
+CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
+"""The coders by the names that `DPText` takes."""
+
+
+_HIDDEN_UNITS: Final = 128
+"""Units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
+
+
+def names_of(attribute: Any) -> tuple[str, ...]:
+    """Check the name of one attribute or of several, and return the names.
+
+    Raises:
+        TypeError: if it is neither a name nor several.
+        ValueError: if there is none, or one comes twice.
+    """
+    names = (attribute,) if isinstance(attribute, str) else attribute
+    requirement = "the name of an attribute, or several names"
+    if isinstance(names, bytes) or not isinstance(names, Iterable):
+        raise mistyped("attribute", requirement, attribute)
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found):
+        raise mistyped("attribute", requirement, attribute)
+    if not found or len(set(found)) < len(found):
+        raise invalid("attribute", f"{requirement}, that differ", attribute)
+    return found
+
+
+def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
+    """Return the sorted values of each attribute among training texts.
+
+    Raises:
+        ValueError: if the corpus lacks an attribute, or it has one value only.
+    """
+    found = {name: np.unique(part.attribute(name)) for name in names}
+    for name, values in found.items():
+        if len(values) < 2:
+            requirement = "of two values at least in the training texts"
+            raise about(invalid(f"attribute {name!r}", requirement, values.tolist()), "attribute")
+    return found
+
+
+def codes_of(values: dict[str, npt.NDArray[Any]], corpus: Corpus) -> npt.NDArray[np.int64]:
+    """Return the places of a corpus's attributes among the training texts' values.
+
+    Returns:
+        int64, shape `(len(corpus), attributes)`.
+
+    Raises:
+        ValueError: if the corpus lacks an attribute, or has a value that training did not.
+    """
+    columns = []
+    for name, known in values.items():
+        column = corpus.attribute(name)
+        strange = np.setdiff1d(column, known)
+        if strange.size:
+            requirement = f"of values in the training texts, {known.tolist()}"
+            raise about(invalid(f"attribute {name!r}", requirement, strange[0]), "attribute")
+        columns.append(np.searchsorted(known, column))
+    return np.stack(columns, axis=1).astype(np.int64)
+
+
+def make_layers(width: int, outputs: int, layers: int = 2) -> Any:
+    """Make layers of `_HIDDEN_UNITS` rectified units between vectors and scores."""
+    widths = [width, *[_HIDDEN_UNITS] * layers]
+    hidden = [
+        part
+        for before, after in pairwise(widths)
+        for part in (torch.nn.Linear(before, after), torch.nn.ReLU())
+    ]
+    return torch.nn.Sequential(*hidden, torch.nn.Linear(widths[-1], outputs))
+
+
+class Discriminator(torch.nn.Module):
+    """Reads attributes from vectors: two hidden layers, with scores for the values of each.
+
+    Args:
+        width: entries of a vector.
+        sizes: values of each attribute.
+    """
+
+    def __init__(self, width: int, sizes: Sequence[int]) -> None:
+        super().__init__()
+        self.width, self.sizes = width, tuple(sizes)
+        self.layers = make_layers(width, sum(sizes))
+
+    def forward(self, rows: Any) -> tuple[Any, ...]:
+        """Compute scores of shape `(n, values)`, one tensor for each attribute."""
+        found: tuple[Any, ...] = self.layers(rows).split(self.sizes, dim=1)
+        return found
+
+    def loss(self, rows: Any, targets: Sequence[Any]) -> Any:
+        """Compute the cross entropy, averaged over texts and attributes.
+
+        Args:
+            rows: shape `(n, width)`.
+            targets: for each attribute codes of shape `(n,)` or shares of shape `(n, values)`.
+        """
+        pairs = zip(self(rows), targets, strict=True)
+        losses = [torch.nn.functional.cross_entropy(*pair) for pair in pairs]
+        return torch.stack(losses).mean()
+
+    def codes(self, rows: Any) -> Any:
+        """Return the code of the likeliest value of each attribute, shape `(n, attributes)`."""
+        return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
+
+
+def descend(optimiser: Any, loss: Any) -> None:
+    """Take one step down a loss."""
+    optimiser.zero_grad()
+    loss.backward()
+    optimiser.step()
+
+
+_MIN_LEARNT_EPSILON: Final = 1e-3
+"""A learnt epsilon never falls below this, or below where it starts if that is smaller."""
+_EPSILON_RATE_FACTOR: Final = 10.0
+"""Learning rate of a learnt epsilon over that of the weights: it is of order 1 to 100."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parts:
+    """Modules that are trained.
+
+    Args:
+        coder: texts to vectors, and back.
+        transform: bounds them.
+        noise: the layer behind, whose epsilon may be learnt.
+        head: from noisy vectors to scores of the labels.
+        discriminator: from noisy vectors to scores of the attribute.
+    """
+
+    coder: Coder
+    transform: Any
+    noise: Any
+    head: Any
+    discriminator: Discriminator
+
+
+def learn(
+    parts: Parts,
+    rows: Any,
+    labels: Any,
+    attribute: Any,
+    recipe: Recipe,
+    rng: np.random.Generator,
+    progress: bool | None = None,
+) -> tuple[tuple[float, ...], tuple[float | None, ...], bool]:
+    """Train all parts in place: the discriminator one step, then all others one step.
+
+    Args:
+        parts: what is trained.
+        rows: the training texts as numbers, as the coder gives them.
+        labels: codes of their labels, int64.
+        attribute: codes of their attribute, int64.
+        recipe: how long and how fast.
+        rng: order and noise follow from it.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The mean loss of the labels in each epoch, the learnt epsilon after it, and True if Ctrl-C
+        ended it early: the weights are those after the last whole epoch.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        ValueError: if a loss, a vector or a weight is not finite any more.
+    """
+    rival = torch.optim.Adam(parts.discriminator.parameters(), lr=recipe.lr)
+    optimisers = list(_make_optimisers(parts, recipe))
+    modules = (
+        parts.coder.encoder, parts.noise, parts.coder.decoder, parts.head, parts.discriminator,
+    )  # fmt: skip
+    weights = [weight for module in modules for weight in module.parameters()]
+    learnt = parts.noise.epsilon
+    floor = _MIN_LEARNT_EPSILON if learnt is None else min(_MIN_LEARNT_EPSILON, learnt.item())
+    levels: list[float | None] = []
+
+    def run_epoch(epoch: int) -> float:
+        order = torch.from_numpy(rng.permutation(len(labels)))
+        batches = parts.coder.batches(rows, order, recipe.batch)
+        finite, total = partial(_require_finite_losses, recipe, epoch), 0.0
+        for places, batch in zip(order.split(recipe.batch), batches, strict=True):
+            truth = labels[places], attribute[places]
+            value = _take_adversarial_step(parts, batch, truth, recipe, rival, optimisers, finite)
+            if learnt is not None:
+                finite(learnt)
+                with torch.no_grad():
+                    # Beyond the cap there is no gradient: it would never come back.
+                    learnt.clamp_(floor, parts.noise.cap)
+            total += value * len(places)
+        finite(*weights)
+        levels.append(level(parts.noise))
+        return total / len(labels)
+
+    assert recipe.epochs is not None
+    losses, ended = run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
+    return losses, tuple(levels[: len(losses)]), ended
+
+
+def level(noise: Any) -> float | None:
+    """Return the current value of a learnt epsilon; None where the scale is fixed."""
+    if noise.epsilon is None:
+        return None
+    found = float(noise.epsilon.detach())
+    return found if noise.cap is None else min(found, noise.cap)
+
+
+def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
+    """Raise an error with the epoch and the rate where a value is not finite."""
+    is_finite = all(bool(torch.isfinite(value).all()) for value in values)
+    require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
+
+
+def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
+    coder = parts.coder
+    # Of the vectors of a bag's words only those of a batch have gradients.
+    encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
+    yield encoding(list(coder.encoder.parameters()), lr=recipe.lr)
+    dense = [*coder.decoder.parameters(), *parts.head.parameters()]
+    yield torch.optim.Adam(dense, lr=recipe.lr)
+    if parts.noise.epsilon is not None:
+        yield torch.optim.Adam(parts.noise.parameters(), lr=_EPSILON_RATE_FACTOR * recipe.lr)
+
+
+def _take_adversarial_step(
+    parts: Parts,
+    batch: Any,
+    truth: Any,
+    recipe: Recipe,
+    rival: Any,
+    optimisers: list[Any],
+    finite: Callable[..., None],
+) -> float:
+    """Take one step of the discriminator and one of all others; return the loss of the labels."""
+    labels, attribute = truth
+    raw = parts.coder.vectors(batch)
+    finite(raw)
+    noisy = parts.noise(parts.transform(raw))
+    descend(rival, parts.discriminator.loss(noisy.detach(), [attribute]))
+    utility = torch.nn.functional.cross_entropy(parts.head(noisy), labels)
+    loss = utility
+    if recipe.reconstruction:
+        loss = loss + recipe.reconstruction * parts.coder.loss(noisy, batch)
+    if recipe.strength:
+        loss = loss - recipe.strength * parts.discriminator.loss(noisy, [attribute])
+    finite(loss)
+    for optimiser in optimisers:
+        optimiser.zero_grad()
+    loss.backward()
+    for optimiser in optimisers:
+        optimiser.step()
+    return float(utility.detach())
+
+
+_DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
+Noise = Literal["zero", "resample", "repaired"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
+"""The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
+
+
+class DPText(TextSystem, Labelling):
+    """A text representation with noise by the published formula: no epsilon bounds its loss.
+
+    ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
+    s noise of scale ``2C/epsilon``. Encoder, a decoder of the text's words, a classifier of the
+    labels and a discriminator of the attribute all read the noisy vector, and are trained
+    alternately: the discriminator one step down its loss, then all others one step down
+    ``utility + reconstruction - strength discriminator``. By the published formula the noise is
+    one-sided (Habernal, 2022); "repaired" is Laplace noise.
+
+    An epsilon that is learnt is fitted to the training texts: it is no claim fixed in advance, and
+    covers none of them. For a *later* text, with repaired noise, it holds at its learnt value, at
+    most the cap; `claim` is None then. A fixed epsilon, too, covers later texts only: k encodings
+    of one text cost k times, and the texts that the weights were fitted to are not covered at all.
+
+    What Beigi et al. leave open is decided here: the encoder is the mean over words (no word
+    pairs), its decoder linear, with the mean cross entropy of the text's most frequent words as
+    loss, or both are ADePT's LSTMs; the discriminator has two hidden layers of 128; noise is drawn
+    in every step of training; all learn by Adam, a learnt epsilon ten times as fast, and never
+    below .001 or its start; the norm of the clip is L1.
+
+    Args:
+        epsilon: the claim, or where a learnt epsilon starts; in (0, 1e300].
+        attribute: name of the private attribute.
+        noise: "zero" (the published formula, 0 where it is undefined), "resample" (another draw
+            there), or "repaired" (Laplace).
+        learn: learn epsilon together with the weights, as published.
+        cap: the largest epsilon that learning can reach; None for no limit.
+        extractor: "bag", the mean over words, or "lstm".
+        dim: entries of a vector, at least 2; even for "lstm".
+        words: how many words the bag's decoder knows, None for 2,000; or how many words of a text
+            the LSTM reads, None for 20.
+        min_count: how often a word must occur in the training texts to be known.
+        clip: the L1 norm C.
+
+    Attributes:
+        trained: how it was trained; None before `fit`.
+        labels: the values that it tells apart.
+        private: the fitted encoder with clip and noise; None before `fit`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, or a cap is below the start.
+
+    Source:
+        Beigi et al. (2019), sections 3 and 4; the fault: Habernal (2022), theorem 3.1.
+
+    Example:
+        >>> from dpcore.text import generated
+        >>> corpus = generated("topics", 400, rng=1)
+        >>> model = DPText(epsilon=5.0, attribute="parent", learn=True, cap=20.0)
+        >>> model.fit(corpus, epochs=2, rng=1).claim is None, model.learnt > 0.0
+        (True, True)
+        >>> DPText(epsilon=5.0, attribute="parent").fit(corpus, epochs=1, pair=False, rng=1)
+        DPText(epsilon=5.0, attribute='parent'; THE CLAIM IS FALSE: no epsilon at all for any two
+        texts)
+    """
+
+    saved_keys = frozenset({"learnt", "words", "labels", "values"})
+
+    @hinted
+    def __init__(
+        self,
+        epsilon: float,
+        *,
+        attribute: str,
+        noise: Noise = "zero",
+        learn: bool = False,
+        cap: float | None = None,
+        extractor: Literal["bag", "lstm"] = "bag",
+        dim: int = 32,
+        words: int | None = None,
+        min_count: int = 1,
+        clip: float = 1.0,
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        (self.attribute,) = names_of(instance("attribute", attribute, str))
+        self.noise = choice("noise", noise, NOISES)
+        self.learn = flag("learn", learn)
+        if cap is not None and not learn:
+            raise mistyped("cap", "left out where no epsilon is learnt (learn=True)", cap)
+        self.cap = None if cap is None else positive("cap", cap)
+        if self.cap is not None and self.cap < self.epsilon:
+            raise invalid("cap", f"at least epsilon, {self.epsilon:g}, where learning starts", cap)
+        self.extractor: Literal["bag", "lstm"] = choice("extractor", extractor, ("bag", "lstm"))
+        self.dim = integer("dim", dim, 2)
+        if extractor == "lstm" and self.dim % 2:
+            raise invalid("dim", "even for 'lstm', whose state is of two halves", dim)
+        self.clip = positive("clip", clip)
+        self.words = None if words is None else integer("words", words, 1)
+        self.min_count = integer("min_count", min_count, 1)
+        self.transform = Clip("l1", self.clip)
+        self.labels: npt.NDArray[Any] = np.array([])
+        self.values: dict[str, npt.NDArray[Any]] = {}
+        self.parts: Parts | None = None
+
+    def fit(
+        self,
+        corpus: Any,
+        *,
+        epochs: int = 8,
+        batch: int = 64,
+        lr: float = 3e-3,
+        strength: float = 1.0,
+        reconstruction: float = 0.1,
+        pair: bool = True,
+        rng: Rng = None,
+        device: Any = None,
+        progress: bool | None = None,
+    ) -> Self:
+        """Train encoder, decoder, classifier and discriminator.
+
+        Args:
+            corpus: a `Corpus` with labels and the attribute, of which the train part is read (all
+                without a split). None of these texts is covered by any epsilon.
+            epochs: passes over the texts.
+            batch: texts in a step.
+            lr: learning rate of Adam; ten times that of a learnt epsilon.
+            strength: lambda, the weight of the discriminator's loss.
+            reconstruction: weight of the decoder's loss.
+            pair: look for the training texts' largest pair afterwards, which `print` shows.
+            rng: None (fresh entropy, recorded), an int in [0, 2**63) or a Generator.
+            device: where it is trained and kept, such as "cuda"; None is the CPU.
+            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+        Returns:
+            The model itself. After Ctrl-C that of the last whole epoch, `trained.partial` set.
+
+        Raises:
+            TypeError: if an argument is of the wrong kind.
+            ValueError: if the corpus lacks labels, the attribute or a train part, one of them has
+                one value only, a value is out of range, or the loss diverges.
+            KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
+        """
+        flag("pair", pair)
+        epochs, seed = integer("epochs", epochs, 1), seed_of(rng)
+        recipe = make_recipe(epochs, batch, lr, strength=strength, reconstruction=reconstruction)
+        self.private = self.trained = self.parts = None
+        part = training_part(corpus)
+        self.labels, truth = labels_of(part)
+        self.values = values_of((self.attribute,), part)
+        place = device_of("cpu" if device is None else device)
+        texts, source = tuple(part.texts), np.random.default_rng(seed)
+        settings = CODERS[self.extractor].settings
+        vocabulary = Vocabulary.from_texts(texts, min_count=self.min_count, **settings)
+        with seeded_torch(source):
+            self.assemble(vocabulary, self.epsilon)
+        assert self.parts is not None
+        for module in self.modules.values():
+            module.to(place)
+        losses, levels, ended = learn(
+            self.parts,
+            self.parts.coder.rows(texts),
+            truth.to(place),
+            torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
+            recipe,
+            source,
+            progress,
+        )
+        epsilons = tuple(self.epsilon if one is None else one for one in levels)
+        self.trained = Trained(
+            **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
+            partial=ended,
+        )  # fmt: skip
+        self.protect()
+        if pair:
+            self._find_pair(texts, progress)
+        return self
+
+    @property
+    def _apart(self) -> float:
+        """The L1 distance of the two vectors that are farthest apart."""
+        return float(sensitivity.sensitivity(self.transform.range(self.dim), "l1").value)
+
+    def assemble(self, vocabulary: Vocabulary, epsilon: float) -> None:
+        """Make all parts for a vocabulary, with fresh weights and this epsilon."""
+        kind = LaplaceNoise if self.noise == "repaired" else partial(DPTextNoise, nan=self.noise)
+        if self.learn:
+            layer = kind(sensitivity=self._apart, epsilon=epsilon, trainable=True, cap=self.cap)
+        else:
+            layer = kind(calibration.laplace(epsilon, self._apart))
+        self.parts = Parts(
+            CODERS[self.extractor](
+                vocabulary, self.dim, self.words or _DEFAULT_WORD_LIMITS[self.extractor]
+            ),
+            self.transform,
+            layer,
+            torch.nn.Linear(self.dim, len(self.labels)),
+            Discriminator(self.dim, [len(values) for values in self.values.values()]),
+        )
+
+    @property
+    def modules(self) -> dict[str, Any]:
+        """The trained modules by name."""
+        assert self.parts is not None
+        coder = {"encoder": self.parts.coder.encoder, "decoder": self.parts.coder.decoder}
+        names = ("noise", "head", "discriminator")
+        return coder | {name: getattr(self.parts, name) for name in names}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        """The epsilon as it is now, words, labels, and the values of the attribute."""
+        assert self.parts is not None
+        return {
+            "learnt": self.learnt,
+            "words": list(self.parts.coder.vocabulary.words),
+            "labels": self.labels.tolist(),
+            "values": {name: column.tolist() for name, column in self.values.items()},
+        }
+
+    @property
+    def saved_modules(self) -> dict[str, Any]:
+        """All modules but the noise, which `state` and `arguments` describe."""
+        return {name: module for name, module in self.modules.items() if name != "noise"}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Make all parts."""
+        self.labels = np.array(state["labels"])
+        self.values = {name: np.array(found) for name, found in mapping(state, "values").items()}
+        settings = CODERS[self.extractor].settings
+        self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
+
+    def protect(self) -> None:
+        """Put clip and noise behind the fitted encoder."""
+        assert self.parts is not None
+        for module in self.modules.values():
+            module.eval()
+        self.private = PrivateEncoder(
+            self.parts.coder.encoder,
+            self.transform,
+            epsilon=level(self.parts.noise) or self.epsilon,
+            noise=self.parts.noise,
+            strict=False,
+        ).to(self.parts.head.weight.device)
+
+    @property
+    def claim(self) -> float | None:
+        """The epsilon claimed for any two texts; None where it is learnt: then nothing is."""
+        return None if self.learn else self.epsilon
+
+    @property
+    def learnt(self) -> float:
+        """The epsilon as it is now, learnt or fixed; of learnt ones no claim fixed in advance."""
+        found = None if self.private is None else level(self.private.noise)
+        return self.epsilon if found is None else found
+
+    @property
+    def caution(self) -> str:
+        """Caution about an epsilon that is learnt; empty where it is fixed."""
+        if not self.learn:
+            return ""
+        if self.private is None:
+            return "epsilon will be LEARNT from the training texts, so that nothing is claimed"
+        limit = "no cap" if self.cap is None else f"at most {self.cap:g}"
+        return (
+            f"epsilon {self.learnt:.6g} is LEARNT from the training texts ({limit}): no claim "
+            "fixed in advance, and it covers none of them"
+        )
+
+    @property
+    def verdict(self) -> str:
+        """Verdict on whether the claim holds for any two texts, in a few words."""
+        if not self.learn:
+            return super().verdict
+        if self.private is None:
+            return f"not fitted: {self.caution}"
+        found = self.true_epsilon
+        later = f"at most {found:.6g}" if math.isfinite(found) else "no epsilon at all"
+        return f"{self.caution}; for any two later texts {later}"
+
+    def predict(self, texts: Any, *, rng: Rng = None) -> npt.NDArray[Any]:
+        """Predict the labels of texts, from their noisy vectors.
+
+        Args:
+            texts: strings, none of them empty.
+            rng: of the noise, as in `encode`.
+
+        Returns:
+            A label for each, shape `(len(texts),)`.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if the model is not fitted, or a text is empty.
+        """
+        rows = self.encode(texts, rng=rng)
+        assert self.parts is not None
+        weight = self.parts.head.weight
+        with torch.no_grad():
+            scores = self.parts.head(torch.from_numpy(rows).to(weight))
+        found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
+        return found
+
+    def to(self, device: Any) -> Self:
+        """Move the model to a device of this machine."""
+        super().to(device)
+        for module in self.modules.values():
+            module.to(device_of(device))
+        return self
+
+    def details(self) -> dict[str, str]:
+        """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
+        found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
+        claim, later = self.claim, "for any two later texts, one encoding of each"
+        assert self.private is not None
+        if claim is None:
+            holds = math.isfinite(self.true_epsilon)
+            which = f"at most epsilon {self.true_epsilon:.6g}" if holds else "no epsilon at all"
+            why = self.private.noise.faulty
+            found["true"] = f"{which}, {later}{': ' * bool(why)}{why}"
+        found["claim"] = f"none: {self.caution}" if claim is None else f"epsilon {claim:g}, {later}"
+        if self.private.noise.faulty:
+            found["repeats"] = "nothing bounds the loss of a single encoding"
+        return found
+
+    def as_mechanism(self) -> EncoderMechanism:
+        """Return the mechanism that an audit tests; a learnt epsilon is not its claim."""
+        made = super().as_mechanism()
+        made.claim = self.claim
+        if self.learn:
+            made.name = f"{made.name[:-1]}, learnt={self.learnt:.6g})"
+        return made

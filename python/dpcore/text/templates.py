@@ -1,0 +1,239 @@
+"""Corpora made of templates, for tests and where no data are.
+
+Sentences from templates: blanks in braces are filled with words of the list of that name.
+
+`generated`: corpora that need no files.
+
+Questions to a timetable: what is wanted, and which places and days are named.
+
+News in which texts come back, some under another topic; attributes: who is named.
+
+Messages on four topics, in which a turn of phrase gives away who has children.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ..errors import choice, integer
+from ..hints import hinted
+from ..streams import Rng, seed_of
+from .corpus import Corpus, parts_of
+
+__all__ = [
+    "GENERATED",
+    "generated",
+]
+
+
+Words = Mapping[str, Sequence[str]]
+"""Name of a blank -> what may stand there."""
+
+_BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
+_ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
+
+
+@dataclass
+class Drawn:
+    """Texts under way to a corpus: as many labels, and entries of each attribute, as texts."""
+
+    texts: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    attributes: dict[str, list[int | str]] = field(default_factory=dict)
+
+    def add(self, text: str, label: str, **attributes: int | str) -> None:
+        """Add one more text."""
+        self.texts.append(text)
+        self.labels.append(label)
+        for name, value in attributes.items():
+            self.attributes.setdefault(name, []).append(value)
+
+
+def read_words(kind: str) -> Any:
+    """Read the templates and words of a kind of text from templates.json."""
+    file = Path(__file__).with_name("templates.json")
+    return json.loads(file.read_text(encoding="utf-8"))[kind]
+
+
+def drawn(words: Sequence[str], rng: np.random.Generator) -> str:
+    """Choose one of the words, each with the same probability."""
+    return words[int(rng.integers(len(words)))]
+
+
+def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, dict[str, str]]:
+    """Fill the blanks of a template; return the sentence and the words by blank name.
+
+    Two blanks of one name in a row get different words, if the list has them.
+
+    Example:
+        >>> filled("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
+        ('from here to here', {'city': 'here'})
+    """
+    taken: dict[str, str] = {}
+
+    def word(match: re.Match[str]) -> str:
+        name = match[1]
+        found = drawn(words[name], rng)
+        # A list of equal words has no other one; eight tries are enough for all that have.
+        for _ in range(8):
+            if found != taken.get(name):
+                break
+            found = drawn(words[name], rng)
+        taken[name] = found
+        return found
+
+    return _ARTICLE_PATTERN.sub(r"\1n ", _BLANK_PATTERN.sub(word, template)), taken
+
+
+def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
+    """Return the value with probability `share`, else one of the others with equal probability."""
+    if rng.random() < share:
+        return value
+    return (value + 1 + int(rng.integers(kinds - 1))) % kinds
+
+
+_INTENT_LISTS: Final = read_words("intents")
+_QUESTION_TEMPLATES: Final[dict[str, list[str]]] = _INTENT_LISTS["questions"]
+_INTENT_WORDS: Final[Words] = {
+    **_INTENT_LISTS["words"], "origin": _INTENT_LISTS["cities"], "destination": _INTENT_LISTS["cities"],
+}  # fmt: skip
+
+
+def intents(rows: int, rng: np.random.Generator) -> Drawn:
+    """Draw texts of one question; label: the intent; attributes: slots `destination` and `day`."""
+    found, names = Drawn(), list(_QUESTION_TEMPLATES)
+    for _ in range(rows):
+        intent = drawn(names, rng)
+        text, slots = filled(drawn(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng)
+        while slots.get("origin", "") == slots.get("destination"):
+            text, slots = filled(drawn(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng)
+        named = {name: slots.get(name, "none") for name in ("destination", "day")}
+        found.add(text, intent, **named)
+    return found
+
+
+CLEAR: Final = 0.92
+"""Share of texts that speak of their own topic, and of those whose phrase fits their writer."""
+
+TOPICS: Final = read_words("topics")
+"""Templates of sentences for each topic, and the words for their blanks."""
+
+_PARENT_PHRASES: Final = read_words("parents")
+"""Phrases of those without and with children, and the words for their blanks."""
+
+
+def sentence(topic: str, rng: np.random.Generator) -> str:
+    """Draw a sentence on a topic."""
+    return filled(drawn(TOPICS[topic]["templates"], rng), TOPICS[topic]["words"], rng)[0]
+
+
+def topics(rows: int, rng: np.random.Generator) -> Drawn:
+    """Draw texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
+    found, names = Drawn(), list(TOPICS)
+    for _ in range(rows):
+        topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
+        said = sentence(names[mostly(topic, len(names), CLEAR, rng)], rng)
+        phrase = drawn(_PARENT_PHRASES["phrases"][mostly(parent, 2, CLEAR, rng)], rng)
+        family = filled(phrase, _PARENT_PHRASES["words"], rng)[0]
+        found.add(f"{said} {family}", names[topic], parent=parent)
+    return found
+
+
+PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
+"""Invented people; the first is named most often."""
+
+_PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
+_QUOTE_TEMPLATES: Final = [
+    "{person} would not comment.", "That is what {person} told reporters.",
+    "{person} called it a mistake.", "Asked about it, {person} laughed.",
+    "It was {person} who had warned of it.",
+]  # fmt: skip
+REPEATED: Final = 0.25
+"""Share of rows that repeat an earlier one."""
+CONTRADICTED: Final = 0.4
+"""Share of these whose label is another one."""
+
+
+def repeats(rows: int, rng: np.random.Generator) -> Drawn:
+    """Draw texts of two or three sentences, a quarter of them for the second time or later.
+
+    Label: the topic, another one in four of ten repetitions. Attributes: 1 for every person that
+    is named, one or two of five.
+    """
+    found, names = Drawn(), list(TOPICS)
+    shares = np.cumsum(_PERSON_SHARES)
+    for row in range(rows):
+        if row and rng.random() < REPEATED:
+            old = int(rng.integers(row))
+            label = names.index(found.labels[old])
+            again = mostly(label, len(names), 1 - CONTRADICTED, rng)
+            held = {name: column[old] for name, column in found.attributes.items()}
+            found.add(found.texts[old], names[again], **held)
+            continue
+        topic = drawn(names, rng)
+        several = 1 + int(rng.random() < 0.1)
+        named = {PEOPLE[int(np.searchsorted(shares, rng.random()))] for _ in range(several)}
+        said = [drawn(_QUOTE_TEMPLATES, rng).format(person=person) for person in sorted(named)]
+        text = " ".join([sentence(topic, rng), *said])
+        found.add(text, topic, **{person: int(person in named) for person in PEOPLE})
+    return found
+
+
+Kind = Literal["topics", "intents", "repeats"]
+
+GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
+    "topics": topics,
+    "intents": intents,
+    "repeats": repeats,
+}
+"""Every kind of corpus that is made here."""
+
+_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
+_MIN_GENERATED_ROWS: Final = 100
+
+
+@hinted
+def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
+    """Make a corpus of sentences from templates: material for tests, and where no data are.
+
+    Args:
+        kind: "topics": messages of two sentences, labels four topics, attribute `parent` (0 or
+            1), which phrases give away; either is wrong in 8 % of the texts, so that no
+            classifier can be much better than .92. "intents": questions to a timetable, labels
+            six intents, attributes the slots `destination` and `day` ("none" where not named).
+            "repeats": a quarter of the texts repeats another one, four in ten of these with
+            another label; attributes five people, 1 where named.
+        rows: number of texts, at least 100.
+        rng: None, an int or a Generator; the origin of the corpus names the seed.
+
+    Returns:
+        The corpus, split 80/10/10 with equal texts in one part; the same for the same seed.
+
+    Raises:
+        TypeError: if `kind` is no string or `rows` no integer.
+        ValueError: if there is no such kind, or there are fewer rows.
+
+    Example:
+        >>> corpus = generated("topics", 1000, rng=1)
+        >>> corpus.origin
+        'generated (topics, 1,000 rows, seed 1)'
+        >>> corpus[3]
+        'The beach was foggy, and we booked it before the city break. Read it while the little one
+        was at the school gate.'
+        >>> corpus.attribute("parent")[:5]
+        array([0, 0, 1, 0, 0])
+    """
+    make = GENERATED[choice("kind", kind, tuple(GENERATED))]
+    rows, seed = integer("rows", rows, _MIN_GENERATED_ROWS), seed_of(rng)
+    generator = np.random.default_rng(seed)
+    made = make(rows, generator)
+    part = parts_of(made.texts, _SPLIT_SHARES, generator)
+    origin = f"generated ({kind}, {rows:,} rows, seed {seed})"
+    return Corpus(made.texts, made.labels, made.attributes, part, origin)

@@ -1,0 +1,362 @@
+"""Figures of texts: what two of them lose, and what one of them keeps and can lose."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ...bounds import limits
+from ...calibration import L2Laplace, real_epsilon
+from ...calibration.pure import l2_laplace_divergences
+from ...divergence import canonne_kamath_steinke
+from ...errors import choice, confidence_level
+from ...hints import hinted
+from ...records import Record
+from ...report.encoding import encode_value
+from ...sensitivity import Ball
+from ...streams import Rng, seed_of
+
+__all__ = [
+    "TextLoss",
+    "TextReport",
+    "WordReport",
+]
+
+
+Floats = npt.NDArray[np.float64]
+Numbers = npt.NDArray[np.int64]
+
+UNKNOWN: Final = ("error", "drop", "keep", "uniform")
+
+ORDERS: Final = 1.0 + np.geomspace(1e-3, 1e4, 141)
+"""Orders of the divergences, each an eighth above 1 farther than the one before."""
+
+CARRIED: Final = 0.95
+"""Probability that the outputs of a word's support carry."""
+
+CONFIDENCE: Final = 0.95
+"""Confidence of limits of what is counted."""
+
+_DRAWS_PER_WORD: Final = 10_000
+"""Draws of each word where there is no table."""
+
+_DELTA_ERROR: Final = 1e-12
+"""Error of the delta of noise, which is left out of a delta that is asked for."""
+
+_MAX_ROW_ENTRIES: Final = 2**21
+"""Entries of rows that are in memory at once, 8 bytes each."""
+
+_UNKNOWN_WORD_NOTES: Final = {
+    "drop": "left out, and their number is released with the length",
+    "keep": "left unchanged: they show themselves, so that every loss is infinite",
+    "uniform": "replaced by any word with equal probability",
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TextLoss(Record):
+    """Losses of a mechanism between two texts of one length.
+
+    Args:
+        words: words of each text.
+        changed: places at which the texts differ.
+        claimed: epsilon times the sum of the distances; infinite where a word of these places has
+            no vector, for the claim says nothing about it.
+        one_word: loss of the worst of these places alone.
+        whole: loss of the texts, the sum over places, in the worse direction.
+        delta: of the last two figures.
+        at_delta: upper bound on the loss of the texts at `delta`; never above `whole`.
+        one_word_at_delta: the same of the worst place alone; never above `one_word`.
+        is_exact: True if `one_word` and `whole` are computed from the table; False if they are
+            bounds by the noise, which the choice of a word can only lower.
+    """
+
+    words: int
+    changed: int
+    claimed: float
+    one_word: float
+    whole: float
+    delta: float
+    at_delta: float
+    one_word_at_delta: float
+    is_exact: bool = True
+
+    def __str__(self) -> str:
+        """Return one line for each figure."""
+        kind = _describe_exactness(self.is_exact)
+        return (
+            f"texts of {self.words:,} words that differ in {self.changed:,}; their number is "
+            f"released\none word changed: {self.one_word:.4g} nats ({kind}, the worst place)\n"
+            f"one word changed at delta {self.delta:g}: at most {self.one_word_at_delta:.4g} nats\n"
+            f"all of them: {self.whole:.4g} nats ({kind}), {self.claimed:.4g} claimed\n"
+            f"all of them at delta {self.delta:g}: at most {self.at_delta:.4g} nats "
+            "(Renyi divergences)"
+        )
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class WordReport(Record, word="WordReport"):
+    """Figures of one word of a text.
+
+    Args:
+        word: the word; "<unknown>" for those without a vector.
+        times: places of the text at which it stands.
+        kept: probability N_w that it is left as it is; exact, or the share of the draws.
+        kept_limits: `kept` twice where it is exact, else its limits at 95 % confidence.
+        support: S_w, the smallest number of outputs that carry .95 of its probability. Counted on
+            draws it is that of the draws, which is smaller than S_w where draws are few.
+        loss: largest loss against any other word in nats, in the worse direction; a bound by the
+            noise where `TextReport.is_exact` is False.
+    """
+
+    word: str
+    times: int
+    kept: float
+    kept_limits: tuple[float, float]
+    support: int
+    loss: float
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class TextReport(Record, word="TextReport"):
+    """Report on one text: how much of it a mechanism leaves, and its largest loss.
+
+    Args:
+        mechanism: the constructor call, vectors by their number and SHA-256.
+        words: figures of each different word, in the order of the text.
+        length: number of words that are replaced, which is released.
+        unknown: what became of words without a vector.
+        strange: number of places with such words.
+        is_exact: True if all figures are computed from the table; False if `kept` and `support`
+            are counted on draws and losses are bounds by the noise.
+        draws: draws of each word; 0 where nothing is counted.
+        seed: repeats the draws; None where nothing is counted.
+    """
+
+    mechanism: str
+    words: tuple[WordReport, ...]
+    length: int
+    unknown: str
+    strange: int
+    is_exact: bool
+    draws: int
+    seed: int | None
+
+    @property
+    def one_word(self) -> float:
+        """Largest loss where one word of the text is changed, in nats."""
+        return max(word.loss for word in self.words)
+
+    @property
+    def any_text(self) -> float:
+        """Largest loss against any other text of this length, in nats: the sum over places."""
+        return math.fsum(word.times * word.loss for word in self.words)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
+        return {
+            **encode_value(self),
+            "one_word": encode_value(self.one_word),
+            "any_text": encode_value(self.any_text),
+        }
+
+    def __str__(self) -> str:
+        """Return the two losses and a table with a line for each word."""
+        kind = _describe_exactness(self.is_exact)
+        lines = [
+            f"{self.mechanism}",
+            f"a text of {self.length:,} words; their number is released",
+            f"one word changed: at most {self.one_word:.4g} nats ({kind})",
+            f"any text of this length: at most {self.any_text:.4g} nats ({kind})",
+        ]
+        if self.strange:
+            lines.append(
+                f"words without a vector: {self.strange:,}, {_UNKNOWN_WORD_NOTES[self.unknown]}"
+            )
+        if not self.is_exact:
+            lines.append(
+                f"kept and support are counted on {self.draws:,} draws of each word, limits at "
+                f"{100 * CONFIDENCE:g} %, seed {self.seed}"
+            )
+        width = max(4, *(len(word.word) for word in self.words))
+        lines.append(f"{'word':<{width}} {'times':>5} {'kept':>23} {'support':>8} {'loss':>9}")
+        for one in self.words:
+            ends = "" if self.is_exact else " [{:.4f}, {:.4f}]".format(*one.kept_limits)
+            kept, loss = f"{one.kept:.4f}{ends}", f"{one.loss:.4g}"
+            lines.append(
+                f"{one.word:<{width}} {one.times:>5,} {kept:>23} {one.support:>8,} {loss:>9}"
+            )
+        return "\n".join(lines)
+
+
+def _describe_exactness(is_exact: bool) -> str:
+    return "exact" if is_exact else "a bound, by the noise alone"
+
+
+def text_loss(mechanism: Any, a: Any, b: Any, delta: float, unknown: str) -> TextLoss:
+    """Compute the losses between two texts; see `WordMechanism.text_loss`."""
+    delta = confidence_level(delta, "delta")
+    first, second, differ = mechanism._read_two(a, b, choice("unknown", unknown, UNKNOWN))
+    pairs, size = np.stack([first[differ], second[differ]], axis=1), len(mechanism.vectors)
+    is_known = pairs.max() < size
+    claimed = mechanism.claim * mechanism._distances(*pairs.T).sum() if is_known else np.inf
+    # Pairs of words that are repeated are computed once.
+    distinct, counts = np.unique(pairs, axis=0, return_counts=True)
+    each = delta if mechanism.has_table else 0.0
+    found = [_compare_words(mechanism, words, each, unknown) for words in distinct]
+    losses, at_delta, curves = (np.array(part) for part in zip(*found, strict=True))
+    if not mechanism.has_table:
+        # At every delta the noise loses most between the words that are farthest from each other.
+        worst = distinct[losses.max(axis=1).argmax()]
+        at_delta = np.array(_compare_words(mechanism, worst, delta, unknown)[1])
+    whole, one_word_at_delta = float((counts @ losses).max()), float(at_delta.max())
+    curve = np.tensordot(counts, curves, 1).max(axis=0)
+    bounds = [whole, canonne_kamath_steinke(ORDERS, curve, delta).epsilon]
+    if len(pairs) == 1:
+        bounds.append(one_word_at_delta)
+    return TextLoss(
+        words=len(first),
+        changed=len(pairs),
+        claimed=float(claimed),
+        one_word=float(losses.max()),
+        whole=whole,
+        delta=delta,
+        at_delta=min(bounds),
+        one_word_at_delta=one_word_at_delta,
+        is_exact=mechanism.has_table,
+    )
+
+
+def make_text_report(
+    mechanism: Any, numbers: list[int], unknown: str, strange: int, rng: Rng
+) -> TextReport:
+    """Compute the report of a text; see `WordMechanism.text_report`."""
+    times, size, is_exact = Counter(numbers), len(mechanism.vectors), mechanism.has_table
+    inputs, draws = np.array(list(times)), 0 if is_exact else _DRAWS_PER_WORD
+    seed = None if is_exact else seed_of(rng)
+    kept, ends, support = measure_words(mechanism, inputs, draws, seed)
+    losses = _worst_losses(mechanism, inputs, unknown)
+    if unknown == "keep":
+        kept[inputs == size] = ends[inputs == size] = support[inputs == size] = 1
+    found = []
+    columns = (column.tolist() for column in (inputs, kept, ends, support, losses))
+    for number, share, both, outputs, loss in zip(*columns, strict=True):
+        word = mechanism.words[number] if number < size else "<unknown>"
+        found.append(WordReport(word, times[number], share, tuple(both), outputs, loss))
+    return TextReport(
+        mechanism.name, tuple(found), len(numbers), unknown, strange, is_exact, draws, seed
+    )
+
+
+def _compare_words(
+    mechanism: Any, words: Numbers, delta: float, unknown: str
+) -> tuple[Floats, float, Floats]:
+    """Return losses of two words: in both directions, at delta, and divergences in both."""
+    is_known = words.max() < len(mechanism.vectors)
+    if mechanism.has_table and (is_known or unknown != "keep"):
+        p, q = mechanism.rows_with_unknown(words)
+        losses = np.array([one_sided_loss(p, q), one_sided_loss(q, p)])
+        at_delta = max(one_sided_loss(p, q, delta), one_sided_loss(q, p, delta))
+        return losses, at_delta, np.array([_renyi_divergences(p, q), _renyi_divergences(q, p)])
+    if is_known:
+        # The noise is the same around both words: either direction has the same losses.
+        loss = float(mechanism.epsilon * mechanism._distances(*words[:, None])[0])
+        dim = mechanism.vectors.dim
+        noise = real_epsilon(L2Laplace(1.0), Ball("l2", loss / 2.0, dim))
+        at_delta = min(loss, noise.epsilon(max(0.0, delta - _DELTA_ERROR)))
+        curve = l2_laplace_divergences(ORDERS, loss, dim)
+        return np.full(2, loss), at_delta, np.stack([curve, curve])
+    # Two unknown words have one law; against it nothing bounds the loss of a known one.
+    loss = 0.0 if unknown == "uniform" and words[0] == words[1] else np.inf
+    return np.full(2, loss), loss, np.full((2, len(ORDERS)), loss)
+
+
+def measure_words(
+    mechanism: Any, numbers: Numbers, draws: int, seed: int | None
+) -> tuple[Floats, Floats, Numbers]:
+    """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
+    size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
+    kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
+    for part in split_rows(len(numbers), size):
+        inputs = numbers[part]
+        if mechanism.has_table:
+            weights = np.exp(mechanism.rows_with_unknown(inputs))
+        else:
+            drawn = mechanism._draw(inputs.repeat(draws), len(inputs) * draws, seed)
+            rows = drawn.reshape(len(inputs), draws)
+            weights = np.array([np.bincount(row, minlength=size) for row in rows])
+        # An unknown word is not an output.
+        known = np.flatnonzero(inputs < size)
+        kept[part.start + known] = weights[known, inputs[known]] / total
+        carried = np.cumsum(-np.sort(-weights, axis=1), axis=1)
+        support[part] = (carried < CARRIED * total).sum(axis=1) + 1
+    if mechanism.has_table:
+        return kept, np.stack([kept, kept], axis=1), support
+    counts, tail = np.rint(kept * draws), (1.0 - CONFIDENCE) / 2.0
+    return kept, np.array([limits(int(k), draws, tail) for k in counts]), support
+
+
+def _worst_losses(mechanism: Any, numbers: Numbers, unknown: str) -> Floats:
+    """Return the largest loss of some words against any other, in the worse direction."""
+    worst, size = np.zeros(len(numbers)), len(mechanism.vectors)
+    if unknown == "keep" or (unknown == "uniform" and not mechanism.has_table):
+        # A word shows itself, or nothing bounds its loss against the uniform law.
+        return np.full(len(numbers), np.inf)
+    if not mechanism.has_table:
+        rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
+        return np.array([mechanism.epsilon * row.max() for row in rows])
+    if unknown != "uniform" and hasattr(mechanism, "largest_losses"):
+        found: Floats = mechanism.largest_losses(numbers)
+        return found
+    others = np.arange(size + (unknown == "uniform"))
+    for part in split_rows(len(others), size):
+        block = mechanism.rows_with_unknown(others[part])
+        for i, row in enumerate(mechanism.rows_with_unknown(numbers)):
+            with np.errstate(invalid="ignore"):
+                # NaN is an output that neither word can have.
+                worst[i] = max(worst[i], np.nanmax(np.abs(row - block)))
+    return worst
+
+
+def split_rows(rows: int, width: int) -> list[slice]:
+    """Return parts of rows of some width, each of some megabytes."""
+    step = max(1, _MAX_ROW_ENTRIES // width)
+    return [slice(start, min(start + step, rows)) for start in range(0, rows, step)]
+
+
+def one_sided_loss(log_p: Floats, log_q: Floats, delta: float = 0.0) -> float:
+    """Return the least epsilon >= 0 with P(S) <= e^epsilon Q(S) + delta for all events S."""
+    possible = log_p > -np.inf
+    log_p, log_q = log_p[possible], log_q[possible]
+    losses = log_p - log_q
+    if delta == 0.0:
+        return float(losses.max())
+    order = np.argsort(-losses)
+    # Between two losses the outputs above are the same, and sum(p) - e^epsilon sum(q) = delta.
+    p, q = np.cumsum(np.exp(log_p[order])), np.cumsum(np.exp(log_q[order]))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        found = np.log(np.maximum(p - delta, 0.0) / q)
+    # The excess over delta is the largest over sets of outputs: each needs its own epsilon. NaN is
+    # a set that has at most delta of P and nothing of Q.
+    return max(0.0, float(np.nanmax(found)))
+
+
+def _renyi_divergences(log_p: Floats, log_q: Floats) -> Floats:
+    """Return divergences of two laws at all orders, from log probabilities."""
+    possible = log_p > -np.inf
+    log_p, losses = log_p[possible], log_p[possible] - log_q[possible]
+    if np.isinf(losses).any():
+        return np.full(len(ORDERS), np.inf)
+    steps = ORDERS - 1.0
+    exponents = log_p + steps[:, None] * losses
+    top = exponents.max(axis=1)
+    found: Floats = (top + np.log(np.exp(exponents - top[:, None]).sum(axis=1))) / steps
+    # Rounding of the sum, over a small step, may fall below 0.
+    return np.maximum(found, 0.0)

@@ -1,0 +1,245 @@
+"""Noise on the vector of a word, and the nearest words: metric Laplace and Vickrey."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Self
+
+import numpy as np
+
+from ... import _core
+from ...errors import invalid, real
+from ...hints import hinted
+from .embedding import Embedding
+from .losses import Floats, Numbers
+from .mechanism import MetricMechanism, TableMechanism, nearest_words
+
+__all__ = [
+    "MetricLaplace",
+    "NoisyMechanism",
+    "Vickrey",
+]
+
+
+_MAX_BLOCK_NUMBERS: Final = 2**20
+"""Noisy numbers that are in memory at once, about."""
+
+_MAX_NOISE_RATIO: Final = 1e9
+"""Mean length of the noise over the longest vector: beyond it words are equally near in float64."""
+
+_MAX_NOISE_UNITS: Final = 38.0
+"""Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
+
+
+class NoisyMechanism(MetricMechanism):
+    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``, and words near it.
+
+    The noise alone keeps the claim, and what follows can only lower the loss. Above one dimension
+    the probabilities of outputs are not known: there is no table, and the figures of texts are
+    bounds by the noise, or counts. With vectors of one dimension an instance is of a subclass,
+    which is a table.
+    """
+
+    def __new__(cls, vectors: Any = None, *others: Any, **named: Any) -> Self:
+        """Make an instance of the subclass that is a table, for vectors of one dimension."""
+        is_line = isinstance(vectors, Embedding) and vectors.dim == 1
+        kind: type[Self] = _LINE_MECHANISMS.get(cls, cls) if is_line else cls
+        return super().__new__(kind)
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        longest = float(np.abs(self.vectors.vectors).max())
+        least = self.vectors.dim / (_MAX_NOISE_RATIO * longest)
+        if self.epsilon < least:
+            requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
+            raise invalid("epsilon", requirement, self.epsilon)
+
+    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+        words = len(self.vectors)
+        out = np.empty(size, np.int64)
+        strange = inputs == words
+        known = np.where(strange, 0, inputs)
+        rows = max(1, 2**17 // self.vectors.dim)
+        step = rows * max(1, _MAX_BLOCK_NUMBERS // (rows * self.vectors.dim))
+        for start in range(0, size, step):
+            found = out[start : start + step]
+            noisy = np.empty((len(found), self.vectors.dim))
+            coins = np.empty(len(found))
+            scale, cores = 1.0 / self.epsilon, _core.cores()
+            _core.add_noise(self.vectors.vectors, known, scale, seed, start, noisy, coins, cores)
+            found[:] = self._choose_words(noisy, coins)
+        if strange.any():
+            uniform = np.random.default_rng(seed).integers(0, words, size)
+            out = np.where(np.resize(strange, size), uniform, out)
+        return out
+
+    def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Numbers, Floats]:
+        """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
+        queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
+        return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
+
+    @abstractmethod
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+        """Return the output for each noisy vector."""
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class MetricLaplace(NoisyMechanism):
+    """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``; the nearest word.
+
+    The direction is uniform, the length Gamma(dim, 1/epsilon). Two words that are equally near
+    give the one with the lower number.
+
+    Args:
+        vectors: the words and their vectors.
+        epsilon: per unit of Euclidean distance, above 0.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, there is one word only, or two words have one
+            vector.
+
+    Source:
+        Feyisetan, Balle, Drake and Diethe (2020).
+
+    Example:
+        >>> from dpcore.text.words import Embedding
+        >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
+        >>> mech = MetricLaplace(vectors, epsilon=2.0)
+        >>> np.exp(mech.log_rows(0, 1)).round(3), mech("good", 4, 1)
+        (array([[0.816, 0.143, 0.041]]), array([2, 2, 2, 1]))
+    """
+
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+        return self._nearest_words(noisy, 1)[0][:, 0]
+
+
+class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
+    """`MetricLaplace` on vectors of one dimension: outputs have intervals of the noise."""
+
+    # Draws are those of every dimension, and no table has to be prepared for them.
+    _draw = NoisyMechanism._draw
+
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        # Vectors of several dimensions have no such shape.
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        order = np.argsort(line)
+        middles = (line[order][1:] + line[order][:-1]) / 2.0
+        ends = np.concatenate([[-np.inf], middles, [np.inf]])
+        rows = np.empty((len(numbers), len(order)))
+        from_word = self.epsilon * (ends - line[numbers][:, None])
+        rows[:, order] = _log_laplace(from_word[:, :-1], from_word[:, 1:])
+        return rows
+
+
+def _log_laplace(low: Floats, high: Floats) -> Floats:
+    """Return log probabilities that standard Laplace noise is between two numbers."""
+    # By symmetry the interval lies above 0, or 0 is inside it.
+    below = high <= 0.0
+    low, high = np.where(below, -high, low), np.where(below, -low, high)
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        beyond = -np.maximum(low, 0.0) + np.log(-np.expm1(np.maximum(low, 0.0) - high) / 2.0)
+        around = np.log(-(np.expm1(np.minimum(low, 0.0)) + np.expm1(-high)) / 2.0)
+    found: Floats = np.where(low >= 0.0, beyond, around)
+    return found
+
+
+@hinted
+@dataclass(frozen=True, eq=False, repr=False)
+class Vickrey(NoisyMechanism):
+    """Noise as in `MetricLaplace`; the nearest word or the second nearest.
+
+    The nearest, at distance d1 from the noisy vector, is the output with probability
+    (1 - t) d2/(t d1 + (1 - t) d2), the second nearest, at distance d2, else.
+
+    Args:
+        vectors: the words and their vectors.
+        epsilon: per unit of Euclidean distance, above 0.
+        t: weight of the second word, in [0, 1]; 0 always gives the nearest word.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: as for `MetricLaplace`, or if t is out of range.
+
+    Source:
+        Xu, Aggarwal, Feyisetan and Teissier (2021).
+
+    Example:
+        >>> from dpcore.text.words import Embedding
+        >>> vectors = Embedding(("bad", "fine", "good"), [[0.0], [1.0], [1.5]])
+        >>> mech = Vickrey(vectors, epsilon=2.0, t=0.5)
+        >>> np.exp(mech.log_rows(0, 1)).round(3), mech("good", 4, 1)
+        (array([[0.677, 0.28 , 0.043]]), array([2, 2, 2, 2]))
+    """
+
+    t: float = 0.5
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        super().__post_init__()
+        object.__setattr__(self, "t", real("t", self.t, low=0.0, high=1.0))
+
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+        words, squares = self._nearest_words(noisy, 2)
+        second = self._share_of_second(*np.sqrt(squares).T)
+        return np.where(coins < second, words[:, 1], words[:, 0])
+
+    def _share_of_second(self, first: Floats, second: Floats) -> Floats:
+        """Return probability of the second word, from the distances of both."""
+        weight = self.t * first
+        whole = weight + (1.0 - self.t) * second
+        # t = 1 at the nearest word itself.
+        return weight / np.where(whole > 0.0, whole, 1.0)
+
+
+class VickreyOnLine(TableMechanism, Vickrey):
+    """`Vickrey` on vectors of one dimension: its probabilities are integrals over intervals."""
+
+    _draw = NoisyMechanism._draw
+
+    def _rows_of(self, numbers: Numbers) -> Floats:
+        """Integrate both shares over intervals, of which each is on one side of an input."""
+        low, high, nearest = self._intervals
+        line = self.vectors.vectors.reshape(len(self.vectors))
+        rows = np.full((len(numbers), len(line)), -np.inf)
+        width = np.minimum(self.epsilon * (high - low), _MAX_NOISE_UNITS)[:, None]
+        density = 0.5 * _QUADRATURE_WEIGHTS * width * np.exp(-width * _QUADRATURE_NODES)
+        for row, place in zip(rows, line[numbers], strict=True):
+            is_above = low >= place
+            begin = np.where(is_above, low - place, place - high)
+            steps = begin[:, None] + width * _QUADRATURE_NODES / self.epsilon
+            points = place + np.where(is_above, 1.0, -1.0)[:, None] * steps
+            share = self._share_of_second(*np.abs(points - line[nearest.T][:, :, None]))
+            for words, part in zip(nearest.T, (1.0 - share, share), strict=True):
+                with np.errstate(divide="ignore"):
+                    logs = np.log((density * part).sum(axis=1)) - self.epsilon * begin
+                np.logaddexp.at(row, words, logs)
+        return rows
+
+    @cached_property
+    def _intervals(self) -> tuple[Floats, Floats, Numbers]:
+        """Ends of intervals and, shape `(n, 2)`, the two words that are nearest in each of them."""
+        line = np.sort(self.vectors.vectors[:, 0])
+        # The nearest words change half-way between two neighbours, and between every other two.
+        middles = [(line[step:] + line[:-step]) / 2.0 for step in (1, 2)]
+        cuts = np.unique(np.concatenate([line, *middles]))
+        inside = np.concatenate([[cuts[0] - 1.0], (cuts[1:] + cuts[:-1]) / 2.0, [cuts[-1] + 1.0]])
+        low, high = np.append(-np.inf, cuts), np.append(cuts, np.inf)
+        return low, high, self._nearest_words(inside[:, None], 2)[0]
+
+
+# Nodes and weights of double exponential quadrature on [0, 1].
+_QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
+_QUADRATURE_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_QUADRATURE_STEPS)))
+_QUADRATURE_WEIGHTS: Final = (
+    0.03 * np.pi * np.cosh(_QUADRATURE_STEPS) * _QUADRATURE_NODES * (1.0 - _QUADRATURE_NODES)
+)
+
+_LINE_MECHANISMS: Final[dict[type, Any]] = {
+    MetricLaplace: MetricLaplaceOnLine,
+    Vickrey: VickreyOnLine,
+}

@@ -1,0 +1,539 @@
+"""Encoders of texts, whatever they are made of: one function from a list of texts to a tensor.
+
+Checks of an encoder: do other texts of a batch change a vector, and are two calls equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import zlib
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Any, Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..adapters.torch import refuse_mixing
+from ..errors import choice, invalid, mistyped
+from ..hints import hinted
+from ..loaded import imported_module
+from ..mechanisms import texts as batches
+from ..mechanisms.texts import (
+    PROBE_TEXTS,
+    BatchCheck,
+    TextFunction,
+    choose_by_length,
+    compare_batches,
+    is_pipeline,
+    look_up,
+    relative_distances,
+    rounding_of,
+    texts_of,
+)
+from ..records import Shown
+from ..streams.generators import Generators, quiet_seed
+from .module_calls import eval_mode
+from .needed import torch
+
+__all__ = [
+    "Encoder",
+    "Lookup",
+    "Pooled",
+    "Randomness",
+    "check_batches",
+    "check_transform",
+    "encoder_of",
+    "probe_randomness",
+    "probe_texts",
+    "state_digest",
+]
+
+
+_ENCODING_BATCH_SIZE: Final = 32
+_ENCODER_KINDS: Final = (
+    "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "
+    "function of a list of texts or of one text, or a dictionary from texts to vectors"
+)
+
+
+class Encoder:
+    """Texts to vectors: what all kinds of encoders have in common.
+
+    Args:
+        model: what the user handed over.
+    """
+
+    kind = "function"
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._function = TextFunction(model)
+        self.width: int | None = None
+        self.dtype: Any = None
+        self.array_dtype = torch.float64
+        """Dtype that whole numbers, lists and wider arrays get; tensors of floats keep theirs."""
+
+    @property
+    def modules(self) -> list[Any]:
+        """The torch modules that encode: that of a pipeline, none of a plain function."""
+        if is_pipeline(self.model):
+            return [self.model.model]
+        return [self.model] if isinstance(self.model, torch.nn.Module) else []
+
+    @property
+    def random(self) -> bool:
+        """True if the model states, by an attribute `random`, that two calls differ."""
+        return getattr(self.model, "random", False) is True
+
+    @property
+    def name(self) -> str:
+        """Name of the encoder in reports."""
+        found = getattr(self.model, "__qualname__", None) or type(self.model).__qualname__
+        return str(found).replace("<locals>.", "")
+
+    @property
+    def device(self) -> Any:
+        """Device on which it encodes."""
+        held = (tensor for module in self.modules for tensor in module.parameters())
+        first = next(held, None)
+        return torch.device("cpu") if first is None else first.device
+
+    def to(self, device: Any) -> None:
+        """Move the modules."""
+        for module in self.modules:
+            module.to(device)
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """Return how many texts are longer than the encoder reads; 0 where that is not known."""
+        found = getattr(self.model, "truncated", None)
+        return found(texts) if callable(found) else 0
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it reads of a text, if it says so (by an attribute `longest`)."""
+        found = getattr(self.model, "longest", None)
+        return found if isinstance(found, int) else None
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        """Compute the vectors of texts.
+
+        Args:
+            texts: checked strings, at least one.
+
+        Returns:
+            A tensor of floats, shape `(len(texts), width)`, detached.
+
+        Raises:
+            TypeError: if the encoder returns anything but real numbers.
+            ValueError: if it returns another number of rows, another width than before, NaN or
+                infinities.
+        """
+        with torch.no_grad():
+            found = self._floats(self._encode(list(texts)))
+        if found.ndim != 2 or len(found) != len(texts):
+            requirement = f"of shape ({len(texts)}, width), one row a text"
+            raise invalid(self._vectors, requirement, tuple(found.shape))
+        if found.shape[1] == 0:
+            raise invalid(self._vectors, "at least one number wide", tuple(found.shape))
+        if self.width not in (None, found.shape[1]):
+            requirement = f"of width {self.width} in every call"
+            raise invalid(self._vectors, requirement, tuple(found.shape))
+        wrong = torch.nonzero(~torch.isfinite(found).all(dim=1)).flatten().tolist()
+        if wrong:
+            shown = texts[wrong[0]]
+            requirement = f"finite for every text, such as {shown[:60]!r}"
+            raise invalid(self._vectors, requirement, found[wrong[0]].tolist()[:4])
+        self.width, self.dtype = int(found.shape[1]), found.dtype
+        return found
+
+    @property
+    def _vectors(self) -> str:
+        return f"vectors of {self.name}"
+
+    def _encode(self, texts: list[str]) -> Any:
+        return self._function(texts)
+
+    def _floats(self, answer: Any) -> Any:
+        """Convert the answer to a tensor of floating point numbers, detached from its graph."""
+        if isinstance(answer, dict) or hasattr(answer, "last_hidden_state"):
+            requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
+            raise mistyped(self._vectors, requirement, answer)
+        if not isinstance(answer, torch.Tensor):
+            if isinstance(answer, tuple):
+                raise mistyped(self._vectors, "one tensor or array, no tuple", answer)
+            if isinstance(answer, list) and len({np.shape(row) for row in answer}) > 1:
+                shapes = [np.shape(row) for row in answer[:4]]
+                raise invalid(self._vectors, "of one width for all texts", shapes)
+            if isinstance(answer, list) and answer and isinstance(answer[0], torch.Tensor):
+                answer = torch.stack(answer)
+            else:
+                array = np.asarray(answer)
+                if array.dtype.kind not in "fiu":
+                    raise mistyped(self._vectors, "real numbers", array.dtype)
+                wide = array.dtype.kind != "f" or array.itemsize > self.array_dtype.itemsize
+                answer = torch.from_numpy(np.array(array, np.float64 if wide else None))
+                answer = answer.to(self.array_dtype) if wide else answer
+        if answer.is_complex() or answer.dtype == torch.bool:
+            raise mistyped(self._vectors, "real numbers", answer.dtype)
+        found = answer.detach()
+        # Whole numbers, such as counts of words, cannot hold noise.
+        return found if found.is_floating_point() else found.to(self.array_dtype)
+
+
+class Lookup(Encoder):
+    """A dictionary from texts to vectors that were made elsewhere."""
+
+    kind = "dictionary"
+
+    def _encode(self, texts: list[str]) -> Any:
+        return look_up(self.model, texts)
+
+
+class Module(Encoder):
+    """A torch module that is called with a list of texts."""
+
+    kind = "module"
+
+
+class Sentences(Encoder):
+    """A model of the package sentence-transformers."""
+
+    kind = "sentence-transformers"
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that it reads of a text."""
+        found = getattr(self.model, "max_seq_length", None)
+        return found if isinstance(found, int) else None
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """Return how many texts have more tokens than that."""
+        return _count_truncated(getattr(self.model, "tokenizer", None), texts, self.longest)
+
+    def _encode(self, texts: list[str]) -> Any:
+        return self.model.encode(
+            texts, convert_to_tensor=True, show_progress_bar=False, batch_size=_ENCODING_BATCH_SIZE
+        )
+
+
+@hinted
+class Pooled(Encoder):
+    """A transformer with its tokenizer; the vectors of its tokens become one by pooling.
+
+    Args:
+        model: a transformers model whose output has `last_hidden_state`.
+        tokenizer: its tokenizer.
+        pooling: "mean" over the tokens that are no padding, or "cls", the first token.
+
+    Raises:
+        TypeError: if `model` is no torch module, or `tokenizer` cannot be called.
+        ValueError: if `pooling` is neither of the two.
+    """
+
+    kind = "transformers"
+
+    def __init__(
+        self, model: Any, tokenizer: Any, pooling: Literal["mean", "cls"] = "mean"
+    ) -> None:
+        if not isinstance(model, torch.nn.Module):
+            raise mistyped("model", "a transformers model", model)
+        if not callable(tokenizer):
+            raise mistyped("tokenizer", "the tokenizer of the model", tokenizer)
+        super().__init__(model)
+        self.tokenizer = tokenizer
+        self.pooling = choice("pooling", pooling, ("mean", "cls"))
+
+    @property
+    def name(self) -> str:
+        """Name of the encoder in reports."""
+        return f"{type(self.model).__qualname__} ({self.pooling} pooling)"
+
+    @property
+    def longest(self) -> int | None:
+        """Tokens that model and tokenizer both allow."""
+        config = getattr(self.model, "config", None)
+        told = (
+            getattr(self.tokenizer, "model_max_length", None),
+            getattr(config, "max_position_embeddings", None),
+        )
+        # A tokenizer without a limit says 10^30.
+        known = [one for one in told if isinstance(one, int) and 0 < one < 2**24]
+        return min(known, default=None)
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        """Return how many texts have more tokens than that."""
+        return _count_truncated(self.tokenizer, texts, self.longest)
+
+    def _encode(self, texts: list[str]) -> Any:
+        parts = [
+            self._batch(texts[i : i + _ENCODING_BATCH_SIZE])
+            for i in range(0, len(texts), _ENCODING_BATCH_SIZE)
+        ]
+        return torch.cat(parts)
+
+    def _batch(self, texts: list[str]) -> Any:
+        cut = {"truncation": True, "max_length": self.longest} if self.longest else {}
+        tokens = self.tokenizer(texts, padding=True, return_tensors="pt", **cut).to(self.device)
+        states = self.model(**tokens).last_hidden_state
+        if self.pooling == "cls":
+            return states[:, 0]
+        mask = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
+        return (states * mask).sum(dim=1) / mask.sum(dim=1)
+
+
+def _count_truncated(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
+    if tokenizer is None or longest is None or not texts:
+        return 0
+    # Without its own warning that a text is long: that is what is counted here.
+    found = tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
+    return sum(len(tokens) > longest for tokens in found)
+
+
+def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
+    """Convert an object to an encoder.
+
+    Args:
+        encoder: a SentenceTransformer, a pair (model, tokenizer) or a triple with "mean" or "cls",
+            a torch module, any function of a list of texts (an object with a method `encode` and
+            no call is taken by that), or a dictionary from texts to vectors.
+        random: whether a module may be in train mode.
+
+    Raises:
+        TypeError: if it is none of these.
+        ValueError: if a module is in train mode, or holds a batch norm that mixes texts.
+    """
+    found = _make_encoder(encoder)
+    if isinstance(found, Sentences):
+        # Its `encode` does the same, whatever mode it is in.
+        found.model.eval()
+    for module in found.modules:
+        refuse_mixing(module, "encoder")
+        if not random and module.training:
+            requirement = "in eval mode (encoder.eval()): dropout is no noise that a claim rests on"
+            raise invalid("encoder", requirement, f"{type(module).__qualname__} in train mode")
+    return found
+
+
+def _make_encoder(encoder: Any) -> Encoder:
+    if isinstance(encoder, Encoder):
+        return encoder
+    if isinstance(encoder, (tuple, list)):
+        if len(encoder) not in (2, 3) or not isinstance(encoder[0], torch.nn.Module):
+            raise mistyped("encoder", _ENCODER_KINDS, encoder)
+        return Pooled(*encoder)
+    if isinstance(encoder, dict):
+        return Lookup(encoder)
+    if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
+        raise mistyped("encoder", _ENCODER_KINDS, encoder)
+    kind = getattr(imported_module("sentence_transformers"), "SentenceTransformer", None)
+    if kind is not None and isinstance(encoder, kind):
+        return Sentences(encoder)
+    if isinstance(encoder, torch.nn.Module):
+        if hasattr(encoder, "config") and hasattr(encoder, "base_model_prefix"):
+            raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
+        return Module(encoder)
+    if callable(encoder):
+        return Encoder(encoder)
+    if callable(getattr(encoder, "encode", None)):
+        return Encoder(encoder.encode)
+    raise mistyped("encoder", _ENCODER_KINDS, encoder)
+
+
+_PROBE_CALLS: Final = 8
+_COPIES_PER_CALL: Final = 8
+"""Calls, and copies of the text in each, that a deterministic encoder must agree in."""
+_MAX_CALL_CHARACTERS: Final = 2**17
+"""Characters of a call; longer texts have fewer copies."""
+_MISS_PROBABILITY: Final = 0.05
+"""Probability with which an event at the stated bound would not have been seen."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Randomness(Shown):
+    """Findings from equal calls of an encoder with one text.
+
+    Args:
+        is_random: True if two encodings differ, or a call draws numbers.
+        is_seen: True if two encodings differ.
+        calls: number of calls.
+        rows: encodings in all of them.
+        mean: the mean of these, float64, shape `(width,)`.
+    """
+
+    is_random: bool
+    is_seen: bool
+    calls: int
+    rows: int
+    mean: Any
+
+    def __str__(self) -> str:
+        """Return one line for a report, with what may have been missed."""
+        row, call = (
+            100.0 * (1.0 - _MISS_PROBABILITY ** (1.0 / n)) for n in (self.rows, self.calls)
+        )
+        return (
+            f"{self.rows} encodings of a text in {self.calls} calls agreed: what happens in less "
+            f"than {row:.2g} % of rows, or {call:.2g} % of calls, may have been missed"
+        )
+
+
+def probe_randomness(encoder: Encoder, text: str, rounding: float | None) -> Randomness:
+    """Encode copies of one text in several calls, and watch the generators of random numbers.
+
+    Watched are those of Python, numpy and torch, and all others that this process knows of. A
+    device that adds up in any order (CUDA) may differ by rounding.
+
+    Args:
+        encoder: the encoder.
+        text: the text.
+        rounding: see `rounding_of`.
+    """
+    generators = Generators.everywhere()
+    copies = max(1, min(_COPIES_PER_CALL, _MAX_CALL_CHARACTERS // len(text)))
+    found, moved = [], False
+    for number in range(_PROBE_CALLS):
+        # Seeds of the text's own: with those of another text means of atoms would be equal.
+        with quiet_seed(number, zlib.crc32(text.encode(errors="replace"))):
+            rows, drew = generators.moved_by(lambda: encoder([text] * copies))
+        moved |= drew
+        found.append(rows.double().cpu())
+    limit = rounding_of(rounding, str(encoder.dtype))
+    on_device = encoder.device.type != "cpu"
+    seen = any(_rows_differ(found[0], rows, limit if on_device else 0.0) for rows in found[1:])
+    # Places of one batch may differ in their last bits.
+    seen = seen or _rows_differ(found[0][:1].expand_as(found[0]), found[0], limit)
+    mean = torch.cat(found).mean(dim=0)
+    return Randomness(
+        encoder.random or moved or seen, seen, _PROBE_CALLS, _PROBE_CALLS * copies, mean
+    )
+
+
+def _rows_differ(rows: Any, others: Any, limit: float) -> bool:
+    if limit == 0.0:
+        return not torch.equal(rows, others)
+    return bool((relative_distances(rows.numpy(), others.numpy()) > limit).any())
+
+
+def probe_texts(encoder: Encoder, probe: Any) -> list[str]:
+    """Return the texts that an encoder is tried with.
+
+    Args:
+        encoder: the encoder.
+        probe: texts, a dictionary whose keys are texts, or None for the built-in ones (of an
+            encoder that is a dictionary its keys).
+
+    Raises:
+        TypeError: if `probe` is no list of texts.
+        ValueError: if it holds fewer than two different ones.
+    """
+    if probe is None:
+        probe = encoder.model if isinstance(encoder, Lookup) else PROBE_TEXTS
+    found = choose_by_length(texts_of("probe", list(probe) if isinstance(probe, dict) else probe))
+    if len(found) < 2:
+        raise invalid("probe", "at least two different texts", found)
+    return found
+
+
+def check_batches(
+    encoder: Encoder,
+    texts: Sequence[str],
+    rounding: float | None,
+    *,
+    refuse_state: bool = False,
+    is_known: bool = False,
+) -> BatchCheck:
+    """Check that other texts of a batch do not change the vectors of an encoder.
+
+    Modules are checked in eval mode. Global generators are left as they were.
+
+    Args:
+        encoder: the encoder.
+        texts: different texts.
+        rounding: see `rounding_of`.
+        refuse_state: refuse an encoder of which two equal calls differ although no generator moved
+            and it does not declare an attribute ``random = True``.
+        is_known: the encoder is known not to be random.
+
+    Returns:
+        The `BatchCheck`; of an encoder that stays random in eval mode the reason why nothing was
+        compared.
+
+    Raises:
+        ValueError: if the vectors change.
+    """
+    with ExitStack() as stack:
+        for module in encoder.modules:
+            stack.enter_context(eval_mode(module))
+
+        def encode(some: list[str]) -> npt.NDArray[np.float64]:
+            return _encode_known(encoder, some)
+
+        def limit() -> float:
+            return rounding_of(rounding, str(encoder.dtype))
+
+        if is_known:
+            with quiet_seed(0):
+                return compare_batches(encode, texts, limit())
+        mode = " in eval mode, too" if encoder.modules else ""
+        random = f"the encoder is random{mode}"
+        found = batches.check_batches(
+            encode, texts, limit, random=random if encoder.random else "", refuse_state=refuse_state
+        )
+        return replace(found, reason=random) if found.reason == "the encoder is random" else found
+
+
+def _tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
+    found: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
+    return found
+
+
+def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
+    """Encode probe texts; an error of the encoder says what they are and how to give others."""
+    try:
+        return _tensor_to_array(encoder(texts))
+    except Exception as error:
+        note = f"dpcore tried the encoder with {len(texts)} texts, such as {texts[0]!r:.60}: probe="
+        error.add_note(f"{note} gives others")
+        raise
+
+
+def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> None:
+    """Check that a transform of somebody's own treats each row by itself.
+
+    Args:
+        encoder: gives the rows.
+        transform: a module from rows to rows.
+        texts: different texts.
+
+    Raises:
+        ValueError: if a row changes with the others.
+    """
+    with torch.no_grad(), quiet_seed(0):
+        known = dict(zip(texts, encoder(list(texts)), strict=True))
+
+        def encode(some: list[str]) -> npt.NDArray[np.float64]:
+            return _tensor_to_array(transform(torch.stack([known[text] for text in some])))
+
+        compare_batches(encode, texts, rounding_of(None, str(encoder.dtype)), "transform")
+
+
+def state_digest(modules: Iterable[Any]) -> str:
+    """Return a SHA-256 of parameters and buffers of modules, and of their modes.
+
+    Version counters of torch would miss what is written through `.data`.
+
+    Args:
+        modules: torch modules; none give one constant.
+    """
+    digest = hashlib.sha256()
+    for module in modules:
+        digest.update(repr([one.training for one in module.modules()]).encode())
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            held = tensor.detach()
+            held = held.dequantize() if held.is_quantized else held
+            held = held.to_dense() if held.layout is not torch.strided else held
+            digest.update(f"{name} {held.dtype} {tuple(held.shape)}".encode())
+            digest.update(held.cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
+    return digest.hexdigest()

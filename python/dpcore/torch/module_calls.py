@@ -1,0 +1,357 @@
+"""Copies of what modules are called with, in any containers, and whether two are equal.
+
+A run of a module, written down call by call, and each call run again on its own.
+
+`torch.nn.Module.__call__` is exchanged for the time of a run, as torch's own tracer does: hooks,
+subclasses and modules that are nowhere registered are seen, and nothing of the user's is changed.
+"""
+
+from __future__ import annotations
+
+import copy
+import random
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, FunctionType, ModuleType
+from typing import Any, Final
+
+import numpy as np
+
+from ..streams.generators import seeded_globals, torch_generators
+from .needed import torch
+
+__all__ = [
+    "Call",
+    "Key",
+    "Replay",
+    "calls_go_to",
+    "cloned",
+    "eval_mode",
+    "kept_buffers",
+    "keys",
+    "leaves",
+    "record",
+    "replayed",
+    "same",
+    "tensors",
+]
+
+
+_ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
+_CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
+
+
+def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
+    """Return a copy that no later operation changes, or the value itself if it has no copy.
+
+    Args:
+        value: tensors in any containers; modules are left as they are.
+        memo: copies that were made already.
+    """
+    memo = {} if memo is None else memo
+    if isinstance(value, (*_ATOMIC_TYPES, torch.nn.Module)):
+        return value
+    if id(value) in memo:
+        return memo[id(value)]
+    kind = type(value)
+    if isinstance(value, torch.Tensor):
+        found: Any = value.detach().clone()
+    elif kind in (list, tuple):
+        found = kind(cloned(one, memo) for one in value)
+    elif kind is dict:
+        found = {key: cloned(one, memo) for key, one in value.items()}
+    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+        found = kind(*(cloned(one, memo) for one in value))
+    else:
+        try:
+            found = copy.deepcopy(value, memo)
+        except Exception:
+            # A generator, a lock, an open file: it is handed on as it was.
+            found = value
+    memo[id(value)] = found
+    return found
+
+
+def leaves(value: Any) -> list[Any]:
+    """List the tensors, arrays, numbers and texts in any containers and objects, in their order."""
+    found: list[Any] = []
+    held: dict[int, Any] = {}
+
+    def walk(one: Any) -> None:
+        if isinstance(one, (*_ATOMIC_TYPES, torch.Tensor, np.ndarray, np.generic)):
+            found.append(one)
+        elif id(one) not in held and not isinstance(one, _CODE_TYPES):
+            # Held, so that no other object gets its number meanwhile.
+            held[id(one)] = one
+            found.append(type(one).__name__)
+            if isinstance(one, Mapping):
+                found.extend(str(key) for key in one)
+            for part in _parts(one):
+                walk(part)
+
+    walk(value)
+    return found
+
+
+def tensors(value: Any) -> list[Any]:
+    """List the tensors among the leaves."""
+    return [one for one in leaves(value) if isinstance(one, torch.Tensor)]
+
+
+def _parts(one: Any) -> list[Any]:
+    if isinstance(one, Mapping):
+        return list(one.values())
+    if isinstance(one, (list, tuple, set, frozenset, deque)):
+        return list(one)
+    slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
+    named = {name: getattr(one, name) for name in slots if hasattr(one, name)}
+    return list({**named, **getattr(one, "__dict__", {})}.values())
+
+
+def same(left: Any, right: Any) -> bool:
+    """Return True if two leaves, or lists of them, are equal; NaN equals NaN."""
+    if type(left) is not type(right):
+        return False
+    if isinstance(left, list):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(same(*pair) for pair in pairs)
+    if isinstance(left, torch.Tensor) and left.is_nested:
+        # A nested tensor has neither a shape nor a comparison of its own.
+        return bool(right.is_nested) and same(list(left.unbind()), list(right.unbind()))
+    if isinstance(left, torch.Tensor):
+        if (left.shape, left.dtype, left.device) != (right.shape, right.dtype, right.device):
+            return False
+        if left.layout is not torch.strided:
+            left, right = left.to_dense(), right.to_dense()
+        return bool(((left == right) | ((left != left) & (right != right))).all())
+    if isinstance(left, (np.ndarray, np.generic)):
+        left, right = np.asarray(left), np.asarray(right)
+        if left.shape != right.shape or left.dtype != right.dtype:
+            return False
+        # NaN is told by itself: it exists in arrays of objects, too.
+        return bool(((left == right) | ((left != left) & (right != right))).all())
+    return bool(left == right or (left != left and right != right))
+
+
+_LIVE_CHILD_SEED: Final = 2**32
+"""Seeds a child that runs where its outputs were to be replayed; no replay has it."""
+
+Key = Callable[[Any], Any]
+
+
+@dataclass(eq=False)
+class Call:
+    """One call of a module, as it happened.
+
+    Args:
+        module: what was called.
+        key: tells it from other modules.
+        args: its positional arguments before the call, cloned.
+        kwargs: its keyword arguments, too.
+        children: the calls that it made.
+        outputs: what it returned, cloned.
+        written: numbers of the tensors among its arguments that it wrote to, and what they were
+            after the call.
+    """
+
+    module: Any
+    key: Any
+    args: tuple[Any, ...]
+    kwargs: dict[str, Any]
+    children: list[Call] = field(default_factory=list)
+    outputs: Any = None
+    written: dict[int, Any] = field(default_factory=dict)
+
+    def everything(self) -> Iterator[Call]:
+        """Yield this call and all calls within it, in the order in which they began."""
+        yield self
+        for child in self.children:
+            yield from child.everything()
+
+
+@dataclass(frozen=True)
+class Replay:
+    """One call run again.
+
+    Args:
+        stages: all that shows its randomness: what it returned; its arguments, which it may have
+            written to; and for every call that it made what that was and was given.
+        drawn: generators that moved: "torch", "numpy", "python".
+    """
+
+    stages: list[Any]
+    drawn: tuple[str, ...]
+
+    def same(self, other: Replay) -> bool:
+        """Return True if both did the same."""
+        return same(leaves(self.stages), leaves(other.stages))
+
+
+def keys(module: Any) -> Key:
+    """Return the modules' keys: their number; of those made on the way, the class."""
+    registered = {id(one) for one in module.modules()}
+    return lambda one: id(one) if id(one) in registered else type(one).__qualname__
+
+
+def record(
+    module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
+) -> Call:
+    """Run a module once and write down every call.
+
+    Args:
+        module: the module, in the mode that it is in.
+        key: tells modules apart.
+        check: raises for a module that is not to be called.
+        args: its positional arguments.
+        kwargs: its keyword arguments.
+    """
+    stack = [Call(None, None, (), {})]
+
+    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
+        check(one)
+        call = Call(one, key(one), *cloned((args, kwargs)))
+        stack.append(call)
+        try:
+            outputs = inner(one, *args, **kwargs)
+        finally:
+            stack.pop()
+        before, after = leaves((call.args, call.kwargs)), leaves((args, kwargs))
+        if len(before) == len(after):
+            pairs = enumerate(zip(before, after, strict=True))
+            call.written = {k: cloned(now) for k, (was, now) in pairs if not same(was, now)}
+        call.outputs = cloned(outputs)
+        # Not before: a call that raises, and whose parent goes on, has nothing to replay.
+        stack[-1].children.append(call)
+        return outputs
+
+    args, kwargs = cloned((args, kwargs))
+    with seeded_globals(np.random.default_rng(0)), torch.no_grad(), calls_go_to(called):
+        module(*args, **kwargs)
+    return stack[0].children[0]
+
+
+def replayed(call: Call, key: Key, seed: int) -> Replay:
+    """Run one call again on its inputs, while its children return what they returned.
+
+    A parent that needs more of a child than its outputs makes the children run, each from a
+    generator of its own that is the same in every replay.
+
+    Args:
+        call: the call.
+        key: tells modules apart, as in the record.
+        seed: of the global generators.
+    """
+    try:
+        return _replay_call(call, key, seed, False)
+    except Exception:
+        return _replay_call(call, key, seed, True)
+
+
+def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
+    handed: list[Any] = []
+    waiting: dict[Any, list[Call]] = {}
+    for child in [] if live else call.children:
+        waiting.setdefault(child.key, []).append(child)
+    depth = 0
+
+    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
+        nonlocal depth
+        if depth != 1:
+            # The call itself, or what a child that runs calls in its turn.
+            depth += 1
+            try:
+                return inner(one, *args, **kwargs)
+            finally:
+                depth -= 1
+        handed.append(cloned((key(one), args, kwargs)))
+        if waiting.get(key(one)):
+            return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
+        depth += 1
+        try:
+            with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
+                return inner(one, *args, **kwargs)
+        finally:
+            depth -= 1
+
+    args, kwargs = cloned((call.args, call.kwargs))
+    with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
+        before = _states()
+        with calls_go_to(called):
+            outputs = call.module(*args, **kwargs)
+        after = _states()
+    drawn = tuple(name for name in before if not same(before[name], after[name]))
+    return Replay([outputs, (args, kwargs), *handed], drawn)
+
+
+def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
+    """Return what a child returned, and write what it wrote to its arguments."""
+    given = leaves((args, kwargs))
+    for place, now in child.written.items():
+        if place < len(given) and isinstance(now, torch.Tensor):
+            given[place].copy_(now)
+    return cloned(child.outputs)
+
+
+@contextmanager
+def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
+    """Pass every call of a module in this thread through a function."""
+    inner, here = torch.nn.Module.__call__, threading.get_ident()
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if threading.get_ident() != here:
+            return inner(self, *args, **kwargs)
+        return called(inner, self, args, kwargs)
+
+    torch.nn.Module.__call__ = call
+    try:
+        yield
+    finally:
+        torch.nn.Module.__call__ = inner
+
+
+@contextmanager
+def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
+    """Restore buffers at the end, and whenever the function that this yields is called.
+
+    Running averages and power iterations move in train mode: that is no randomness.
+    """
+    held = [
+        (one, name, buffer, buffer.detach().clone())
+        for one in module.modules()
+        for name, buffer in one._buffers.items()
+        if buffer is not None
+    ]
+
+    def put_back() -> None:
+        with torch.no_grad():
+            for one, name, buffer, value in held:
+                if not same(buffer, value):
+                    buffer.copy_(value)
+                if one._buffers.get(name) is not buffer:
+                    one._buffers[name] = buffer
+
+    try:
+        yield put_back
+    finally:
+        put_back()
+
+
+@contextmanager
+def eval_mode(module: Any) -> Iterator[None]:
+    """Set eval mode for a while, and then restore the mode of every part: modes may differ."""
+    parts = [(one, one.training) for one in module.modules()]
+    module.eval()
+    try:
+        yield
+    finally:
+        for one, mode in parts:
+            one.training = mode
+
+
+def _states() -> dict[str, list[Any]]:
+    numpy = leaves(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
+    torchs = [one.get_state() for one in torch_generators()]
+    return {"torch": torchs, "numpy": numpy, "python": [random.getstate()]}

@@ -1,0 +1,636 @@
+"""An encoder of texts whose vectors are private: bounded first, noise behind, the claim checked.
+
+The two rows that are farthest apart, of all pairs: in blocks, and never an n x n array.
+
+A private encoder in words: what is claimed, what is true, for whom, and what was encoded.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import sensitivity
+from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_errors, real_epsilon
+from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
+from ..events.device_outputs import numpy_of
+from ..hints import hinted
+from ..mechanisms import positive
+from ..mechanisms.texts import texts_of
+from ..progress import Progress
+from ..records import Pair, Shown
+from ..sensitivity.closed_forms import show_pair
+from ..streams import Rng, seed_of
+from ..streams.generators import quiet_seed, seeded_torch
+from .encoders import Encoder, check_batches, check_transform, encoder_of, probe_texts
+from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
+from .mechanisms import EncoderMechanism, device_of
+from .needed import torch
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
+
+__all__ = [
+    "NOISES",
+    "Noise",
+    "PrivateEncoder",
+    "farthest",
+    "rows",
+    "told",
+    "transform_of",
+]
+
+
+_ROWS_PER_BLOCK: Final = 256
+"""Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
+_DISTANCE_SLACK: Final = 1e-4
+"""Relative difference that float32 sums of up to 2^20 terms stay well below (measured: 1e-6)."""
+
+
+def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
+    """Return the places of the two rows with the largest distance.
+
+    Float32 rules pairs out, with a margin for its rounding; float64 decides among the rest.
+
+    Args:
+        rows: a tensor, shape `(size, width)`, at least two rows.
+        norm: "l1" or "l2".
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        Two places, the smaller one first.
+
+    Example:
+        >>> farthest(torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 2.0]]), "l1")
+        (0, 2)
+    """
+    choice("norm", norm, ("l1", "l2"))
+    rows = rows.detach().double()
+    # What all rows have in common would only cost digits.
+    rows = rows - rows.mean(dim=0)
+    few = rows.float()
+    order = 1.0 if norm == "l1" else 2.0
+    size, best, place = len(rows), -1.0, (0, 1)
+    with Progress("comparing texts", size * (size - 1) // 2, progress) as bar:
+        for first in range(0, size - 1, _ROWS_PER_BLOCK):
+            block = few[first : first + _ROWS_PER_BLOCK]
+            found = torch.cdist(block, few[first:], p=order)
+            near = torch.nonzero(found >= max(float(found.max()), best) * (1.0 - _DISTANCE_SLACK))
+            for i, j in near.tolist():
+                apart = float((rows[first + i] - rows[first + j]).norm(order))
+                if i < j and apart > best:
+                    best, place = apart, (first + i, first + j)
+            bar.advance(
+                sum(size - 1 - row for row in range(first, min(first + _ROWS_PER_BLOCK, size)))
+            )
+    return place
+
+
+Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
+"""The noises that a `PrivateEncoder` makes by itself, by name."""
+
+LEAST_SIGNAL: Final = 0.02
+"""Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
+it was not measured."""
+
+_EPSILON_SLACK = 1e-9
+"""Relative slack of the check of a scale: a rounding of it is no false claim."""
+
+
+@hinted
+class PrivateEncoder(Shown):
+    """Texts to vectors with noise, epsilon-private for any two texts.
+
+    ``encode(text) = transform(encoder(text)) + noise``. The transform brings every vector into a
+    bounded set, the noise is made for the two members of it that are farthest apart, so that the
+    claim needs no assumption about encoder or texts. It covers one encoding of one text: k
+    encodings of a text cost k epsilon, and the texts that the encoder was trained on are not
+    covered at all. Of a function that returns arrays or lists the vectors are taken as float32, for
+    the last bits of noisy float64 give the clean vector away (Mironov, 2012); tensors keep their
+    dtype.
+
+    Args:
+        encoder: a SentenceTransformer; a pair `(model, tokenizer)` of transformers, or a triple
+            with "mean" (the default) or "cls"; a torch module or any function of a list of texts
+            that returns vectors, shape `(texts, width)`; a function of one text that returns one
+            vector; a feature-extraction pipeline of transformers, of which the mean over the tokens
+            is taken; or a dictionary from texts to vectors. In eval mode.
+        transform: `Clip`, `MinMax` or `Normalise` of `dpcore.torch` (or of
+            `dpcore.sensitivity`), a module of your own with a method `range(dim)`, or a list of
+            such in order, with `Project` before the last: ``[Project(rows, 8), Clip("l2", 1.0)]``.
+        epsilon: the claim, in (0, 1e300].
+        delta: of the claim, in (0, 1) for Gaussian noise and 0 for the others.
+        noise: "laplace" (scale = L1 diameter / epsilon), "gaussian" (analytic, L2 diameter),
+            "l2_laplace" (L2 diameter / epsilon), "best" (of these the one with the least expected
+            squared error, see `calibration.noise_errors`; no text has a part in the choice), or a
+            noise layer of your own scale, which is checked.
+        strict: refuse noise that does not give the claim; False keeps the claim as somebody makes
+            it and shows the true epsilon beside it.
+        probe: texts (or a dictionary, whose keys count) that the encoder is tried with: each must
+            have the same vector alone and in any batch. None takes built-in ones of 1 to 40 words.
+        rounding: largest distance between two encodings of one text, relative to the vector's
+            norm; None is 1e-5, for bfloat16 and float16 .05.
+
+    Attributes:
+        batches: what the check of batches found.
+        errors: expected squared error of a vector under each noise that "best" chose from, by name;
+            empty where the noise was given.
+        counted: texts encoded so far ("texts"), and those that were cut ("cut").
+        worst: the last pair that `worst_pair` found, with its exact loss; None before.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a value is out of range, an encoder is in train mode or mixes its texts, or
+            the noise does not give the claim: the message shows the two vectors on which it fails.
+
+    Source:
+        Dwork and Roth (2014), theorem 3.6 (Laplace); Balle and Wang (2018), theorem 8 (Gaussian);
+        Chaudhuri, Monteleoni and Sarwate (2011) (L2 Laplace).
+
+    Example:
+        >>> def lengths(texts):
+        ...     return [[float(len(text.split())), float(len(text))] for text in texts]
+        >>> private = PrivateEncoder(lengths, Clip("l1", 1.0), epsilon=8.0)
+        >>> private.noise
+        LaplaceNoise(scale=0.25)
+        >>> private.encode(["he has the flu", "he has cancer"], rng=1).shape
+        (2, 2)
+        >>> PrivateEncoder(lengths, Clip("l2", 1.0), epsilon=8.0, noise=LaplaceNoise(0.25))
+        Traceback (most recent call last):
+        ValueError: noise must be enough for epsilon 8 on Ball(norm='l2', radius=1.0, dim=2), got
+        LaplaceNoise(scale=0.25); epsilon 11.3137 is reached by this pair: x = [0.707107, 0.707107]
+        and x_prime = [-0.707107, -0.707107] (strict=False keeps the claim and shows the true
+        epsilon)
+    """
+
+    def __init__(
+        self,
+        encoder: Any,
+        transform: Any,
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: Any = "laplace",
+        strict: bool = True,
+        probe: Any = None,
+        rounding: float | None = None,
+    ) -> None:
+        self.epsilon = positive("epsilon", epsilon)
+        self.delta = delta_level(delta)
+        self.strict = flag("strict", strict)
+        self.encoder = encoder_of(encoder)
+        self.encoder.array_dtype = torch.float32
+        self.transform = chain_of(transform)
+        self.probe, self.rounding = probe_texts(self.encoder, probe), rounding
+        self.batches = check_batches(self.encoder, self.probe, rounding, refuse_state=True)
+        if type(self.transform) not in (Clip, MinMax, Normalise):
+            check_transform(self.encoder, self.transform, self.probe)
+        self.errors: dict[str, float] = {}
+        self.noise = self._noise_of(noise)
+        self.counted = {"texts": 0, "cut": 0}
+        self.worst: tuple[Pair, float | None] | None = None
+        if self.strict and not self._given:
+            raise _false_claim_error(self)
+
+    @property
+    def width(self) -> int:
+        """Numbers in a vector, behind the transform."""
+        assert self.encoder.width is not None
+        return getattr(self.domain, "dim", self.encoder.width)
+
+    @property
+    def domain(self) -> Any:
+        """The set in which vectors end up before the noise."""
+        return self.transform.range(self.encoder.width)
+
+    @property
+    def public(self) -> tuple[str, ...]:
+        """Transforms that were fitted on rows, with the number of these; no claim covers them."""
+        return tuple(
+            type(step).__name__
+            if step.public_rows is None
+            else f"{type(step).__name__} on {step.public_rows:,} rows"
+            for step in fitted_steps(self.transform)
+        )
+
+    @property
+    def claim(self) -> float:
+        """The epsilon claimed, at `delta`."""
+        return self.epsilon
+
+    @property
+    def real(self) -> RealEpsilon | None:
+        """Epsilon that the noise really gives for any two texts; None without a known law."""
+        law = self.noise.description
+        return None if law is None else real_epsilon(law, self.domain)
+
+    @property
+    def true_epsilon(self) -> float:
+        """The epsilon that the noise really gives for any two texts, at `delta`; inf without any.
+
+        It follows from transform and noise, and is no claim of somebody.
+        """
+        return _epsilon_at(self.real, self.delta)
+
+    @property
+    def _given(self) -> bool:
+        """True if the noise gives what is claimed, whatever a learnt epsilon comes to."""
+        noise, found = self.noise, self.true_epsilon
+        if noise.sensitivity is not None:
+            # Learnt noise is of a law whose epsilon is proportional to the one that is learnt.
+            limit = np.inf if noise.cap is None else noise.cap / noise.sensitivity
+            found *= noise.scale * limit
+        return bool(found <= self.epsilon * (1.0 + _EPSILON_SLACK))
+
+    def _noise_of(self, noise: Any) -> Any:
+        if isinstance(noise, NoiseLayer):
+            return noise
+        if not isinstance(noise, str):
+            kinds = f"one of {', '.join(map(repr, NOISES))} or a noise layer of dpcore.torch"
+            raise mistyped("noise", kinds, noise)
+        choice("noise", noise, NOISES)
+        if noise == "best":
+            self.errors = noise_errors(self.domain, self.epsilon, self.delta)
+            noise = min(self.errors, key=self.errors.__getitem__)
+        if noise == "gaussian":
+            if self.delta == 0.0:
+                raise invalid("delta", "above 0 for Gaussian noise", self.delta)
+            apart = sensitivity.sensitivity(self.domain, "l2").value
+            return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
+        if self.delta != 0.0 and not self.errors:
+            raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", self.delta)
+        if noise == "laplace":
+            return LaplaceNoise(sensitivity.laplace_scale(self.epsilon, self.domain))
+        apart = sensitivity.sensitivity(self.domain, "l2").value
+        return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
+
+    def clean(self, texts: Sequence[str]) -> Any:
+        """Encode and transform without the noise; the result is not private.
+
+        Args:
+            texts: strings, none of them empty.
+
+        Returns:
+            A tensor of shape `(len(texts), width)` on the encoder's device.
+        """
+        found = texts_of("texts", texts, fewest=0)
+        if not found:
+            return torch.empty((0, self.width), device=self.encoder.device)
+        return _TransformedEncoder(self.encoder, self.transform)(found)
+
+    def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
+        """Draw private vectors, with fresh noise at every call.
+
+        Encoding one text k times costs k epsilon.
+
+        Args:
+            texts: strings, none of them empty.
+            rng: None takes entropy of the operating system; an int or a Generator repeats the
+                noise, which is then known to whoever knows it.
+
+        Returns:
+            Shape `(len(texts), width)`, in the precision of the encoder.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if a text is empty, or the encoder returns what it should not.
+        """
+        source = _read_generator(rng)
+        found = texts_of("texts", texts, fewest=0)
+        with seeded_torch(source), torch.no_grad():
+            # Within, for an encoder may be random, too.
+            rows = self.clean(found)
+            private = numpy_of(self.noise(rows) if found else rows)
+        self.counted["texts"] += len(found)
+        self.counted["cut"] += self.encoder.truncated(found)
+        return private
+
+    def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
+        """Find the two texts with the largest exact loss of all pairs.
+
+        It is computed from the declared noise, not certified; no two texts at all have more than
+        `true_epsilon`.
+
+        Args:
+            texts: at least two different strings.
+            progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+        Returns:
+            The pair of texts. The encoder remembers it for its `str`.
+
+        Raises:
+            TypeError: if `texts` is one string, or holds anything but strings.
+            ValueError: if a text is empty, or all are equal.
+        """
+        found = list(dict.fromkeys(texts_of("texts", texts, fewest=0)))
+        if len(found) < 2:
+            raise invalid("texts", "at least two different texts", len(found))
+        if self.encoder.random:
+            requirement = "the same in every call: one that is random has no exact loss"
+            raise invalid("encoder", requirement, self.encoder.name)
+        rows = self.clean(found)
+        norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
+        first, second = farthest(rows, norm, progress)
+        pair = Pair(found[first], found[second])
+        x, x_prime = (rows[place].double().cpu().numpy() for place in (first, second))
+        self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
+        return pair
+
+    def measure_signal(
+        self, texts: Sequence[str] | None = None
+    ) -> tuple[float, float, float] | None:
+        """Measure how large vectors are, beside the noise.
+
+        Args:
+            texts: strings, none of them empty; None takes the probe texts.
+
+        Returns:
+            The root mean square of an entry without noise, that of the noise, and the share of the
+            first in the energy (the sum of squares) of a vector; None where no law of the noise is
+            known.
+        """
+        some = self.probe if texts is None else texts_of("texts", texts)
+        law, dim = self.noise.description, self.width
+        if law is None:
+            return None
+        factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": dim + 1.0}
+        if (factor := factors.get(type(law).__name__)) is None:
+            return None
+        with quiet_seed(0), warnings.catch_warnings():
+            # Rows that a copy makes zero are neither reported nor counted.
+            warnings.simplefilter("ignore", AssumptionWarning)
+            rows = _TransformedEncoder(self.encoder, copy.deepcopy(self.transform))(some)
+        entry = float(rows.double().square().mean().sqrt())
+        noise = self.noise.scale * factor**0.5
+        return entry, noise, entry**2 / (entry**2 + noise**2)
+
+    def as_mechanism(self) -> EncoderMechanism:
+        """Return the mechanism that an audit tests; each text is encoded once."""
+        name = f"PrivateEncoder({self._arguments})"
+        inside = _TransformedEncoder(self.encoder, self.transform)
+        return EncoderMechanism(
+            inside, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
+        )
+
+    def to(self, device: Any) -> PrivateEncoder:
+        """Move encoder and noise to a device of this machine."""
+        for part in (self.encoder, self.transform, self.noise):
+            part.to(device_of(device))
+        return self
+
+    @property
+    def _arguments(self) -> str:
+        delta = f", delta={self.delta!r}" if self.delta else ""
+        noise = " ".join(repr(self.noise).split())
+        return f"{self.encoder.name}, {self.transform!r}, epsilon={self.epsilon!r}{delta}, {noise}"
+
+    @property
+    def worst_found(self) -> str:
+        """The exact loss of the worst pair, as `repr` shows it; empty where there is none."""
+        loss = None if self.worst is None else self.worst[1]
+        return "" if loss is None else f"; exact loss of the worst pair {loss:.6g}"
+
+    def __repr__(self) -> str:
+        """Return the arguments, and the largest loss that `worst_pair` has found so far."""
+        return f"PrivateEncoder({self._arguments}{self.worst_found})"
+
+    def __str__(self) -> str:
+        """Return what is claimed, what is true, for whom, and what was encoded so far."""
+        return told(self)
+
+    def save_pretrained(self, folder: str | PathLike[str]) -> Path:
+        """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
+
+        Args:
+            folder: made if it is missing.
+
+        Returns:
+            The folder.
+
+        Raises:
+            TypeError: if the folder is no path, or transform or noise a class of your own.
+            OSError: if it cannot be written.
+        """
+        from .serialization import save
+
+        return save(self, folder)
+
+    @classmethod
+    def from_pretrained(
+        cls,
+        folder: str | PathLike[str],
+        *,
+        encoder: Any = None,
+        device: Any = None,
+        probe: Any = None,
+    ) -> PrivateEncoder:
+        """Load the encoder that `save_pretrained` wrote; no pickle is read, no network is used.
+
+        Args:
+            folder: a folder of this machine.
+            encoder: the function, dictionary or module, where that is what was saved: of a module
+                the weights are written, of the others nothing.
+            device: where it is moved; None is the CPU.
+            probe: texts that the encoder is tried with, which are not saved; None takes built-in
+                ones.
+
+        Raises:
+            OSError: if there is no such folder, or no config.json in it.
+            ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
+                is needed that was not given.
+        """
+        from .serialization import load
+
+        return load(folder, encoder, device, probe)
+
+
+class _TransformedEncoder(Encoder):
+    """An encoder with a transform behind it."""
+
+    def __init__(self, inside: Encoder, transform: Any) -> None:
+        super().__init__(inside.model)
+        self.inside, self.transform = inside, transform
+
+    @property
+    def modules(self) -> list[Any]:
+        return self.inside.modules
+
+    @property
+    def random(self) -> bool:
+        return self.inside.random
+
+    @property
+    def zeroed(self) -> int:
+        """Number of rows that the transform has made zeros so far."""
+        return getattr(self.transform, "zeroed", 0)
+
+    @property
+    def longest(self) -> int | None:
+        return self.inside.longest
+
+    def truncated(self, texts: Sequence[str]) -> int:
+        return self.inside.truncated(texts)
+
+    def __call__(self, texts: Sequence[str]) -> Any:
+        with torch.no_grad():
+            rows = self.transform(self.inside(texts))
+        self.dtype = rows.dtype
+        return rows
+
+
+def _read_generator(rng: Rng) -> np.random.Generator:
+    """Return a Generator unchanged, one from a seed, or one of 128 bits of system entropy."""
+    if isinstance(rng, np.random.Generator):
+        return rng
+    return np.random.default_rng(None if rng is None else seed_of(rng))
+
+
+def transform_of(transform: Any) -> Any:
+    """Convert a transform to a module; those of `dpcore.sensitivity` have a twin here."""
+    twins: dict[type, Any] = {
+        sensitivity.Clip: lambda one: Clip(one.norm, one.radius),
+        sensitivity.MinMax: lambda one: MinMax(),
+        sensitivity.Normalise: lambda one: Normalise(one.norm),
+    }
+    if type(transform) in twins:
+        return twins[type(transform)](transform)
+    bounded = callable(getattr(transform, "range", None)) and not isinstance(transform, type)
+    if not isinstance(transform, torch.nn.Module) or not bounded:
+        requirement = "Clip, MinMax or Normalise, or a torch module with a method range(dim)"
+        raise mistyped("transform", requirement, transform)
+    return transform
+
+
+def chain_of(transform: Any) -> Any:
+    """Convert a transform, or a list of transforms, to one module."""
+    if type(transform) is Project:
+        requirement = "bounded: [Project(...), Clip(...)], for a projection has no range"
+        raise mistyped("transform", requirement, transform)
+    if not isinstance(transform, (list, tuple)):
+        return transform_of(transform)
+    if not transform:
+        raise invalid("transform", "one transform at least", transform)
+    *steps, last = transform
+    first = [step if type(step) is Project else transform_of(step) for step in steps]
+    return TransformChain([*first, chain_of(last)])
+
+
+def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:
+    if real is None:
+        return np.inf
+    # Pure epsilon holds at every delta.
+    return real.value if real.mu is None or delta == 0.0 else real.epsilon(delta)
+
+
+def _false_claim_error(private: PrivateEncoder) -> ValueError:
+    """Make the error for noise that does not give the claim, with two vectors that show it."""
+    at = f" at delta {private.delta:g}" if private.delta else ""
+    noise, domain, real = private.noise, private.domain, private.real
+    text = message("noise", f"enough for epsilon {private.epsilon:g}{at} on {domain!r}", noise)
+    pair = sensitivity.sensitivity(domain, "l1").pair if real is None else real.pair
+    loss = noise.loss(pair.x, pair.x_prime, private.delta)
+    reasons = [one for one in (noise.faulty, noise.caution) if one]
+    if loss > private.epsilon * (1.0 + _EPSILON_SLACK):
+        reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
+    hint = "strict=False keeps the claim and shows the true epsilon"
+    return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")
+
+
+def told(private: PrivateEncoder) -> str:
+    """Format the encoder as lines of text, one word before each."""
+    lines = [f"  {label:<12} {line}" for label, line in rows(private)]
+    return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
+
+
+def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+    """List what there is to know of an encoder, as (label, text)."""
+    delta = f", delta {private.delta:g}" if private.delta else ""
+    public = private.public
+    return [
+        ("vectors", f"{private.width:,} numbers in {private.domain!r}"),
+        ("transform", repr(private.transform)),
+        ("noise", _format_noise_layer(private)),
+        *(("chosen", line) for line in _describe_choice(private)),
+        ("signal", _describe_signal(private)),
+        ("claim", f"epsilon {private.epsilon:g}{delta}, for any two texts, one encoding of each"),
+        *[("provided", f"that these rows are public: {', '.join(public)}")] * bool(public),
+        ("true", _format_true_epsilon(private)),
+        ("repeats", f"k encodings of one text cost k times {private.epsilon:g}"),
+        ("not covered", "the texts that the encoder was trained on"),
+        ("batches", str(private.batches)),
+        ("texts", _format_encoded_texts(private)),
+        ("worst pair", _format_worst_pair(private)),
+        ("device", str(private.encoder.device)),
+        ("randomness", "torch's default, seeded by the system: no cryptographic generator"),
+    ]
+
+
+def _format_noise_layer(private: PrivateEncoder) -> str:
+    law = " ".join(repr(private.noise).split())
+    kinds = {
+        "LaplaceNoise": "independent in every entry",
+        "GaussianNoise": "independent in every entry",
+        "L2LaplaceNoise": "one direction and length for each row",
+    }
+    what = kinds.get(type(private.noise).__name__) or private.noise.faulty
+    return f"{law}{': ' if what else ''}{what}"
+
+
+def _describe_choice(private: PrivateEncoder) -> list[str]:
+    if not private.errors:
+        return []
+    errors = sorted(private.errors.items(), key=lambda item: item[1])
+    others = ", ".join(f"{name} {error:.4g}" for name, error in errors[1:])
+    name, least = errors[0]
+    return [f"{name}: least expected squared error of a vector, {least:.4g} ({others})"]
+
+
+def _describe_signal(private: PrivateEncoder) -> str:
+    found = private.measure_signal()
+    if found is None:
+        return "not known: no law of the noise is"
+    entry, noise, share = found
+    level = f"typical entry {entry:.2g}, noise {noise:.2g}"
+    energy = f"{level}: {100.0 * share:.2g} % of a vector's energy is signal"
+    few = share < LEAST_SIGNAL
+    why = f"; NO UTILITY IS TO BE EXPECTED below {100.0 * LEAST_SIGNAL:g} %" if few else ""
+    return f"{energy} (root mean squares over {len(private.probe)} probe texts){why}"
+
+
+def _format_true_epsilon(private: PrivateEncoder) -> str:
+    found = private.true_epsilon
+    at = f" at delta {private.delta:g}" if private.delta else ""
+    level = f"epsilon {found:.6g}{at}" if math.isfinite(found) else "no epsilon at all"
+    real = private.real
+    why = private.noise.faulty or ("" if real is None else real.reason)
+    false = found > private.epsilon * (1.0 + 1e-9)
+    return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
+
+
+def _format_encoded_texts(private: PrivateEncoder) -> str:
+    done, cut = private.counted["texts"], private.counted["cut"]
+    longest = private.encoder.longest
+    limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"
+    zeroed = getattr(private.transform, "zeroed", 0)
+    zeros = f", {zeroed:,} rows made zero by the transform" if zeroed else ""
+    return f"{done:,} encoded so far{limit}{zeros}"
+
+
+def _format_worst_pair(private: PrivateEncoder) -> str:
+    if private.worst is None:
+        return "not looked for (worst_pair(texts))"
+    pair, loss = private.worst
+    shown = " and ".join(
+        repr(text if len(text) <= 40 else f"{text[:37]}...") for text in (pair.x, pair.x_prime)
+    )
+    if loss is None:
+        return f"no exact loss, for the encoder is random: {shown}"
+    level = f"{loss:.4f}" if math.isfinite(loss) else "infinite"
+    return f"exact loss {level} (computed from the declared noise, not certified): {shown}"

@@ -1,0 +1,283 @@
+"""A private encoder in a folder: config.json and safetensors, nothing that could run code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Set
+from os import PathLike
+from pathlib import Path
+from typing import Any, Final
+
+from ..calibration import noise_errors
+from ..errors import choice, flag, invalid, message, mistyped
+from .encoders import Encoder, Pooled, encoder_of
+from .layers import (
+    DPTextNoise,
+    GaussianNoise,
+    L2LaplaceNoise,
+    LaplaceNoise,
+    NoiseLayer,
+    SharedNoise,
+)
+from .mechanisms import device_of
+from .private_encoder import PrivateEncoder
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain
+
+__all__ = [
+    "TRANSFORMS",
+    "described",
+    "load",
+    "made",
+    "read_config",
+    "save",
+    "write_config",
+]
+
+
+FORMAT: Final = "dpcore.PrivateEncoder/1"
+_CONFIG_KEYS: Final = {
+    "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",
+}  # fmt: skip
+_LAYER_CLASSES: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
+TRANSFORMS: Final = (Clip, MinMax, Normalise)
+_TRANSFORM_CLASSES: Final = (*TRANSFORMS, Project)
+_CLASSES_BY_NAME: Final = {cls.__name__: cls for cls in (*_LAYER_CLASSES, *_TRANSFORM_CLASSES)}
+_PICKLE_SUFFIXES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
+"""Suffixes of files that other loaders unpickle."""
+_ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
+_DIRECTIONS_FILE: Final = "transform.safetensors"
+"""The arrays of a `Project`."""
+_ENCODER_FOLDER: Final = "encoder"
+
+
+def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
+    """Write an encoder, see `PrivateEncoder.save_pretrained`."""
+    chain = private.transform
+    steps = list(chain) if isinstance(chain, TransformChain) else None
+    config = {
+        "format": FORMAT,
+        "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
+        "transform": described("transform", chain, TRANSFORMS)
+        if steps is None
+        else [described("transform", step, _TRANSFORM_CLASSES) for step in steps],
+        "noise": described("noise", private.noise, _LAYER_CLASSES),
+        "epsilon": private.epsilon,
+        "delta": private.delta,
+        "strict": private.strict,
+        "chosen": bool(private.errors),
+    }
+    place = write_config(folder, config)
+    _write(private.encoder, place)
+    if any(isinstance(step, Project) for step in steps or ()):
+        from safetensors.torch import save_file
+
+        save_file(chain.state_dict(), str(place / _DIRECTIONS_FILE))
+    return place
+
+
+def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
+    """Write config.json into a folder, which is made if it is missing.
+
+    Raises:
+        TypeError: if the folder is no path.
+        OSError: if it is a file, or cannot be written.
+    """
+    place = _path(folder)
+    if place.exists() and not place.is_dir():
+        raise FileExistsError(
+            message("folder", "a folder, or a path where there is nothing", str(place))
+        )
+    place.mkdir(parents=True, exist_ok=True)
+    text = json.dumps(config, indent=1, allow_nan=False)
+    (place / "config.json").write_text(text + "\n", encoding="utf-8")
+    return place
+
+
+def _encoder_words(encoder: Encoder) -> dict[str, Any]:
+    words = {"kind": encoder.kind, "name": encoder.name, "width": encoder.width}
+    return {**words, "pooling": encoder.pooling} if isinstance(encoder, Pooled) else words
+
+
+def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """Convert a layer or a transform to its class name and its arguments."""
+    if type(module) not in kinds:
+        raise mistyped(name, "one of dpcore.torch, to be saved", module)
+    return {"class": type(module).__name__, **_arguments(module)}
+
+
+def _arguments(module: Any) -> dict[str, Any]:
+    """Return the arguments that a layer or a transform is made with."""
+    if isinstance(module, Project):
+        # Its arrays, seed and number of rows are filled in from safetensors.
+        return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}
+    if getattr(module, "center", None) is not None:
+        centre = {"center": module.center.tolist(), "public_rows": module.public_rows}
+        return {"norm": module.norm, "radius": module.radius, **centre}
+    if not isinstance(module, NoiseLayer):
+        return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
+    mode = {"nan": module.nan} if isinstance(module, DPTextNoise) else {}
+    if module.epsilon is None:
+        name = "sigma" if isinstance(module, GaussianNoise) else "scale"
+        return {name: module.scale, **mode}
+    epsilon = float(module.epsilon.detach())
+    learnt = {"sensitivity": module.sensitivity, "epsilon": epsilon, "cap": module.cap}
+    return {**learnt, "trainable": True, **mode}
+
+
+def _write(encoder: Encoder, place: Path) -> None:
+    if encoder.kind == "sentence-transformers":
+        encoder.model.save_pretrained(str(place / _ENCODER_FOLDER), create_model_card=False)
+    elif isinstance(encoder, Pooled):
+        encoder.model.save_pretrained(str(place / _ENCODER_FOLDER))
+        encoder.tokenizer.save_pretrained(str(place / _ENCODER_FOLDER))
+    elif encoder.kind == "module" and encoder.model.state_dict():
+        from safetensors.torch import save_model
+
+        save_model(encoder.model, str(place / _ENCODER_WEIGHTS_FILE))
+
+
+def load(
+    folder: str | PathLike[str], encoder: Any, device: Any, probe: Any = None
+) -> PrivateEncoder:
+    """Read an encoder, see `PrivateEncoder.from_pretrained`."""
+    place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
+    words = config["encoder"]
+    found = _encoder(place, words, encoder)
+    private = PrivateEncoder(
+        found,
+        _read_transform(place, config["transform"]),
+        epsilon=config["epsilon"],
+        delta=config["delta"],
+        noise=made("noise", config["noise"], _LAYER_CLASSES),
+        strict=config["strict"],
+        probe=probe,
+        rounding=words.get("rounding"),
+    )
+    if private.encoder.width != words["width"]:
+        raise invalid("encoder", f"of width {words['width']}, as saved", private.encoder.width)
+    if flag("chosen", config["chosen"]):
+        # What `noise="best"` chose from follows from the claim and the transform.
+        private.errors = noise_errors(private.domain, private.epsilon, private.delta)
+    return private if device is None else private.to(device_of(device))
+
+
+def _read_transform(place: Path, words: Any) -> Any:
+    if not isinstance(words, list):
+        return made("transform", words, TRANSFORMS)
+    steps = [made("transform", step, _TRANSFORM_CLASSES) for step in words]
+    if any(isinstance(step, Project) for step in steps):
+        from safetensors.torch import load_file
+
+        arrays = load_file(str(place / _DIRECTIONS_FILE))
+        try:
+            TransformChain(steps).load_state_dict(arrays)
+        except RuntimeError as error:
+            raise invalid(
+                f"{place / _DIRECTIONS_FILE}", "the arrays of config.json", error
+            ) from None
+    return steps
+
+
+def _path(folder: Any) -> Path:
+    if not isinstance(folder, (str, PathLike)):
+        raise mistyped("folder", "a path", folder)
+    return Path(folder)
+
+
+def read_config(
+    folder: str | PathLike[str], format: str, keys: Set[str]
+) -> tuple[Path, dict[str, Any]]:
+    """Read config.json of a folder that holds nothing which could run code.
+
+    Args:
+        folder: a folder of this machine.
+        format: what its key "format" must say.
+        keys: those that it must have, all of them and no others.
+
+    Returns:
+        The folder, and what config.json holds.
+
+    Raises:
+        TypeError: if the folder is no path.
+        OSError: if there is no such folder, or no config.json in it.
+        ValueError: if that is not JSON of this format, or a file could hold a pickle.
+    """
+    place = _path(folder)
+    if not place.is_dir():
+        # A name of some hub is no folder, and nothing is fetched.
+        raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")
+    file = place / "config.json"
+    if not file.is_file():
+        raise FileNotFoundError(f"folder must hold config.json, got {place}")
+    try:
+        config = json.loads(file.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{file} must be JSON, got {error}") from None
+    if not isinstance(config, dict) or config.get("format") != format:
+        said = config.get("format") if isinstance(config, dict) else config
+        raise invalid(f"format of {file}", repr(format), said)
+    for wrong in sorted(set(config) ^ keys):
+        requirement = "one of " + ", ".join(sorted(keys)) if wrong in config else "there"
+        raise invalid(f"key of {file}", requirement, wrong)
+    for path in sorted(place.rglob("*")):
+        if path.suffix in _PICKLE_SUFFIXES:
+            raise invalid("folder", "without files that could hold a pickle", str(path))
+    return place, config
+
+
+def _encoder(place: Path, words: Any, given: Any) -> Encoder:
+    kinds = ("sentence-transformers", "transformers", "module", "function", "dictionary")
+    if not isinstance(words, dict):
+        raise mistyped("encoder in config.json", "an object", words)
+    kind = choice("kind of the encoder in config.json", words.get("kind"), kinds)
+    if kind in ("module", "function", "dictionary"):
+        if given is None:
+            requirement = f"given for an encoder of one's own ({words.get('name')})"
+            raise invalid("encoder", requirement, None)
+        found = encoder_of(given)
+        if (place / _ENCODER_WEIGHTS_FILE).exists():
+            from safetensors.torch import load_model
+
+            load_model(found.model, str(place / _ENCODER_WEIGHTS_FILE), strict=True)
+        return found
+    if given is not None:
+        raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
+    return encoder_of(_ENCODER_READERS[kind](str(place / _ENCODER_FOLDER), words))
+
+
+def _sentences(inside: str, words: dict[str, Any]) -> Any:
+    from sentence_transformers import SentenceTransformer
+
+    kwargs = {"use_safetensors": True}
+    return SentenceTransformer(
+        inside, device="cpu", local_files_only=True, model_kwargs=kwargs
+    ).eval()
+
+
+def _transformers(inside: str, words: dict[str, Any]) -> Any:
+    from transformers import AutoModel, AutoTokenizer
+
+    model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
+    tokenizer = AutoTokenizer.from_pretrained(inside, local_files_only=True)
+    return model.eval(), tokenizer, words["pooling"]
+
+
+_ENCODER_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
+    "sentence-transformers": _sentences,
+    "transformers": _transformers,
+}
+
+
+def made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
+    """Make a layer or a transform from its class name and its arguments."""
+    if not isinstance(words, dict):
+        raise mistyped(f"{name} in config.json", "an object", words)
+    names = tuple(cls.__name__ for cls in kinds)
+    cls = _CLASSES_BY_NAME[choice(f"class of {name} in config.json", words.get("class"), names)]
+    given = {key: value for key, value in words.items() if key != "class"}
+    try:
+        return cls(**given)
+    except TypeError as error:
+        raise ValueError(
+            f"{name} in config.json must have the arguments of {cls.__name__}, got {error}"
+        ) from None
