@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from dpcore import _core
-from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.replicates import plan_replicates
+from dpcore.divergence.estimators import line_ball
+from dpcore.divergence.points import plan_replicates
 
 ALPHAS = np.concatenate([[1.0], 1.1 ** np.arange(1, 40)])
 K = 20

@@ -18,8 +18,7 @@ from dpcore.attacks.rows import Closer, Coordinate, RowMin, RowSum
 from dpcore.events import Above, Vote
 from dpcore.mechanisms.callables import make_generator, tensor_of
 from dpcore.sampling.tally import Curve, TallyRows, Watch
-from dpcore.streams import COUNT
-from dpcore.streams.generators import seeded_torch
+from dpcore.streams import COUNT, seeded_torch
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 

@@ -26,7 +26,7 @@ from scipy.stats import binom, binomtest
 import dpcore
 from dpcore.bounds import BOUNDS, limits
 from dpcore.claims import GDP, RDP, ZCDP, Claim
-from dpcore.claims.claim import choose_tangent
+from dpcore.claims.trade_off import choose_tangent
 from dpcore.experiments.dpsgd_audit import FAULTS, FIXED, POISSON, Recipe, make_opposed_record
 from dpcore.records import Counts
 from dpcore.training import audit_step

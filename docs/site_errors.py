@@ -24,12 +24,12 @@ MET = (
 )  # fmt: skip
 """Packages whose messages all users of audits meet: each of these has its entry."""
 
-REASONS = ("sampling/rows/evidence.py", "recorded/independent_rows.py")
+REASONS = ("sampling/rows.py", "recorded/independent_rows.py")
 """Where the reasons stand that a verdict `invalid: ...` gives."""
 
 NOTES = (
     "attacks/attack.py", "auditing/event_fitting.py", "report/text.py",
-    "results/certificate.py", "sampling/forecast.py",
+    "results/certificate.py", "sampling/slices.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""
 

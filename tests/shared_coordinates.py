@@ -6,7 +6,7 @@ import numpy as np
 
 from dpcore.attacks.attack import Goal
 from dpcore.attacks.coordinatewise import Coordinatewise
-from dpcore.bounds.product import every_coordinate
+from dpcore.bounds.binomial import every_coordinate
 from dpcore.records import Counts
 
 ALPHA = 1e-3

@@ -48,7 +48,7 @@ OFFENCES = {
         ("bounds/binomial", "from ..attacks import Threshold", "attacks/threshold"),
         ("bounds/binomial", "import dpcore.attacks.auto", "attacks/auto"),
         ("errors", "from dpcore import records", "errors.py:"),
-        ("pairs/norms", "from ..events import Vote", "pairs/norms.py:"),
+        ("pairs/norms", "from ..events import Vote", "pairs/differences.py:"),
         ("results/findings", "def text(self):\n    from ..report import page", "report"),
         ("extra/thing", "x = 1", "give extra a layer in LAYERS"),
     ],

@@ -16,8 +16,8 @@ from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import masked
 from dpcore.loaded import imported_module
-from dpcore.sensitivity._optimising import torch_module
-from dpcore.streams.generators import Generators, seeded_globals, torch_generators
+from dpcore.sensitivity.search import torch_module
+from dpcore.streams import Generators, seeded_globals, torch_generators
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
 from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.declaration import BoundName, RecordedBound
-from dpcore.hints import hinted
+from dpcore.errors import hinted
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity

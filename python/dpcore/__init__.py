@@ -27,7 +27,7 @@ from .mechanisms.callables import Raised, repeat
 from .mechanisms.commands import command
 from .recorded.run import OutputsAudit, audit_outputs
 from .records import Counts, Pair
-from .sampling.drawing import sample
+from .sampling.sources import sample
 from .tables.table_audit import TableAudit, audit_table
 
 if TYPE_CHECKING:

@@ -13,9 +13,8 @@ from typing import Any, Final
 import numpy as np
 
 from . import _core
-from .errors import instance, mistyped
+from .errors import hinted, instance, mistyped
 from .events import Vote
-from .hints import hinted
 from .mechanisms.native import Clip, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
 from .published import is_native

@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from .hints import hinted
+from .errors import hinted
 from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
 from .mechanisms.dptext import Undefined
 from .mechanisms.systems import Clipped, Sensitive, System, noise_scale

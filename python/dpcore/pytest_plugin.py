@@ -23,9 +23,17 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
-from .claims.claim import Claim
-from .errors import AssumptionWarning, confidence_level, count, integer, invalid, mistyped, real
-from .hints import hinted
+from .claims.trade_off import Claim
+from .errors import (
+    AssumptionWarning,
+    confidence_level,
+    count,
+    hinted,
+    integer,
+    invalid,
+    mistyped,
+    real,
+)
 from .results.certificate import trials_needed
 from .tables.table_audit import TableAudit
 

@@ -16,8 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import instance, integer, invalid, real
-from .hints import hinted
+from .errors import hinted, instance, integer, invalid, real
 
 __all__ = [
     "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full",

@@ -15,8 +15,7 @@ from dpcore import Audit
 from dpcore.adapters.torch import TorchModule, TorchNoise
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.mechanisms.callables import make_generator, runs_on
-from dpcore.streams import COUNT, block_of
-from dpcore.streams.generators import seeded_torch
+from dpcore.streams import COUNT, block_of, seeded_torch
 
 torch = needs("torch")
 

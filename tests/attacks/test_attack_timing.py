@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 from scipy.stats import binom
 
 from dpcore.attacks.timing import Latency, Timed, Timing, choose_latency, time_calls
-from dpcore.bounds.conditioning import conditional
+from dpcore.bounds.binomial import conditional
 from dpcore.events import Above
 from dpcore.records import Counts, Pair
 

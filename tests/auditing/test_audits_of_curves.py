@@ -11,7 +11,7 @@ import dpcore
 from dpcore.bounds import delta_lower, mu_lower
 from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
-from dpcore.claims.claim import choose_tangent
+from dpcore.claims.trade_off import choose_tangent
 from dpcore.records import Counts
 from dpcore.results.certificate import parameter_of_points, point_of
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore.pairs.comparing import fingerprint_input
+from dpcore.pairs.differences import fingerprint_input
 
 
 def noisy(x, size, rng):

@@ -10,8 +10,8 @@ from scipy.stats import binomtest
 
 import dpcore
 from dpcore import Pair
-from dpcore.sampling import calling
-from dpcore.sampling.calling import CallableDraws, Place
+from dpcore.sampling import sources
+from dpcore.sampling.sources import CallableDraws, Place
 from dpcore.streams import COUNT, PILOT
 
 PAIR, CLAIM, AUDITS = Pair([0.0], [1.0]), 0.1, 200
@@ -94,7 +94,7 @@ def test_a_private_mechanism_with_a_state_is_refuted_no_more_often_than_the_leve
 @pytest.mark.filterwarnings("ignore::dpcore.errors.AssumptionWarning")
 def test_the_order_is_what_protects_it(monkeypatch):
     """The control: with x always the first the same test finds what alternates."""
-    monkeypatch.setattr(calling, "_draw_orders", lambda rng, turns: [(0, 1)] * turns)
+    monkeypatch.setattr(sources, "_draw_orders", lambda rng, turns: [(0, 1)] * turns)
     assert exceeds_level(count_refuted(PRIVATE["alternating"], 40), 40)
 
 

@@ -14,8 +14,8 @@ import dpcore
 from dpcore import Counts, Laplace
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.bounds import clopper_pearson
+from dpcore.bounds.canaries import gaussian_rate, guesses_power, loss_of_factor
 from dpcore.bounds.power import certifies, trials_for
-from dpcore.bounds.violations import gaussian_rate, guesses_power, loss_of_factor
 from dpcore.results.planned import AUTO_FACTOR
 
 SIGNIFICANCE = 1e-3

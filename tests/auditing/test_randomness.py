@@ -36,7 +36,7 @@ from dpcore import Audit
 from dpcore.auditing.randomness import classify_randomness, compare_outputs
 from dpcore.records import Pair
 from dpcore.report.script import make_script
-from dpcore.sampling.calling import CallableDraws
+from dpcore.sampling.sources import CallableDraws
 
 pytest_plugins = ["pytester"]
 

@@ -16,7 +16,7 @@ import dpcore
 from dpcore.auditing import randomness, request
 from dpcore.auditing.randomness import classify_randomness, log_chance_of_pairs
 from dpcore.records import Pair
-from dpcore.sampling.calling import CallableDraws
+from dpcore.sampling.sources import CallableDraws
 
 CALLS = []
 

@@ -29,7 +29,7 @@ from shared_randomness import (
 
 import dpcore
 from dpcore.auditing.randomness import runs_in
-from dpcore.streams.generators import Generators, seeded_globals
+from dpcore.streams import Generators, seeded_globals
 
 # Threads.
 

@@ -13,7 +13,7 @@ from shared_extras import needs
 from shared_randomness import audited
 
 import dpcore
-from dpcore.streams.generators import Generators, seeded_globals, seeded_torch
+from dpcore.streams import Generators, seeded_globals, seeded_torch
 
 torch = needs("torch")
 

@@ -17,8 +17,8 @@ from dpcore import Audit, audit, progress
 from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import run
 from dpcore.pairs import L1, Box, explore, search
-from dpcore.sampling.course import Course
-from dpcore.sampling.forecast import Forecast
+from dpcore.sampling.slices import Forecast
+from dpcore.sampling.sources import Course
 
 PAIR = ([0.0], [1.0])
 STEPS = ["probe", "fit", "count", "report"]

@@ -12,9 +12,13 @@ from scipy import stats
 from shared_examples import examples
 
 from dpcore.bounds import clopper_pearson, exact, limits
-from dpcore.bounds._cells import cell_masses, cell_window
-from dpcore.bounds._supremum import supremum_bound
-from dpcore.bounds.unconditional import _find_rejection_boundary, _make_test
+from dpcore.bounds.unconditional import (
+    _find_rejection_boundary,
+    _make_test,
+    cell_masses,
+    cell_window,
+    supremum_bound,
+)
 from dpcore.records import Counts
 
 

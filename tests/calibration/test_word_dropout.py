@@ -16,7 +16,7 @@ from scipy import stats
 import dpcore
 from dpcore import Pair
 from dpcore.calibration import COUNTEREXAMPLES, MaskedWords, word_dropout
-from dpcore.calibration.counterexamples import MASK, by_any, by_both, by_mask
+from dpcore.calibration.masked_words import MASK, by_any, by_both, by_mask
 
 ALPHA = 1e-6
 BOUND = math.log((math.e + 1.0) / 2.0)

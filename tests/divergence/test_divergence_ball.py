@@ -8,12 +8,10 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators import ball as _ball
-from dpcore.divergence.estimators.ball import estimate_by_balls
-from dpcore.divergence.points import lists
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.points.replicates import plan_replicates
-from dpcore.divergence.points.task import Task
+from dpcore.divergence import estimators as _ball
+from dpcore.divergence import neighbours
+from dpcore.divergence.estimators import estimate_by_balls
+from dpcore.divergence.points import Task, find_points, plan_replicates
 
 ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
 
@@ -137,7 +135,7 @@ def test_the_sample_equals_the_definition(name):
 def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
     if short:
         # The shortest lists there can be, and balls too full to list.
-        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
         monkeypatch.setattr(_ball, "CAP", 8)
         monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     found = SAMPLES[name]()
@@ -164,7 +162,7 @@ def test_short_lists_are_searched_again_and_counted(monkeypatch):
     drawn = plan_replicates("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
     calm = run(found, drawn=drawn).counted
     assert calm["run_outs"] == calm["capped"] == 0
-    monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
+    monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
     monkeypatch.setattr(_ball, "CAP", 4)
     monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     short = run(found, drawn=drawn).counted
@@ -177,7 +175,7 @@ def test_blocks_of_queries_change_nothing(monkeypatch):
     found = SAMPLES["some atoms"]()
     drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
     whole = run(found, drawn=drawn)
-    monkeypatch.setattr(lists, "_MAX_BLOCK_QUERIES", 7)
+    monkeypatch.setattr(neighbours, "_MAX_BLOCK_QUERIES", 7)
     parts = run(found, drawn=drawn)
     assert np.array_equal(whole.value, parts.value)
     assert np.array_equal(whole.replicates, parts.replicates)
@@ -258,11 +256,13 @@ def test_lists_are_long_enough():
         kind: plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(3))
         for kind in ("bootstrap", "jackknife", "subsample")
     }
-    counted = [lists.list_length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
+    counted = [neighbours.list_length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
     assert counted == [24, 33, 49, 92, 155]
-    distinct = [lists.list_length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)]
+    distinct = [
+        neighbours.list_length(k, drawn["bootstrap"], 900, single=True) for k in (5, 20, 100)
+    ]
     assert distinct == [26, 60, 212]
-    assert lists.list_length(20, None, 900) == 20
-    assert 20 < lists.list_length(20, drawn["jackknife"], 900) < 35
-    assert 60 < lists.list_length(20, drawn["subsample"], 900) < 90
-    assert lists.list_length(20, drawn["bootstrap"], 30) == 30
+    assert neighbours.list_length(20, None, 900) == 20
+    assert 20 < neighbours.list_length(20, drawn["jackknife"], 900) < 35
+    assert 60 < neighbours.list_length(20, drawn["subsample"], 900) < 90
+    assert neighbours.list_length(20, drawn["bootstrap"], 30) == 30

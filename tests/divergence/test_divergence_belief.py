@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import kl, renyi
-from dpcore.divergence.raw import Raw
-from dpcore.divergence.reliability.belief import (
+from dpcore.divergence.points import Raw
+from dpcore.divergence.reliability import (
     ESTIMATE,
     REFUTED,
     SATURATED,

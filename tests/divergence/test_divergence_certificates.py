@@ -16,11 +16,9 @@ import pytest
 from scipy import stats
 
 from dpcore.bounds import clopper_pearson, limits
-from dpcore.divergence.certificates import certify, epsilon_hat, epsilon_lower
-from dpcore.divergence.estimators import logistic
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.reliability import choosing
-from dpcore.divergence.reliability.held_out import HeldOut, hold_out
+from dpcore.divergence import certificates, score
+from dpcore.divergence.certificates import HeldOut, certify, epsilon_hat, epsilon_lower, hold_out
+from dpcore.divergence.points import find_points
 from dpcore.records import Counts
 
 ALPHA = 1e-4
@@ -105,7 +103,7 @@ def test_control_a_score_fitted_on_the_counted_rows_overclaims():
     for seed in range(runs):
         rng = np.random.default_rng((seed, 6))
         y0, y1 = rng.normal(size=(60, 20)), rng.normal(size=(60, 20))
-        held = hold_out(find_points(y0, y1), rng, logistic.fit_regression(y0, y1))
+        held = hold_out(find_points(y0, y1), rng, score.fit_regression(y0, y1))
         over += over_null(held)
         epsilon += epsilon_lower(held, 0.0, CONFIDENCE) > 0.0
     assert (over > allowed(runs)).all()
@@ -224,10 +222,10 @@ def test_bounds_never_fall_in_alpha_and_are_zero_where_nothing_is_seen():
 def test_the_event_form_is_the_divergence_of_two_coins():
     rng = np.random.default_rng(0)
     p, q = np.sort(rng.random((50, 2)))[:, ::-1].T
-    found = choosing.event_bound(p, q, ALPHAS)
+    found = certificates.event_bound(p, q, ALPHAS)
     np.testing.assert_allclose(found, [coins(*pair, ALPHAS) for pair in zip(p, q, strict=True)])
-    assert (choosing.event_bound(q, p, ALPHAS) == 0.0).all()
-    certain = choosing.event_bound(np.ones(1), np.array([0.2]), ALPHAS)
+    assert (certificates.event_bound(q, p, ALPHAS) == 0.0).all()
+    certain = certificates.event_bound(np.ones(1), np.array([0.2]), ALPHAS)
     np.testing.assert_allclose(certain, np.full((1, 4), np.log(5.0)))
 
 
@@ -238,14 +236,14 @@ def test_the_partition_is_the_best_of_all():
     size, rows, order = 8, (400, 400), np.array([3.0])
     padded = np.column_stack([rows, chosen, [0, 0]])
     start, stop = np.triu_indices(size, 1)
-    rates = choosing._pessimistic_rates(padded[:, start] - padded[:, stop], rows)
-    low, high = choosing._expected_limits(rates, rows, 0.01)
+    rates = certificates._pessimistic_rates(padded[:, start] - padded[:, stop], rows)
+    low, high = certificates._expected_limits(rates, rows, 0.01)
     powers = order[:, None] * np.log(np.maximum(low, 1e-300)) - 2.0 * np.log(high)
-    found = choosing._best_edges(powers, (start, stop), size)[1]
+    found = certificates._best_edges(powers, (start, stop), size)[1]
     totals = {}
     for a, b in itertools.combinations(range(1, size - 1), 2):
         path = np.array([0, a, b, size - 1])
-        at = choosing._pair_index(path[:-1], path[1:], size)
+        at = certificates._pair_index(path[:-1], path[1:], size)
         np.testing.assert_array_equal(start[at], path[:-1])
         np.testing.assert_array_equal(stop[at], path[1:])
         totals[a, b] = np.exp(powers[0, at]).sum()
@@ -327,8 +325,8 @@ def test_one_row_of_each_group_is_chosen_on_and_counted():
 
 
 def test_rows_beyond_what_a_fit_takes_choose(monkeypatch):
-    monkeypatch.setattr("dpcore.divergence.estimators.score.TRAINED", 20)
-    monkeypatch.setattr("dpcore.divergence.reliability.held_out.most_trained", lambda dim: 20)
+    monkeypatch.setattr("dpcore.divergence.score.TRAINED", 20)
+    monkeypatch.setattr("dpcore.divergence.certificates.most_trained", lambda dim: 20)
     held = hold_out(find_points(np.arange(400.0), np.arange(400.0) + 0.5), np.random.default_rng(0))
     assert held.trained_rows == (20, 20)
     assert (held.chosen_rows, held.counted_rows) == ((150, 150), (200, 200))

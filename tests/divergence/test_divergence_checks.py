@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.divergence.estimators.score import CrossFit, Fold, cross_fit
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.reliability import checks as _checks
-from dpcore.divergence.reliability.checks import check_equality
+from dpcore.divergence import two_sample_tests as _checks
+from dpcore.divergence.points import find_points
+from dpcore.divergence.score import CrossFit, Fold, cross_fit
+from dpcore.divergence.two_sample_tests import check_equality
 
 ALPHA = 1e-4
 LEVEL = 0.05

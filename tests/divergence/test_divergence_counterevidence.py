@@ -9,23 +9,18 @@ import pytest
 from scipy import stats
 
 from dpcore.divergence import renyi
-from dpcore.divergence.estimators.score import cross_fit
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.raw import Raw
-from dpcore.divergence.reliability.belief import (
+from dpcore.divergence.points import Raw, find_points
+from dpcore.divergence.reliability import (
     ESTIMATE,
     SATURATED,
     UNRESOLVED,
     Case,
     judge_estimate,
+    to_see,
+    to_tell,
 )
-from dpcore.divergence.reliability.beyond import (
-    RARE,
-    edge_p_value,
-    find_outside_units,
-    max_outside_units,
-)
-from dpcore.divergence.reliability.needed import to_see, to_tell
+from dpcore.divergence.score import cross_fit
+from dpcore.divergence.support import RARE, edge_p_value, find_outside_units, max_outside_units
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 

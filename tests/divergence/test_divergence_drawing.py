@@ -12,8 +12,8 @@ from matplotlib.figure import Figure
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import line
 from dpcore.divergence.record import Beside, Diagnostics, Estimate
-from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report.drawing import draw_convergence, draw_estimate
+from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+from dpcore.divergence.report import draw_convergence, draw_estimate
 from dpcore.records import Counts
 
 GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.divergence import renyi
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.reliability import group_sizes
-from dpcore.divergence.reliability.group_sizes import LEVEL, size_p_value
+from dpcore.divergence import renyi, two_sample_tests
+from dpcore.divergence.points import find_points
+from dpcore.divergence.two_sample_tests import LEVEL, size_p_value
 
 ALPHA = 1e-4
 
@@ -34,7 +33,7 @@ def p_value(seed, **options):
 
 
 def test_the_level_holds_for_sizes_that_depend_on_nothing(monkeypatch):
-    monkeypatch.setattr(group_sizes, "_SIZE_PERMUTATIONS", 99)
+    monkeypatch.setattr(two_sample_tests, "_SIZE_PERMUTATIONS", 99)
     runs = [p_value(seed, groups=60, dim=1 + seed % 3) for seed in range(300)]
     assert stats.binom.sf(sum(p <= 0.05 for p in runs) - 1, 300, 0.05) > ALPHA
     assert sum(p <= 0.05 for p in runs) > 2

@@ -7,8 +7,8 @@ import pytest
 from divergence_oracle import freeze, naive_ball
 
 from dpcore import _core
-from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.replicates import plan_replicates
+from dpcore.divergence.estimators import line_ball
+from dpcore.divergence.points import plan_replicates
 
 ALPHA = 1e-4
 """Significance of each statistical test; 3.9 standard errors on both sides."""

@@ -8,12 +8,10 @@ import warnings
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators.paper import estimate_by_paper
-from dpcore.divergence.points import lists
-from dpcore.divergence.points.finding import Finder
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.points.replicates import plan_replicates
-from dpcore.divergence.points.task import Task
+from dpcore.divergence import neighbours
+from dpcore.divergence.estimators import estimate_by_paper
+from dpcore.divergence.neighbours import Finder
+from dpcore.divergence.points import Task, find_points, plan_replicates
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 
@@ -140,7 +138,7 @@ def lattice(seed, size, shift):
 @pytest.mark.parametrize("short", [False, True])
 def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch):
     if short:
-        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
     groups = {"groups0": np.arange(60) // 4} if literal else {}
     found = find_points(lattice(1, 60, 0.0), lattice(2, 45, 1.0), counts1=[1, 2, 1] * 15, **groups)
     drawn = plan_replicates(

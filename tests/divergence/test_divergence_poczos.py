@@ -9,11 +9,9 @@ import mpmath as mp
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators.poczos import _log_constants, estimate_by_distances
-from dpcore.divergence.points import lists
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.points.replicates import plan_replicates
-from dpcore.divergence.points.task import Task
+from dpcore.divergence import neighbours
+from dpcore.divergence.estimators import _log_constants, estimate_by_distances
+from dpcore.divergence.points import Task, find_points, plan_replicates
 
 ALPHA = 1e-6
 """Significance of the statistical test."""
@@ -115,7 +113,7 @@ def test_a_thousand_dimensions_stay_finite():
 def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     if short:
         # Lists of barely k entries: nearly every replicate has to search again.
-        monkeypatch.setattr(lists, "RUNS_OUT", 1.0)
+        monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
     y0, y1 = normal(50, 2, 3), normal(41, 2, 4, 0.5)
     groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
     found = find_points(y0, y1, **groups)

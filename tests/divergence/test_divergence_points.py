@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.divergence.points.atoms import find_atoms
-from dpcore.divergence.points.points import find_points
+from dpcore.divergence.estimators import find_atoms
+from dpcore.divergence.points import find_points
 
 
 def normal(*shape, seed=0):

@@ -8,12 +8,11 @@ import pickle
 import numpy as np
 import pytest
 
-from dpcore.divergence.estimators import logistic
-from dpcore.divergence.estimators import score as _score
-from dpcore.divergence.estimators.score import NOTE, cross_fit, score_ball
-from dpcore.divergence.points.line import line_ball
-from dpcore.divergence.points.points import find_points
-from dpcore.divergence.points.replicates import plan_replicates
+from dpcore.divergence import score as _score
+from dpcore.divergence import score as logistic
+from dpcore.divergence.estimators import line_ball
+from dpcore.divergence.points import find_points, plan_replicates
+from dpcore.divergence.score import NOTE, cross_fit, score_ball
 
 ALPHAS = np.array([1.0, 2.0, 4.0])
 

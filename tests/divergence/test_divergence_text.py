@@ -11,8 +11,8 @@ import pytest
 from dpcore.divergence import Beside, Diagnostics, Epsilon, Estimate
 from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import Line
-from dpcore.divergence.reliability.belief import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
-from dpcore.divergence.report.text import (
+from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+from dpcore.divergence.report import (
     belief_lines,
     choose_table_rows,
     epsilon_text,

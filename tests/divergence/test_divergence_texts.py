@@ -13,7 +13,7 @@ import pytest
 from shared_extras import data
 
 from dpcore.divergence import renyi
-from dpcore.divergence.reliability.belief import ESTIMATE
+from dpcore.divergence.reliability import ESTIMATE
 
 NEOPLASMS = "1"
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from dpcore import Pair
 from dpcore.pairs import L1, L2, Box, Linf, Replace, distances
-from dpcore.pairs.comparing import added_or_removed, inputs_equal
-from dpcore.pairs.neighbouring import refuse_farther
+from dpcore.pairs.differences import added_or_removed, inputs_equal
+from dpcore.pairs.neighbours import refuse_farther
 
 
 def edits(first, second):

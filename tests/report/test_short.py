@@ -20,7 +20,7 @@ from dpcore.report.card import make_card, record_to_html
 WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.bins.", "dpcore.attacks.rows.", 
 "dpcore.attacks.words.",
-    "dpcore.divergence.points.", "dpcore.divergence.raw", "dpcore.divergence.request",
+    "dpcore.divergence.points.", "dpcore.divergence.points", "dpcore.divergence.estimation",
     "dpcore.experiments.running", "dpcore.tables.comparison", "dpcore.training.step",
 )  # fmt: skip
 """Where what a public record is made of stands, but nothing that a user is given."""

@@ -9,18 +9,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.sampling.rows import Calls, same_rows
-from dpcore.sampling.rows import dispersion as _dispersion
-from dpcore.sampling.rows import neighbours as _neighbours
-from dpcore.sampling.rows.calls import Same, by_chance, first_difference
-from dpcore.sampling.rows.dispersion import cut_block, dispersion_p_value
-from dpcore.sampling.rows.neighbours import (
+from dpcore.sampling import rows as _dispersion
+from dpcore.sampling import rows as _neighbours
+from dpcore.sampling.rows import (
+    Calls,
+    Same,
+    by_chance,
     compare_neighbours,
+    cut_block,
+    dispersion_p_value,
     farthest_lag,
+    first_difference,
     lag_deviations,
     looked_at,
+    same_rows,
 )
-from dpcore.sampling.rows.parts import list_sequences, split_by_kind
+from dpcore.sampling.value_tables import list_sequences, split_by_kind
 
 
 def rng(seed=1):

@@ -15,10 +15,9 @@ from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.device_outputs import Held, at_least, numpy_of, score_held
 from dpcore.events.every_coordinate import Intervals
-from dpcore.sampling.calling import CallableDraws, Place
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
-from dpcore.sampling.sources import draw_blocks
+from dpcore.sampling.sources import CallableDraws, Place, draw_blocks
 from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch
 from dpcore.streams import COUNT
 

@@ -14,7 +14,7 @@ from shared_examples import examples
 from dpcore.pairs import L1, Box, Records, Replace, distance
 from dpcore.records import Pair
 from dpcore.sensitivity import Ball, Histogram, MinMax, MinMaxRows, OneHot, Simplex, Sphere
-from dpcore.sensitivity.asserting import SensitivityError, assert_sensitivity, members_of, pairs_of
+from dpcore.sensitivity.refutation import SensitivityError, assert_sensitivity, members_of, pairs_of
 
 C = 10.0
 QUICK = {"trials": 300, "max_examples": 30}

@@ -24,8 +24,8 @@ from dpcore.sensitivity import (
     Sphere,
     sensitivity,
 )
-from dpcore.sensitivity._searching import Space
-from dpcore.sensitivity.refuting import Refutation, refute
+from dpcore.sensitivity.refutation import Refutation, refute
+from dpcore.sensitivity.search import Space
 
 C = 10.0
 

@@ -11,7 +11,7 @@ from shared_extras import needs
 
 from dpcore.pairs import L1, Box, Linf, Records
 from dpcore.sensitivity import MinMax
-from dpcore.sensitivity.refuting import refute
+from dpcore.sensitivity.refutation import refute
 
 BOX = Box(-1, 1, 3)
 
@@ -153,7 +153,7 @@ def test_a_box_almost_as_wide_as_float64_is_searched_without_overflow(neighbour)
 
 def test_neither_torch_nor_scipy_nor_hypothesis_is_imported_with_the_package():
     code = (
-        "import sys, dpcore.sensitivity.refuting, dpcore.sensitivity.asserting;"
+        "import sys, dpcore.sensitivity.refutation, dpcore.sensitivity.refutation;"
         "print([m for m in ('torch', 'scipy', 'hypothesis') if m in sys.modules])"
     )
     done = subprocess.run(

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, show
 from ..events.device_outputs import numpy_of
-from ..streams.generators import seeded_torch
+from ..streams import seeded_torch
 from ._adapter import Adapter, read_numbers
 
 __all__ = ["TorchModule", "TorchNoise", "refuse_mixing"]

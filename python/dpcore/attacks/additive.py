@@ -23,9 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, integer, invalid
+from ..errors import choice, hinted, integer, invalid
 from ..events.event import Score
-from ..hints import hinted
 from ..records import Pair
 from .arrays import (
     Array,

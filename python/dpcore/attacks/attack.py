@@ -17,7 +17,7 @@ from numpy.random import Generator
 
 from ..bounds import clopper_pearson, predicted
 from ..bounds.predicted import predicted_limits
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, scores_of

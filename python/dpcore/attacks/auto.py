@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..errors import mistyped
+from ..errors import hinted, mistyped
 from ..events.event import Score
-from ..hints import hinted
 from ..records import Pair
 from .additive import Additive
 from .arrays import Array

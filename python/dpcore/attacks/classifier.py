@@ -11,10 +11,9 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid
+from ..errors import choice, hinted, instance, integer, invalid
 from ..events.device_outputs import Held, Rough, as_float64, cache_per_device, rounding_slack
 from ..events.event import Score
-from ..hints import hinted
 from ..records import Record
 from .arrays import Array, Floats, Grain, Merged, Whole, freeze_arrays, grains_of
 from .attack import NumericAttack

@@ -19,7 +19,7 @@ from ..bounds import predicted
 from ..errors import instance, invalid, vector
 from ..events import Event
 from ..events.every_coordinate import EveryCoordinate, Intervals, read_rows
-from ..pairs.comparing import group_columns
+from ..pairs.differences import group_columns
 from ..records import Pair
 from ..sampling.coordinates import refuse_dependent
 from .arrays import Array, Floats, Places, grain_of

@@ -18,9 +18,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid, mistyped, real
+from ..errors import choice, hinted, instance, integer, invalid, mistyped, real
 from ..events.event import Score
-from ..hints import hinted
 from ..records import Pair, Record
 from .arrays import (
     Array,

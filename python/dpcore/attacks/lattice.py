@@ -17,7 +17,7 @@ import numpy as np
 
 from ..errors import choice, integer, invalid, real
 from ..events.event import Score
-from ..pairs.comparing import group_columns
+from ..pairs.differences import group_columns
 from ..records import Pair
 from .arrays import (
     EVERY,

@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import clopper_pearson
-from ..errors import instance
+from ..errors import hinted, instance
 from ..events import Vote
 from ..events.vote import Side
-from ..hints import hinted
 from ..records import Counts, Pair
 from .attack import AuditAttack, Fitted, Pilot, power_below
 

@@ -7,10 +7,9 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, integer, mistyped
+from ..errors import choice, hinted, integer, mistyped
 from ..events.event import Score
-from ..hints import hinted
-from ..pairs.comparing import differing_points
+from ..pairs.differences import differing_points
 from ..records import Pair
 from .arrays import Array, Grain, Places, grains_of
 from .attack import ScoreAttack

@@ -34,10 +34,9 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 from numpy.random import Generator
 
-from ..errors import choice, confidence_level, count, integer, invalid, vector
+from ..errors import choice, confidence_level, count, hinted, integer, invalid, vector
 from ..events import Above
-from ..hints import hinted
-from ..pairs.comparing import differing_points
+from ..pairs.differences import differing_points
 from ..records import Pair, frozen_array
 from ..sampling.timed import Clock, Timed, time_calls
 from .additive import Additive

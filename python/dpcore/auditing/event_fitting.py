@@ -29,7 +29,7 @@ from ..attacks.attack import (
 from ..attacks.candidates import has_rare_presence, read_candidates
 from ..attacks.rows import NegativeZeros
 from ..bounds import Martingale
-from ..claims.claim import Claim, choose_tangent
+from ..claims.trade_off import Claim, choose_tangent
 from ..errors import about, show
 from ..events import Never
 from ..events.event import Event, Score, evaluate_event, scores_of
@@ -52,11 +52,9 @@ from ..mechanisms.callables import (
 from ..progress import interrupted_again
 from ..records import Counts, Pair, PartsRead, SeenOutput, one_line
 from ..results.evidence import Slice, numerator_first
-from ..sampling.calling import Place
-from ..sampling.course import Course
 from ..sampling.rows import Evidence, list_doubts
-from ..sampling.slicing import iterate_blocks
-from ..sampling.sources import Source
+from ..sampling.slices import iterate_blocks
+from ..sampling.sources import Course, Place, Source
 from ..streams import COUNT, PILOT, PROBE
 from .selection import (
     choose_as_stated,

@@ -17,21 +17,19 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_epsilon
+from ..bounds.canaries import gaussian_epsilon, gaussian_rate, guesses_for, loss_of_factor
 from ..bounds.power import gaussian_event, trials_for
-from ..bounds.violations import gaussian_rate, guesses_for, loss_of_factor
-from ..claims.claim import Claim, choose_tangent
-from ..errors import confidence_level, delta_level, integer, invalid, mistyped, real
-from ..hints import hinted
+from ..claims.trade_off import Claim, choose_tangent
+from ..errors import confidence_level, delta_level, hinted, integer, invalid, mistyped, real
 from ..mechanisms.callables import name_of
 from ..pairs import Search
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
-from ..sampling.course import Course
 from ..sampling.rows import list_doubts
-from ..sampling.slicing import slices_of
+from ..sampling.slices import slices_of
+from ..sampling.sources import Course
 from ..sampling.tally import Event, Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
 from .event_fitting import PilotDraws

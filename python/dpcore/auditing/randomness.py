@@ -31,11 +31,9 @@ from ..attacks.arrays import grains_of
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of, one_by_one
-from ..sampling.calling import CallableDraws, Place
-from ..sampling.course import Course
 from ..sampling.replay import encode_rows
-from ..streams import PROBE, threads_of
-from ..streams.generators import Generators
+from ..sampling.sources import CallableDraws, Course, Place
+from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
 """Rows drawn twice, first of all, on both sides together: enough for whatever has many values."""

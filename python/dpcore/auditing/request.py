@@ -16,7 +16,7 @@ from ..attacks import AttackName, Auto, named
 from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
 from ..bounds import BOUNDS, BoundName
 from ..bounds.declaration import declared
-from ..claims.claim import Claim, choose_tangent
+from ..claims.trade_off import Claim, choose_tangent
 from ..errors import (
     AssumptionWarning,
     about,
@@ -44,13 +44,11 @@ from ..mechanisms.declarations import (
 )
 from ..mechanisms.native import describe_natively
 from ..pairs import Neighbour, Search, Searched, distance
-from ..pairs.comparing import inputs_equal
+from ..pairs.differences import inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import Provenance, per_distance
-from ..sampling.calling import CallableDraws, Place
-from ..sampling.course import Course
-from ..sampling.sources import NativeDraws, Source
+from ..sampling.sources import CallableDraws, Course, NativeDraws, Place, Source
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .event_fitting import BLOCK, form_of
 from .provenance import provenance_of

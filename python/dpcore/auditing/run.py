@@ -24,11 +24,10 @@ import numpy.typing as npt
 from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
-from ..claims.claim import Claim
-from ..errors import AssumptionWarning, choice, integer, invalid, mistyped
+from ..claims.trade_off import Claim
+from ..errors import AssumptionWarning, choice, hinted, integer, invalid, mistyped
 from ..events import event_of
 from ..events.device_outputs import move_to_host
-from ..hints import hinted
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
 from ..pairs import Neighbour, Search
@@ -37,12 +36,10 @@ from ..published import is_native
 from ..records import Counts, Pair
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first
-from ..sampling.calling import CallableDraws, Place
-from ..sampling.course import Course
 from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.rows import list_doubts
-from ..sampling.slicing import slices_of
-from ..sampling.sources import NativeDraws, Source
+from ..sampling.slices import slices_of
+from ..sampling.sources import CallableDraws, Course, NativeDraws, Place, Source
 from ..sampling.tally import Curve, Event, Hits, Tally, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .event_fitting import BLOCK, PilotDraws, Sequence, get_last_event, sum_counts
@@ -50,7 +47,7 @@ from .request import Arguments, Request, Route, Stop, most_certified, request_of
 from .selection import draws_of
 
 if TYPE_CHECKING:
-    from ..sampling.forecast import Forecast
+    from ..sampling.slices import Forecast
 
 __all__ = [
     "Audit",
@@ -534,7 +531,7 @@ def audit(
 
 def _make_forecast(request: Request) -> Forecast:
     """Forecast the cost of the audit from its first calls."""
-    from ..sampling.forecast import Forecast
+    from ..sampling.slices import Forecast
 
     search, draws = request.wanted.search, request.drawn()
     early = request.stop != "fixed"

@@ -34,14 +34,12 @@ from ..events.event import Score, scores_of
 from ..mechanisms import Native
 from ..mechanisms.declarations import clean_pair
 from ..pairs import Search, Searched, explore, zeros_ones
-from ..pairs.comparing import fingerprint_input, inputs_equal
-from ..pairs.domains import neighbour_of
-from ..pairs.neighbouring import format_neighbour, refuse_farther
+from ..pairs.differences import fingerprint_input, inputs_equal
+from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..published import is_native
 from ..records import Counts, Pair
-from ..sampling.course import Course
-from ..sampling.slicing import slices_of
-from ..sampling.sources import Source
+from ..sampling.slices import slices_of
+from ..sampling.sources import Course, Source
 from ..sampling.tally import Frame, Sketch
 from ..streams import PILOT, SELECTION
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from ..records import Counts
-from .binomial import clopper_pearson, limits
+from .binomial import clopper_pearson, conditional, every_coordinate, limits
 from .canaries import (
     gaussian_epsilon,
     guesses_needed,
@@ -16,11 +16,9 @@ from .canaries import (
     one_run_mu,
     one_run_refutes,
 )
-from .conditioning import conditional
 from .declaration import BoundName
 from .power import detectable
 from .predicted import predicted
-from .product import every_coordinate
 from .sequential import Martingale, anytime
 from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band
 from .unconditional import exact

@@ -14,8 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, invalid, real
-from ..hints import hinted
+from ..errors import confidence_level, count, delta_level, hinted, invalid, real
 from ..records import Counts
 from .binomial import clopper_pearson
 from .canaries import gaussian_mu

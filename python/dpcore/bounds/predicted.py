@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, invalid, mistyped
-from ..hints import hinted
+from ..errors import confidence_level, count, delta_level, hinted, invalid, mistyped
 
 __all__ = ["predicted"]
 

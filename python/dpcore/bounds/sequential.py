@@ -30,8 +30,16 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, delta_level, instance, integer, invalid, mistyped, real
-from ..hints import hinted
+from ..errors import (
+    confidence_level,
+    delta_level,
+    hinted,
+    instance,
+    integer,
+    invalid,
+    mistyped,
+    real,
+)
 from ..records import Counts
 from .declaration import Declared
 

@@ -18,13 +18,13 @@ from ..errors import (
     choice,
     confidence_level,
     delta_level,
+    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     vector,
 )
-from ..hints import hinted
 from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
 from .declaration import BoundName, bound_of

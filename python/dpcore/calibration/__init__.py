@@ -4,18 +4,16 @@ For audits and experiments, not for releasing data: floats that have noise added
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
 """
 
-from .counterexamples import COUNTEREXAMPLES, Counterexample, MaskedWords
-from .dropout import word_dropout
-from .losses import RealEpsilon, noise_errors, real_epsilon
-from .normal import (
+from .gaussian import (
     GaussianNoise,
     gaussian_analytic,
     gaussian_classical,
     gaussian_delta,
     gaussian_epsilon,
 )
-from .pure import L2Laplace, l2_laplace, laplace
-from .response import RandomisedResponse
+from .losses import RealEpsilon, noise_errors, real_epsilon
+from .masked_words import COUNTEREXAMPLES, Counterexample, MaskedWords, word_dropout
+from .pure import L2Laplace, RandomisedResponse, l2_laplace, laplace
 
 __all__ = [
     "COUNTEREXAMPLES",

@@ -4,10 +4,8 @@ An object of this package stands for a promise about all neighbouring inputs, in
 is a curve: the least type II error of any test between the two inputs at every type I error.
 """
 
-from .accounting import of
-from .claim import GDP, Claim
-from .renyi import RDP, ZCDP
-from .tables import TradeOff
+from .renyi import RDP, ZCDP, of
+from .trade_off import GDP, Claim, TradeOff
 
 __all__ = ["GDP", "RDP", "ZCDP", "Claim", "TradeOff", "of"]
 

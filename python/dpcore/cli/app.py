@@ -25,7 +25,7 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..hints import called_here
+from ..errors import called_here
 from ..streams import threads_of
 from . import options
 from .audits import SYSTEMS, run_audit

@@ -31,7 +31,7 @@ from .. import attacks, published
 from ..auditing.power import Plan, plan
 from ..auditing.provenance import record_command
 from ..auditing.run import Audit, audit
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool

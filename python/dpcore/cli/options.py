@@ -18,9 +18,9 @@ import typer
 
 from ..attacks import NAMES
 from ..bounds import BOUNDS
-from ..claims.claim import GDP
-from ..claims.claim import Claim as Curve
 from ..claims.renyi import ZCDP
+from ..claims.trade_off import GDP
+from ..claims.trade_off import Claim as Curve
 
 __all__ = [
     "OPTIONS",

@@ -1,9 +1,8 @@
 """Renyi and KL divergence between two samples, with what is known of their reliability."""
 
 from . import closed_forms
-from .conversion import Converted, Line, canonne_kamath_steinke, line
-from .epsilon import Epsilon
-from .estimating import METHODS, kl, renyi
+from .conversion import Converted, Epsilon, Line, canonne_kamath_steinke, line
+from .estimation import METHODS, kl, renyi
 from .record import Beside, Diagnostics, Estimate
 
 __all__ = [

@@ -3,24 +3,407 @@
 Data processing: what one sees of a row, an event or the bin of its score, diverges at most as much
 as the rows do (van Erven and Harremoes 2014, theorem 9). Nothing but the independence of the
 counted rows is assumed.
+
+Which event and which bins to count: what is expected to certify most. It certifies nothing.
+
+Limits are Wilson's here: they are close to the exact ones and cost nothing.
+
+Rows set aside for certificates: half teach a score and choose events, half are counted.
+
+Only integers leave this file. Whatever is chosen, is chosen on the choosing rows; the counted rows
+are independent of it.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+import numpy.typing as npt
 
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
 from ..records import Counts, Record
-from .raw import Reals, freeze_arrays
-from .reliability.choosing import best_bins, best_event, event_bound
-from .reliability.held_out import HeldOut
+from .points import Labels, Points, Reals, freeze_arrays, one_of_each
+from .score import Score, fit_score, is_fixed, most_trained, score_rows
 
-__all__ = ["Certificate", "certify", "epsilon_hat", "epsilon_lower"]
+__all__ = [
+    "Certificate",
+    "certify",
+    "epsilon_hat",
+    "epsilon_lower",
+]
+
+
+_PESSIMISM_ERRORS: Final = 1.0
+"""Standard errors by which rates of the choosing rows are taken for worse than they look."""
+_MAX_BIN_EDGES: Final = 48
+"""Thresholds that may be edges of bins."""
+_BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
+"""Numbers of bins that limits are computed for; a partition in between takes the next one."""
+_TARGET_ORDERS: Final = 4
+"""Orders that bins are made for, one after the other; the best on average is taken."""
+
+Whole = npt.NDArray[np.int64]
+
+
+def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
+    """Compute d_alpha(p || q) of two coins; 0 unless p > q. Shapes are (e,), (a,) to (e, a).
+
+    It increases in p and decreases in q there, for every alpha > 0, so that a lower limit of p
+    and an upper limit of q may stand in their place.
+    """
+    out = np.zeros((len(p), len(alphas)))
+    valid = p > q
+    if not valid.any():
+        return out
+    # At q = 0 it would be infinite: limits and doubtful rates are above 0.
+    ln_p, ln_q = np.log(p[valid])[:, None], np.log(q[valid])[:, None]
+    with np.errstate(divide="ignore"):
+        ln_p_not, ln_q_not = np.log1p(-p[valid])[:, None], np.log1p(-q[valid])[:, None]
+    one = alphas == 1.0
+    order = np.where(one, 2.0, alphas)
+    rest = np.where(np.isneginf(ln_p_not), -np.inf, order * ln_p_not + (1.0 - order) * ln_q_not)
+    values = np.logaddexp(order * ln_p + (1.0 - order) * ln_q, rest) / (order - 1.0)
+    p_not = 1.0 - p[valid][:, None]
+    unlikely = np.where(p_not > 0.0, p_not * (np.maximum(ln_p_not, -1e300) - ln_q_not), 0.0)
+    kl = p[valid][:, None] * (ln_p - ln_q) + unlikely
+    out[valid] = np.maximum(0.0, np.where(one, kl, values))
+    return out
+
+
+def best_event(
+    chosen: Whole,
+    chosen_rows: tuple[int, ...],
+    counted_rows: tuple[int, int],
+    alphas: Reals,
+    tail: float,
+) -> tuple[int, bool]:
+    """Find the threshold and side (True: score >= threshold) with the best mean bound over orders.
+
+    Args:
+        chosen: choosing rows that reach each threshold, numerator first, shape (2, t).
+        chosen_rows: choosing rows.
+        counted_rows: rows that will be counted.
+        alphas: the orders, each measured by the best that an event reaches there.
+        tail: failure probability of each of the two limits.
+    """
+    totals = np.array(chosen_rows)[:, None]
+    hits = np.concatenate([chosen, totals - chosen], axis=1)
+    p_low, q_high = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
+    told = event_bound(p_low, q_high, alphas)
+    merit = _average_bound_shares(told)
+    rates = hits / totals
+    # Where nothing is expected, the larger difference goes first.
+    merit = np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)
+    place = int(np.argmax(merit))
+    return place % chosen.shape[1], place < chosen.shape[1]
+
+
+def best_bins(
+    chosen: Whole,
+    chosen_rows: tuple[int, ...],
+    counted_rows: tuple[int, int],
+    alphas: Reals,
+    failure: float,
+) -> Whole:
+    """Find edges of the bins expected to certify most, as columns of 0, thresholds..., infinity.
+
+    For a given order and number of bins the best partition is a shortest path, since the sum that
+    the bound is the logarithm of has one term for each bin.
+    """
+    edges = _select_edges(chosen)
+    padded = np.column_stack([np.array(chosen_rows), chosen, [0, 0]])[:, edges]
+    start, stop = np.triu_indices(len(edges), 1)
+    hits = padded[:, start] - padded[:, stop]
+    aims = alphas[np.unique(np.linspace(0, len(alphas) - 1, _TARGET_ORDERS).astype(np.int64))]
+    # What the bins of a partition add to the sum; limits get wider with the number of bins.
+    rates, powers = _pessimistic_rates(hits, chosen_rows), {}
+    for bins in _BIN_NUMBERS:
+        p_low, q_high = _expected_limits(rates, counted_rows, failure / (2 * bins))
+        with np.errstate(divide="ignore"):
+            powers[bins] = aims[:, None] * np.log(p_low) + (1.0 - aims[:, None]) * np.log(q_high)
+    paths = _best_edges(powers[_BIN_NUMBERS[-1]], (start, stop), len(edges))
+    told, partitions = [np.zeros(len(aims))], [edges[[0, -1]]]
+    for path in paths:
+        place = _pair_index(path[:-1], path[1:], len(edges))
+        most = powers[min(b for b in _BIN_NUMBERS if b >= len(place))][:, place]
+        told.append(np.maximum(0.0, np.logaddexp.reduce(most, axis=1) / (aims - 1.0)))
+        partitions.append(edges[path])
+    return partitions[int(np.argmax(_average_bound_shares(np.array(told))))]
+
+
+def _average_bound_shares(told: Reals) -> Reals:
+    """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
+    best = told.max(axis=0)
+    return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
+
+
+def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
+    """Lower the numerator's rates and raise the denominator's rates."""
+    return (
+        _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_PESSIMISM_ERRORS),
+        _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _PESSIMISM_ERRORS),
+    )
+
+
+def _expected_limits(
+    rates: tuple[Reals, Reals], counted_rows: tuple[int, int], tail: float
+) -> tuple[Reals, Reals]:
+    """Compute the limits that the counted rows would give at these rates."""
+    from scipy.special import ndtri
+
+    z = -float(ndtri(tail))
+    return _wilson_limit(rates[0], counted_rows[0], -z), _wilson_limit(rates[1], counted_rows[1], z)
+
+
+def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
+    """Compute Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
+    square = z * z
+    middle = rate + square / (2.0 * size)
+    spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
+    limit: Reals = (middle + z * spread) / (1.0 + square / size)
+    return np.minimum(np.maximum(limit, 0.0), 1.0)
+
+
+def _select_edges(chosen: Whole) -> Whole:
+    """Select columns that may be edges: both ends, and thresholds spread over the ranks."""
+    inside = np.arange(1, chosen.shape[1] + 1)
+    if len(inside) > _MAX_BIN_EDGES:
+        inside = np.unique(np.linspace(1, chosen.shape[1], _MAX_BIN_EDGES).astype(np.int64))
+    return np.concatenate([[0], inside, [chosen.shape[1] + 1]])
+
+
+def _pair_index(start: Whole, stop: Whole, size: int) -> Whole:
+    """Return the place of (start, stop) among the ordered pairs with start < stop."""
+    place: Whole = start * (2 * size - start - 1) // 2 + stop - start - 1
+    return place
+
+
+def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:
+    """Find the edges whose terms e^power have the largest sum, for each order and bin number."""
+    terms = np.full((len(powers), size, size), -np.inf)
+    largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
+    terms[:, pairs[0], pairs[1]] = np.exp(powers - largest)
+    best, steps, paths = terms[:, 0].copy(), [], []
+    for _ in range(min(_BIN_NUMBERS[-1], size - 1) - 1):
+        through = best[:, :, None] + terms
+        steps.append(np.argmax(through, axis=1))
+        best = np.max(through, axis=1)
+        for aim in range(len(powers)):
+            path = [size - 1]
+            for step in reversed(steps):
+                path.append(int(step[aim, path[-1]]))
+            paths.append(np.array([0, *reversed(path)]))
+    return paths
+
+
+THRESHOLDS: Final = 200
+FOLDS: Final = 4
+"""Folds of the rows not counted: each is scored by what the other three teach, to choose on."""
+
+_DENSE_RANKS: Final = 20
+"""Ranks from either end of the choosing scores of each set that are all thresholds."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class HeldOut(Record):
+    """Numbers of rows that reach each threshold of a score.
+
+    Args:
+        thresholds: ascending, shape (t,). The event is "score >= threshold", or its opposite.
+        chosen: choosing rows of each set that reach each threshold, shape (2, t), scored out of
+            fold: by scores that the rows did not teach.
+        chosen_rows: choosing rows of each set.
+        counted: the same of the counted rows, shape (2, t).
+        counted_rows: counted rows of each set.
+        trained_rows: rows of each set that taught the score; (0, 0) for a score fixed in advance.
+        one_per_group: True if one random row of each group was chosen on, and counted.
+        score: what the score is, for the text of an event.
+    """
+
+    thresholds: Reals
+    chosen: Whole
+    chosen_rows: tuple[int, int]
+    counted: Whole
+    counted_rows: tuple[int, int]
+    trained_rows: tuple[int, int]
+    one_per_group: bool = False
+    score: str = "score"
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        freeze_arrays(self, "thresholds", "chosen", "counted")
+
+
+def hold_out(
+    points: Points,
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None = None,
+    one_per_group: bool = False,
+) -> HeldOut:
+    """Split the rows (or groups) once, fit a score, and count what reaches its thresholds.
+
+    Half of the rows of each set are counted. The others teach the score, and choose: out of fold,
+    scored by four more fits on three quarters of them each, whose scores are spread much as those
+    of the counted rows will be. Where there are many more rows than a fit takes, those left over
+    choose instead. A score fixed in advance needs no teaching.
+
+    Args:
+        points: both sets, not scaled: moments of all rows would let the counted rows have a say
+            in the score that is counted on them.
+        rng: the splits, training rows where there are too many, and the row of a group.
+        score: as in `cross_fit`.
+        one_per_group: True splits by group, and takes one random row of each group that chooses
+            or is counted: rows of a group may be copies of each other. A set without groups is
+            taken row by row. False takes all rows for independent.
+
+    Returns:
+        The counts.
+
+    Raises:
+        TypeError: if `score` is no callable of the two kinds or returns no numbers.
+        ValueError: if the points are scaled, a set has fewer than 4 rows (or groups), or a score
+            is not one finite number a row.
+    """
+    if points.scale is not None:
+        raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
+    parts = [
+        _RowParts.of(f"y{side}", points.sizes[side], points.groups[side], one_per_group, rng)
+        for side in (0, 1)
+    ]
+    fitted: Score
+    if score is not None and is_fixed(score):
+        fitted, trained = score, (0, 0)
+        chosen = _held_out_scores(points, [part.choosing(None) for part in parts], fitted, trained)
+    elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
+        # Enough for a full fit in one fold; the other folds choose.
+        fitted, trained = fit_score(
+            points, _pair_rows(part.inside(0) for part in parts), rng, score
+        )
+        left = [np.concatenate([part.choosing(f) for f in range(1, FOLDS)]) for part in parts]
+        chosen = _held_out_scores(points, left, fitted, trained)
+    else:
+        fitted, trained = fit_score(points, _pair_rows(part.other for part in parts), rng, score)
+        chosen = _score_out_of_fold(points, parts, rng, score)
+    counted = _held_out_scores(points, [part.counted for part in parts], fitted, trained)
+    thresholds = _candidate_thresholds(*chosen)
+    return HeldOut(
+        thresholds=thresholds,
+        chosen=_count_above(chosen, thresholds),
+        chosen_rows=(len(chosen[0]), len(chosen[1])),
+        counted=_count_above(counted, thresholds),
+        counted_rows=(len(counted[0]), len(counted[1])),
+        trained_rows=trained,
+        one_per_group=one_per_group,
+        score="logistic score" if score is None else "score",
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _RowParts:
+    """Sample rows of one set: those that are counted, and the folds of the others.
+
+    Args:
+        counted: rows that are counted, one of a group.
+        other: all rows of the units that are not counted.
+        fold: the fold of each of `other`.
+        single: for each of `other`, whether it is the one row of its group that chooses.
+    """
+
+    counted: Labels
+    other: Labels
+    fold: Labels
+    single: npt.NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        size: int,
+        groups: Labels | None,
+        one_per_group: bool,
+        rng: np.random.Generator,
+    ) -> _RowParts:
+        labels = groups if one_per_group else None
+        units = size if labels is None else int(labels.max()) + 1
+        if units < 4:
+            kind = "rows" if labels is None else "groups"
+            raise invalid(name, f"of at least 4 {kind} for held-out events", units)
+        place = rng.permutation(units)
+        single = np.ones(size, bool)
+        if labels is not None:
+            single[:] = False
+            single[one_of_each(labels, rng)] = True
+            place = place[labels]
+        counted = place >= units // 2
+        other = np.flatnonzero(~counted)
+        folds = min(FOLDS, units // 2)
+        return cls(np.flatnonzero(counted & single), other, place[other] % folds, single[other])
+
+    def inside(self, fold: int) -> Labels:
+        """Return the rows of a fold."""
+        return np.asarray(self.other[self.fold == fold])
+
+    def outside(self, fold: int) -> Labels:
+        """Return the rows of all other folds."""
+        return np.asarray(self.other[self.fold != fold])
+
+    def choosing(self, fold: int | None) -> Labels:
+        """Return the rows of a fold (of all for None) that choose, one of a group."""
+        here = self.single if fold is None else self.single & (self.fold == fold)
+        return np.asarray(self.other[here])
+
+
+def _pair_rows(rows: Iterable[Labels]) -> tuple[Labels, Labels]:
+    first, second = rows
+    return first, second
+
+
+def _held_out_scores(
+    points: Points, rows: list[Labels], score: Score, trained: tuple[int, int]
+) -> tuple[Reals, Reals]:
+    return score_rows(points, _pair_rows(rows), score, trained).values
+
+
+def _score_out_of_fold(
+    points: Points,
+    parts: list[_RowParts],
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None,
+) -> tuple[Reals, Reals]:
+    """Score the choosing rows by fits on the other folds."""
+    found: list[tuple[Reals, Reals]] = []
+    for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
+        fitted, trained = fit_score(
+            points, _pair_rows(part.outside(fold) for part in parts), rng, score
+        )
+        found.append(
+            _held_out_scores(points, [part.choosing(fold) for part in parts], fitted, trained)
+        )
+    return np.concatenate([v for v, _ in found]), np.concatenate([v for _, v in found])
+
+
+def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
+    """Select about 200 choosing scores: dense at both ends of each set, even in between."""
+    found = []
+    for scores in (scores0, scores1):
+        size = len(scores)
+        even = np.linspace(0, size - 1, THRESHOLDS // 2 - 2 * _DENSE_RANKS).astype(np.int64)
+        ends = np.arange(min(_DENSE_RANKS, size))
+        ranks = np.concatenate([even, ends, size - 1 - ends])
+        found.append(np.sort(scores)[np.unique(ranks)])
+    return np.unique(np.concatenate(found))
+
+
+def _count_above(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
+    """Count the rows of each set with score >= threshold."""
+    below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
+    return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)
+
 
 _BINS_SHARE: Final = 0.5
 """Share of the failure probability that bins take, where they are worth counting at all."""

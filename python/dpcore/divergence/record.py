@@ -10,11 +10,10 @@ import numpy.typing as npt
 
 from ..errors import delta_level
 from ..records import Record
-from .certificates import Certificate
-from .epsilon import Epsilon, compute_epsilons, select_resolved_orders
-from .raw import Flags, Reals, freeze_arrays
-from .reliability.checks import Checks
-from .reliability.held_out import HeldOut
+from .certificates import Certificate, HeldOut
+from .conversion import Epsilon, compute_epsilons, select_resolved_orders
+from .points import Flags, Reals, freeze_arrays
+from .two_sample_tests import Checks
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -190,7 +189,7 @@ class Estimate(Record):
         Returns:
             The figure.
         """
-        from .report.drawing import draw_estimate
+        from .report import draw_estimate
 
         return draw_estimate(self, ax)
 
@@ -207,7 +206,7 @@ class Estimate(Record):
         Raises:
             ValueError: if the estimate has no replicates of that kind.
         """
-        from .report.drawing import draw_convergence
+        from .report import draw_convergence
 
         return draw_convergence(self, ax)
 
@@ -220,6 +219,6 @@ class Estimate(Record):
 
     def __str__(self) -> str:
         """Return the report: belief first, then the curve, the checks and the seed."""
-        from .report.text import estimate_text
+        from .report import estimate_text
 
         return estimate_text(self)

@@ -14,8 +14,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, invalid, mistyped, real
-from ..hints import hinted
+from ..errors import choice, hinted, invalid, mistyped, real
 from ..records import Pair, Record
 from .device_outputs import (
     Held,

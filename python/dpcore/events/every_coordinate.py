@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import instance, integer, invalid, mistyped, vector
-from ..hints import hinted
+from ..errors import hinted, instance, integer, invalid, mistyped, vector
 from ..records import Record, frozen_array
 from .device_outputs import Held, move_to_host
 from .event import EventRecord, Seen, group_rows

@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, invalid, mistyped, vector
-from ..hints import hinted
+from ..errors import choice, hinted, invalid, mistyped, vector
 from ..records import Pair, frozen_array, pair_of
 from .device_outputs import Held, at_least, cache_per_device, move_to_host
 from .event import Ballot, EventRecord, Seen, group_rows, hits_of

@@ -18,8 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice, flag, invalid
-from ..hints import hinted
+from ..errors import choice, flag, hinted, invalid
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

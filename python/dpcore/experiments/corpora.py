@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, flag, integer, invalid, mistyped
-from ..hints import hinted
+from ..errors import choice, flag, hinted, integer, invalid, mistyped
 from ..records import Shown
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness

@@ -28,7 +28,7 @@ from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, INK, RED
-from ..sampling.drawing import sample
+from ..sampling.sources import sample
 from .presentation import (
     SMALL,
     TEXT,

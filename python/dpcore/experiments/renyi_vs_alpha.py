@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..divergence import Estimate, Line, line, renyi
-from ..divergence.reliability.belief import ESTIMATE
+from ..divergence.reliability import ESTIMATE
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
 from ..streams import threads_of

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..errors import integer
 from ..pairs import NORMS, Box
-from ..pairs.norms import Norm
+from ..pairs.differences import Norm
 from ..records import Shown
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, RED
@@ -35,7 +35,7 @@ from ..sensitivity import (
     Sphere,
     sensitivity,
 )
-from ..sensitivity.refuting import Refutation, refute
+from ..sensitivity.refutation import Refutation, refute
 from ..streams import threads_of
 from .presentation import (
     SMALL,

@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..divergence import renyi
-from ..divergence.reliability.belief import ESTIMATE
+from ..divergence.reliability import ESTIMATE
 from ..errors import flag, integer, invalid, mistyped
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE

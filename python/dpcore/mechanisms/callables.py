@@ -19,13 +19,12 @@ from typing import Any, Final, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, invalid, mistyped
+from ..errors import choice, flag, hinted, invalid, mistyped
 from ..events.device_outputs import Held, numpy_of
-from ..hints import hinted
 from ..loaded import imported_module
 from ..progress import beats
 from ..records import Shown
-from ..streams.generators import seeded_globals
+from ..streams import seeded_globals
 from .answers import (
     is_deep,
     is_table_class,

@@ -19,8 +19,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ..errors import about, invalid, mistyped, real, show
-from ..hints import hinted
+from ..errors import about, hinted, invalid, mistyped, real, show
 from ..records import Shown
 
 __all__ = ["SEED_VARIABLE", "Tool", "command", "parse_line"]

@@ -7,8 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice
-from ..hints import hinted
+from ..errors import choice, hinted
 from .exponential import log_tails
 from .native import (
     LN2,

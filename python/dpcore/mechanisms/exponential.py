@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..hints import hinted
+from ..errors import hinted
 from .native import (
     Law,
     Logs,

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ..hints import hinted
+from ..errors import hinted
 from .native import Cost, Law, Logs, Primitive, Tails, positive, whole_line, with_law
 
 __all__ = ["Gaussian", "noise_ratio"]

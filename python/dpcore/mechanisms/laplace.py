@@ -7,8 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice
-from ..hints import hinted
+from ..errors import choice, hinted
 from .native import LN2, Law, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 __all__ = ["Laplace", "Variant"]

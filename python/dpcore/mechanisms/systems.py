@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import real
 from ..pairs import dimension, distance
-from ..pairs.norms import Norm
+from ..pairs.differences import Norm
 from ..records import Pair
 from .laplace import Laplace
 from .native import LARGEST, Clip, Native, Steps, positive

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from ..errors import about, invalid, mistyped, real
 from ..records import Record
-from ..streams.generators import Generators, quiet_seed
+from ..streams import Generators, quiet_seed
 
 __all__ = [
     "PROBE_TEXTS", "BatchCheck", "TextFunction", "check_batches", "choose_by_length",

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import invalid, real
-from ..hints import hinted
+from ..errors import hinted, invalid, real
 from .native import LARGEST, Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 __all__ = ["Uniform"]

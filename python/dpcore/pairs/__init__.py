@@ -1,11 +1,9 @@
 """Pairs of inputs: ready-made ones, neighbour relations, and the search for the pair that leaks."""
 
-from .balls import L1, L2, Linf
 from .datasets import AddRemove, Records, Replace
-from .domains import Bounded, Box, Domain, Neighbour
-from .norms import NORMS, dimension, distance, distances
-from .searching import Search, Searched, drive, explore, search
-from .usual import WHICH, patterns, zeros_ones
+from .differences import NORMS, dimension, distance, distances
+from .neighbours import L1, L2, WHICH, Bounded, Box, Domain, Linf, Neighbour, patterns, zeros_ones
+from .pair_search import Search, Searched, drive, explore, search
 
 __all__ = [
     "L1",

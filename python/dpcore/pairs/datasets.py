@@ -8,12 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import instance, invalid, mistyped
-from ..hints import hinted
+from ..errors import hinted, instance, invalid, mistyped
 from ..records import Pair, Record
-from .comparing import added_or_removed, count_replaced, inputs_equal, read_records
-from .domains import Domain
-from .norms import dimension
+from .differences import added_or_removed, count_replaced, dimension, inputs_equal, read_records
+from .neighbours import Domain
 
 __all__ = ["AddRemove", "Records", "Replace", "input_key"]
 

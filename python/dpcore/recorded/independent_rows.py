@@ -46,7 +46,7 @@ from ..attacks.attack import (
 )
 from ..attacks.candidates import read_candidates
 from ..auditing.event_fitting import outputs_inside
-from ..claims.claim import Claim, choose_tangent
+from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
@@ -210,7 +210,7 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     if groups is None:
         order, cuts = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
         return _Division(order[: cuts[1]], cuts, order[cuts[1] :], slice(None))
-    from ..divergence.points.points import one_of_each
+    from ..divergence.points import one_of_each
 
     shuffled = _shuffle_numbers(int(groups.max()) + 1, seed, side)
     # When the turn of each group comes.

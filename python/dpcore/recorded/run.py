@@ -15,7 +15,7 @@ import numpy as np
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
 from ..bounds.declaration import RecordedBound, declared
-from ..claims.claim import GDP, Claim
+from ..claims.trade_off import GDP, Claim
 from ..errors import (
     AssumptionWarning,
     about,
@@ -23,14 +23,15 @@ from ..errors import (
     confidence_level,
     delta_level,
     flag,
+    hinted,
     integer,
     invalid,
+    meant,
     mistyped,
     part_of,
     real,
     show,
 )
-from ..hints import hinted, meant
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
 from ..records import Pair

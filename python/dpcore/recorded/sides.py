@@ -397,7 +397,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
         >>> number_groups(["a", "b", "a"], ["c"])
         (array([0, 1, 0]), array([0]))
     """
-    from ..divergence.points.points import number_labels
+    from ..divergence.points import number_labels
 
     shared = set(first) & set(second)
     if shared:
@@ -414,7 +414,7 @@ def _read_groups(
     name: str, groups: Any, outputs: Any, rows: Any, reader: Reader | None = None
 ) -> Groups | None:
     """Return a group for each row, none of them missing."""
-    from ..divergence.points.points import read_labels
+    from ..divergence.points import read_labels
 
     if groups is None:
         return None

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..bounds.violations import guesses_for
-from ..claims.claim import Claim
+from ..bounds.canaries import guesses_for
+from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit

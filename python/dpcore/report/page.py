@@ -27,7 +27,7 @@ import numpy as np
 from .._core import __version__
 from ..bounds import limits
 from ..bounds.declaration import declared
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first

@@ -11,11 +11,11 @@ import numpy as np
 from .. import attacks, pairs
 from ..bounds import BOUNDS
 from ..bounds.declaration import declared
-from ..claims.claim import Claim
 from ..claims.renyi import RDP
+from ..claims.trade_off import Claim
 from ..loaded import imported_module
 from ..mechanisms.commands import Tool
-from ..pairs.comparing import inputs_equal
+from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT

@@ -18,13 +18,13 @@ from typing import Any, Final
 import numpy as np
 
 from ..bounds import BOUNDS, clopper_pearson
+from ..bounds.canaries import loss_of_factor
 from ..bounds.declaration import declared
 from ..bounds.power import MOST_TRIALS, gaussian_event, trials_for
-from ..bounds.violations import loss_of_factor
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..pairs import distances
-from ..pairs.comparing import MOST_CHANGES, inputs_equal
+from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts
 from ..results.audits import Audit
 from ..results.certificate import (
@@ -37,7 +37,7 @@ from ..results.certificate import (
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
 from ..results.planned import AUTO_FACTOR
-from ..sampling.slicing import shared_block
+from ..sampling.slices import shared_block
 from .card import make_card
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}

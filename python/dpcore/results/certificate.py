@@ -20,7 +20,7 @@ from ..bounds import (
 )
 from ..bounds.binomial import limits
 from ..bounds.declaration import declared
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..errors import invalid
 from ..events import event_of
 from ..records import Counts

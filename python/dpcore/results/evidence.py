@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import BOUNDS, clopper_pearson
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
 from ..events import SIDES
 from ..pairs import Searched

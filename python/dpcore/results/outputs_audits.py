@@ -16,7 +16,7 @@ from ..bounds import BOUNDS as OF_DRAWS
 from ..bounds import ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
 from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import declared
-from ..claims.claim import GDP, Claim
+from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, Shown, declare, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
 from ..bounds import clopper_pearson, one_run
+from ..bounds.canaries import guesses_power
 from ..bounds.power import certifies
-from ..bounds.violations import guesses_power
-from ..claims.claim import Claim
+from ..claims.trade_off import Claim
 from ..errors import count
 from ..records import Counts, Record
 from .evidence import per_distance

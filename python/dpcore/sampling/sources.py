@@ -5,35 +5,336 @@ are a pure function of that name and of (seed, block), never of threads, slices 
 
 What changes from call to call (a warm-up, a cache, a clock) must not distinguish x from x': a
 block's call on x and that on x' follow each other, and the seed says which one is the first.
+
+Draws of a Python callable: one call and one generator a block.
+
+Course of an audit: time and draws of each step, and one progress bar for all steps.
+
+Sampling: the public function for the compiled samplers.
 """
 
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import vector
+from ..errors import hinted, invalid, mistyped, vector
 from ..events import event_of
 from ..events.device_outputs import Held
 from ..events.event import Ballot
-from ..mechanisms.answers import join_outputs, rows_to_objects
-from ..mechanisms.callables import name_of, one_by_one, torch_threads
-from ..mechanisms.native import Native, describe_natively
+from ..mechanisms.answers import join_outputs, outputs_of, rows_to_objects, to_object_array
+from ..mechanisms.callables import (
+    Repeated,
+    call_mechanism,
+    make_generator,
+    makes_tensors,
+    name_of,
+    one_by_one,
+    tensor_of,
+    torch_threads,
+)
+from ..mechanisms.native import Native, describe_natively, fill_outputs
+from ..progress import Progress
+from ..published import is_native
 from ..records import Pair
-from ..streams import COUNT
-from ..streams.generators import reseed_a_forked_child
-from .calling import CallableDraws, Place
-from .course import Course
+from ..streams import COUNT, Rng, reseed_a_forked_child, seeded_globals
 from .replay import SEEDED_BY, Mark, Replays, make_replay_error, mark_of
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
 from .tally import Event, Tally, TallyRows, Watch
+
+__all__ = [
+    "Course",
+]
+
+
+_GLOBALS_STREAM: Final = 1
+"""The last number of the streams from which global generators are seeded."""
+
+
+_ORDER_STREAM: Final = 2
+"""In the place of the side: the stream that draws which side is the first."""
+_ANSWERS_PER_TURN: Final = 8
+"""Answers of a turn. A law that ends within a turn gives one side at most so many answers more,
+and 8 hits against none refute nothing at 95 % confidence."""
+_PIECES_PER_BLOCK: Final = 16
+"""Pieces of a block, of at least `_MIN_PIECE_ROWS` rows. A drift from piece to piece then shows 1/16 of
+itself between the sides, at worst."""
+_MIN_PIECE_ROWS: Final = 64
+
+
+def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
+    """Draw the side that comes first in each of some turns.
+
+    Of two turns, one begins with x and the next with x', or the other way round, by a fair coin:
+    the sides then share a linear drift, and what alternates, exactly.
+    """
+    coins = rng.random(-(-turns // 2)) < 0.5
+    firsts = np.stack([coins, ~coins], axis=1).ravel()[:turns]
+    return [(0, 1) if first else (1, 0) for first in firsts.tolist()]
+
+
+class Place(NamedTuple):
+    """The wanted rows of one block.
+
+    Args:
+        number: of the block.
+        size: rows in its call.
+        first: first row wanted.
+        end: end of the rows wanted.
+    """
+
+    number: int
+    size: int
+    first: int
+    end: int
+
+
+@dataclass(frozen=True)
+class CallableDraws:
+    """Draws of a Python callable, one call and one generator a block.
+
+    Args:
+        mechanism: the callable.
+        pair: the two inputs.
+        seed: of all generators.
+        block: trials in a block.
+        shape: of one output.
+        globals: seed the global generators of Python, numpy and torch for every block as well.
+        fields: names of the fields of one output; None where no call has shown them.
+        in_pieces: make the calls of a block in pieces, on x and on x' by turns: for a mechanism
+            whose outputs do not follow from the seed.
+    """
+
+    mechanism: Callable[..., Any]
+    pair: Pair
+    seed: int
+    block: int
+    shape: tuple[int, ...]
+    globals: bool = False
+    fields: tuple[str, ...] | None = None
+    in_pieces: bool = False
+    native = False
+
+    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
+        """Draw the requested rows of a block."""
+        outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
+        return outputs
+
+    def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
+        """Draw the requested rows of a block; leave tensors on the device where they were made."""
+        how = tensor_of if makes_tensors(self.mechanism) else call_mechanism
+        outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
+        return outputs
+
+    def draw_both(
+        self, purpose: int, place: Place, held: bool = False
+    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
+        """Yield each side and the requested rows of its block; the seed draws the first side.
+
+        A function of one answer is called on x and on x' by turns of `_ANSWERS_PER_TURN` answers.
+
+        Args:
+            purpose: of the draws.
+            place: the wanted rows.
+            held: leave tensors where the mechanism made them.
+        """
+        mechanism, pieces = self.mechanism, 1
+        # Global generators have one state, that of a whole call.
+        turns = isinstance(mechanism, Repeated) and mechanism.seeded != "global"
+        if self.in_pieces and not makes_tensors(mechanism):
+            pieces = min(_PIECES_PER_BLOCK, place.size // _MIN_PIECE_ROWS)
+        if turns and not self.globals:
+            yield from self._answered_by_turns(purpose, place)
+        elif pieces > 1 and not self.globals:
+            yield from self._drawn_in_pieces(purpose, place, pieces)
+        else:
+            rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
+            draw = self.held if held else self.draw
+            for side in _draw_orders(rng, 2)[place.number % 2]:
+                yield side, draw(purpose, side, place)
+
+    def _answered_by_turns(
+        self, purpose: int, place: Place
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield both sides of a block of a function with one answer a call.
+
+        The outputs are equal to those of two separate calls.
+        """
+        *rngs, turns = (
+            make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
+        )
+        mechanism, inputs = cast(Repeated, self.mechanism), (self.pair.x, self.pair.x_prime)
+        orders = _draw_orders(turns, -(-place.size // _ANSWERS_PER_TURN))
+        name = f"outputs of {name_of(mechanism)}"
+        both = mechanism.call_by_turns(inputs, place.size, rngs, orders, _ANSWERS_PER_TURN)
+        for side in orders[0]:
+            outputs = outputs_of(name, both[side], place.size, self.shape, self.fields)
+            yield side, self._arranged(outputs)[place.first : place.end]
+
+    def _drawn_in_pieces(
+        self, purpose: int, place: Place, pieces: int
+    ) -> Iterator[tuple[int, npt.NDArray[Any]]]:
+        """Yield both sides of a block, each drawn in several calls from one generator."""
+        *rngs, turns = (
+            make_generator(self.seed, purpose, i, place.number) for i in (0, 1, _ORDER_STREAM)
+        )
+        inputs = self.pair.x, self.pair.x_prime
+        parts: tuple[list[Any], list[Any]] = [], []
+        orders = _draw_orders(turns, pieces)
+        for number, order in enumerate(orders):
+            rows = (number + 1) * place.size // pieces - number * place.size // pieces
+            for side in order:
+                one = inputs[side], rows, rngs[side], self.shape, self.fields
+                parts[side].append(self._arranged(call_mechanism(self.mechanism, *one)))
+        for side in orders[0]:
+            yield side, join_outputs(parts[side])[place.first : place.end]
+
+    def _drawn(self, called: Any, purpose: int, side: int, place: Place) -> Any:
+        x = self.pair.x_prime if side else self.pair.x
+        stream = purpose, side, place.number
+        rng = make_generator(self.seed, *stream)
+        # A stream of their own: the mechanism's draws from rng are the same with and without.
+        seeded = (
+            seeded_globals(make_generator(self.seed, *stream, _GLOBALS_STREAM))
+            if self.globals
+            else None
+        )
+        with seeded or nullcontext(), torch_threads(self.mechanism):
+            outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)
+        return self._arranged(outputs)[place.first : place.end]
+
+    def _arranged(self, outputs: Any) -> Any:
+        """Return the outputs in the audit's shape, or as objects if only some rows have another.
+
+        Raises:
+            ValueError: if all rows of one call have another shape or other fields: that is one
+                observation, however many rows there are.
+        """
+        names = getattr(getattr(outputs, "dtype", None), "names", None)
+        if names is not None and self.fields is not None and names != self.fields:
+            wanted = f"of the fields {self.fields} in every call"
+            raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, names)
+        if outputs.shape[1:] == self.shape:
+            return outputs
+        if not isinstance(outputs, Held):
+            # Each row is an answer of its own; few calls may have shown only one of the shapes.
+            answers = one_by_one(self.mechanism)
+            single = outputs.dtype == object or answers
+            if single and self.shape == ():
+                return rows_to_objects(outputs)
+            if (
+                answers
+                or len(outputs) == 1
+                or (single and any(_has_shape(row, self.shape) for row in outputs))
+            ):
+                return to_object_array(list(outputs))
+        wanted = f"of shape {(len(outputs), *self.shape)} in every call"
+        raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, outputs.shape)
+
+
+def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
+    try:
+        return bool(np.shape(row) == shape)
+    except ValueError:
+        return False
+
+
+_MIN_CALL_SIZE_RATIO: Final = 8
+"""Ratio of the outputs of two calls from which on they show the time of an output by itself."""
+
+
+class Course(Progress):
+    """The course of an audit, step by step: "probe", "search", "fit", "count", "report".
+
+    Args:
+        show: show a bar, see `Progress`.
+        alive: keep it moving, see `Progress`.
+        clock: seconds.
+    """
+
+    by_call = True
+
+    def __init__(
+        self,
+        show: bool | None = False,
+        *,
+        alive: bool = True,
+        clock: Callable[[], float] = time.perf_counter,
+    ) -> None:
+        super().__init__("", None, show, alive=alive)
+        self.clock = clock
+        self._spent: dict[str, list[Any]] = {}
+        self._step, self._since = "", clock()
+        self.calls = 0
+        self._timed: dict[int, float] = {}
+
+    def step(self, name: str, label: str = "", total: float | None = None) -> None:
+        """Go on to a step, or back to it.
+
+        Args:
+            name: of the step; what is done in it from now on is added to it.
+            label: what the bar says; empty leaves the bar as it is.
+            total: outputs that it will take, on both sides; None if nobody knows.
+        """
+        self._settle()
+        self._step = name
+        self._spent.setdefault(name, [0.0, 0])
+        if label:
+            self.begin(label, total)
+
+    def drew(self, outputs: int) -> None:
+        """Record outputs that were made."""
+        self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
+        self.advance(outputs)
+
+    def called(self, outputs: int, seconds: float) -> None:
+        """Record a call that was timed."""
+        self.drew(outputs)
+        self.calls += 1
+        self._timed[outputs] = min(seconds, self._timed.get(outputs, seconds))
+
+    def estimate_seconds(self, block: int) -> float:
+        """Estimate the least time for an output in calls of a block; 0 before any was timed.
+
+        Two calls of which one made eight times the outputs separate the time of an output from
+        that of a call, which may start a process.
+
+        Args:
+            block: outputs of a call.
+        """
+        if not self._timed:
+            return 0.0
+        few, many = min(self._timed), max(self._timed)
+        if many < _MIN_CALL_SIZE_RATIO * few:
+            return min(seconds / outputs for outputs, seconds in self._timed.items())
+        each = max(0.0, self._timed[many] - self._timed[few]) / (many - few)
+        return each + max(0.0, self._timed[few] - few * each) / max(block, many)
+
+    def seconds(self, name: str) -> float:
+        """Return the time spent on a step so far."""
+        self._settle()
+        return float(self._spent[name][0]) if name in self._spent else 0.0
+
+    def spent(self) -> tuple[tuple[str, float, int], ...]:
+        """Return the name, seconds and outputs of every step so far."""
+        self._settle()
+        return tuple((name, *held) for name, held in self._spent.items())
+
+    def _settle(self) -> None:
+        now = self.clock()
+        if self._step:
+            self._spent[self._step][0] += now - self._since
+        self._since = now
+
 
 _WorkResult = TypeVar("_WorkResult")
 Work = Callable[[npt.NDArray[Any], int], _WorkResult]
@@ -379,3 +680,65 @@ def _split_places(places: list[Place], threads: int) -> Iterator[list[Place]]:
     size = max(1, len(places) // (_TASKS_PER_THREAD * threads))
     for first in range(0, len(places), size):
         yield places[first : first + size]
+
+
+@hinted
+def sample(
+    mech: Native,
+    x: npt.ArrayLike,
+    size: int,
+    *,
+    rng: Rng = None,
+    out: npt.NDArray[Any] | None = None,
+    dtype: npt.DTypeLike = np.float64,
+    threads: int | None = None,
+) -> npt.NDArray[Any]:
+    """Draw outputs of a native mechanism, in parallel, straight into a numpy array.
+
+    For audits and experiments, not for releasing data: the last bits of floating-point outputs give
+    the input away, as in every textbook sampler, and the generator is not cryptographic: whoever
+    learns its seed removes the noise.
+
+    These are the samplers that an audit counts: there is no second implementation. The result
+    depends on the seed alone, not on the number of threads or the CPU. All noises read the same
+    random words at one seed: samples that must be independent of each other need different seeds.
+
+    Args:
+        mech: a native mechanism, such as `dpcore.Laplace(1.0)` or a published system.
+        x: the input, shape `(dim,)`, dim at least 1, finite.
+        size: number of outputs, at least 0.
+        rng: None, an int in [0, 2**63) or a numpy Generator.
+        out: array to fill, C-contiguous, writeable, of shape `(size, dim)` and type `dtype`; None
+            allocates one.
+        dtype: float64, or float32 (rounded once, after the noise has been added in float64).
+        threads: number of threads; None for all cores.
+
+    Returns:
+        Outputs of shape `(size, dim)`; `out` itself if it was given.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind (a Python callable is called directly).
+        ValueError: if a value, a shape or a layout is wrong.
+        KeyboardInterrupt: on Ctrl-C; `out` is then filled in part.
+
+    Source:
+        Why not for releases: Mironov (2012), On significance of the least significant bits for
+        differential privacy.
+
+    Example:
+        >>> import dpcore
+        >>> outputs = dpcore.sample(dpcore.Laplace(1.0), [0.0, 5.0], 1000, rng=1)
+        >>> outputs.shape, outputs.dtype
+        ((1000, 2), dtype('float64'))
+        >>> bool((outputs == dpcore.sample(dpcore.Laplace(1.0), [0.0, 5.0], 1000, rng=1)).all())
+        True
+
+        Twice the scale, the same words:
+
+        >>> double = dpcore.sample(dpcore.Laplace(2.0), [0.0], 3, rng=1)
+        >>> bool((double == 2 * dpcore.sample(dpcore.Laplace(1.0), [0.0], 3, rng=1)).all())
+        True
+    """
+    if not is_native(mech):
+        raise mistyped("mech", "a native mechanism (call any other one itself)", mech)
+    return fill_outputs(mech, x, size, rng, out, dtype, threads)

@@ -1,13 +1,17 @@
 """Sensitivities in closed form with pairs that attain them, and the search for a larger one."""
 
 from ..pairs import Box
-from .asserting import SensitivityError, assert_sensitivity, members_of, pairs_of
-from .closed_forms import Sensitivity, sensitivity
-from .declaring import Declaration, declaration, laplace_scale
-from .domains import Ball, MinMaxRows, OneHot, Simplex, Sphere
-from .histograms import Histogram
-from .refuting import METHODS, Refutation, refute
-from .transforms import Clip, MinMax, Normalise
+from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity
+from .domains import Ball, Clip, Histogram, MinMax, MinMaxRows, Normalise, OneHot, Simplex, Sphere
+from .refutation import (
+    METHODS,
+    Refutation,
+    SensitivityError,
+    assert_sensitivity,
+    members_of,
+    pairs_of,
+    refute,
+)
 
 __all__ = [
     "METHODS",

@@ -1,21 +1,197 @@
-"""Sets of vectors that a noise layer may be given, any two members being neighbours."""
+"""Sets of vectors that a noise layer may be given, any two members being neighbours.
+
+Checked vectors and rows, their lengths, and rows brought inside a norm ball.
+
+The common part of all domains: membership up to rounding, and a member near any vector.
+
+Histograms, of which those that differ in one record are neighbours.
+
+Transforms that bring rows into a bounded set before noise is added, and these sets.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
+import numpy.typing as npt
 
-from ..errors import choice, invalid
-from ..hints import hinted
+from ..errors import choice, hinted, instance, invalid, numeric, real, vector
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
-from ..pairs.norms import Norm
-from ._rows import Floats, normalise_rows, shrink_rows, vector_length
-from ._sets import Members, unit_vector
+from ..pairs.differences import Norm
+from ..records import Record
 
-__all__ = ["Ball", "MinMaxRows", "OneHot", "Simplex", "Sphere"]
+__all__ = [
+    "NEIGHBOURS",
+    "Ball",
+    "Clip",
+    "Histogram",
+    "MinMax",
+    "MinMaxRows",
+    "Neighbours",
+    "Normalise",
+    "OneHot",
+    "Simplex",
+    "Sphere",
+]
+
+
+Floats = npt.NDArray[np.float64]
+
+
+def as_possible_vector(x: Any, dim: int) -> Floats | None:
+    """Return x as float64, or None if x is not a vector of `dim` finite numbers."""
+    try:
+        return vector("x", x, dim)
+    except (TypeError, ValueError):
+        return None
+
+
+def rows_of(x: Any) -> Floats:
+    """Check a vector or rows of finite numbers; return float64 of shape `(size, dim)`."""
+    requirement = "a vector or rows of finite numbers, shape (dim,) or (size, dim) with dim >= 1"
+    array = numeric("x", requirement, x)
+    if array.ndim not in (1, 2) or array.shape[-1] == 0:
+        raise invalid("x", requirement, x)
+    with np.errstate(over="ignore"):
+        rows = np.ascontiguousarray(array, dtype=np.float64).reshape(-1, array.shape[-1])
+    refuse_rows(np.asarray(~np.isfinite(rows).all(axis=-1)), "finite numbers", rows, array.ndim)
+    return rows
+
+
+def refuse_rows(wrong: npt.NDArray[np.bool_], requirement: str, rows: Floats, ndim: int) -> None:
+    """Raise a ValueError that names the first wrong row, if there is one."""
+    if wrong.any():
+        place = int(np.argmax(wrong))
+        name = "x" if ndim == 1 else f"row {place} of x"
+        raise invalid(name, requirement, rows[place])
+
+
+def row_lengths(rows: Floats, norm: str) -> Floats:
+    """Compute the norm of each row, shape `(size,)`; inf beyond the range of float64.
+
+    Rows are scaled by a power of two, which is exact: neither squares nor sums overflow or vanish
+    on the way.
+    """
+    sizes = np.abs(rows)
+    largest: Floats = sizes.max(axis=-1)
+    if norm == "linf":
+        return largest
+    exponent = np.frexp(largest)[1]
+    parts = np.ldexp(sizes, -exponent[..., np.newaxis])
+    total = parts.sum(axis=-1) if norm == "l1" else np.sqrt((parts * parts).sum(axis=-1))
+    with np.errstate(over="ignore"):
+        return np.asarray(np.ldexp(total, exponent), dtype=np.float64)
+
+
+def vector_length(x: Floats, norm: str) -> float:
+    """Compute the norm of one vector, as `row_lengths` does."""
+    return float(row_lengths(x[np.newaxis], norm)[0])
+
+
+def normalise_rows(rows: Floats, norm: str) -> Floats:
+    """Divide rows by their norms; no row may be zero."""
+    parts = rows / np.abs(rows).max(axis=-1, keepdims=True)
+    return np.asarray(parts / row_lengths(parts, norm)[:, np.newaxis])
+
+
+def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
+    """Multiply rows by min(1, radius / norm).
+
+    No result lies outside the ball, so a second call changes nothing.
+    """
+    outside = row_lengths(rows, norm) > radius
+    if not outside.any():
+        return rows
+    moved = normalise_rows(rows[outside], norm) * radius
+    # Rounding may leave a row some units in the last place outside: one step inwards removes one.
+    while (over := row_lengths(moved, norm) > radius).any():
+        moved[over] = np.nextafter(moved[over], 0.0)
+    result = rows.copy()
+    result[outside] = moved
+    return result
+
+
+class Members(Record):
+    """A set of vectors; a domain defines the distance of a vector outside and a nearby member."""
+
+    __slots__ = ()
+
+    dim: int
+    rounding: ClassVar[float] = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the dimension."""
+        object.__setattr__(self, "dim", dimension(self.dim))
+
+    def contains(self, x: Any, slack: float = 0.0) -> bool:
+        """Return True if x is a vector of the domain.
+
+        Args:
+            x: anything; only a vector of `dim` finite numbers can be a member.
+            slack: how far outside still counts, relative to the size of the domain.
+
+        Returns:
+            True or False.
+
+        Raises:
+            TypeError: if `slack` is not a number.
+            ValueError: if `slack` is negative or not finite.
+        """
+        slack = real("slack", slack, low=0.0)
+        member = as_possible_vector(x, self.dim)
+        return member is not None and self._excess(member) <= max(slack, self.rounding)
+
+    def clip(self, x: Any) -> Floats:
+        """Return a member close to x: x itself if it is a member.
+
+        Args:
+            x: a vector of `dim` finite numbers.
+
+        Returns:
+            The member, float64, shape `(dim,)`.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if it is not a vector of `dim` finite numbers.
+        """
+        x = vector("x", x, self.dim)
+        return x if self._excess(x) <= self.rounding else self._nearest(x)
+
+    def draw(self, rng: np.random.Generator) -> Floats:
+        """Draw a random member; the class states the distribution.
+
+        Args:
+            rng: draws it.
+
+        Returns:
+            The member, float64, shape `(dim,)`.
+
+        Raises:
+            TypeError: if `rng` is not a numpy Generator.
+        """
+        return self._drawn(instance("rng", rng, np.random.Generator))
+
+    def _drawn(self, rng: np.random.Generator) -> Floats:
+        """Draw a random member."""
+        raise NotImplementedError
+
+    def _excess(self, x: Floats) -> float:
+        """Return the distance of x from the domain, relative to its size; 0 for a member."""
+        raise NotImplementedError
+
+    def _nearest(self, x: Floats) -> Floats:
+        """Return a member close to an x that is not a member."""
+        raise NotImplementedError
+
+
+def unit_vector(dim: int, place: int = 0) -> Floats:
+    """Return the vector with 1 at a place and zeros elsewhere."""
+    x = np.zeros(dim)
+    x[place] = 1.0
+    return x
 
 
 @hinted
@@ -259,3 +435,243 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
             x = rng.uniform(-1.0, 1.0, dim)
         if x.any():
             return np.asarray(normalise_rows(x[np.newaxis], norm)[0])
+
+
+Neighbours = Literal["replace", "add_remove"]
+NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
+"""Differences between the data of two neighbouring histograms."""
+
+_LARGEST_COUNT: Final = 2.0**53
+"""Beyond it a float no longer tells a count from the next one."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Histogram(Members, word="Histogram"):
+    """Counts of records in bins; two of them are neighbours if their data differ in one record.
+
+    The only domain here whose sensitivity is not its diameter, which is infinite.
+
+    Args:
+        dim: number of bins, at least 1.
+        neighbours: "replace" (a record moves from one bin to another) or "add_remove" (one count
+            is 1 larger).
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if `dim` is below 1 or `neighbours` none of the two.
+
+    Source:
+        Dwork and Roth (2014), section 3.3 (histogram queries).
+
+    Example:
+        >>> histogram = Histogram(3, "add_remove")
+        >>> histogram.neighbouring([4, 0, 1], [4, 1, 1]), histogram.contains([4, 0.5, 1])
+        (True, False)
+    """
+
+    dim: int
+    neighbours: Neighbours = "replace"
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        object.__setattr__(self, "dim", dimension(self.dim))
+        choice("neighbours", self.neighbours, NEIGHBOURS)
+
+    def _drawn(self, rng: np.random.Generator) -> Floats:
+        """Draw counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
+        counts = rng.integers(0, 10, self.dim).astype(np.float64)
+        return np.asarray(counts + unit_vector(self.dim, int(rng.integers(self.dim))))
+
+    def neighbour(self, x: Any, rng: np.random.Generator) -> Floats:
+        """Draw a random histogram whose data differ from those of x in one record.
+
+        Args:
+            x: counts, shape `(dim,)`.
+            rng: chooses the records and bins.
+
+        Returns:
+            The counts, shape `(dim,)`; x itself where one bin leaves no other choice.
+
+        Raises:
+            TypeError: if `rng` is not a numpy Generator.
+            ValueError: if x is no histogram of the domain, or has no record to replace.
+        """
+        if not self.contains(x):
+            raise invalid("x", f"a histogram of {self.dim} bins", x)
+        instance("rng", rng, np.random.Generator)
+        x = vector("x", x, self.dim).copy()
+        filled = np.flatnonzero(x)
+        added = unit_vector(self.dim, int(rng.integers(self.dim)))
+        if self.neighbours == "add_remove" and (filled.size == 0 or rng.integers(2) == 1):
+            return np.asarray(x + added)
+        if filled.size == 0:
+            raise invalid("x", "a histogram of at least one record", x)
+        x[filled[int(rng.integers(filled.size))]] -= 1.0
+        return np.asarray(x if self.neighbours == "add_remove" else x + added)
+
+    def neighbouring(self, x: Any, x_prime: Any) -> bool:
+        """Return True if both are histograms of the domain that differ in at most one record."""
+        if not (self.contains(x) and self.contains(x_prime)):
+            return False
+        gaps = vector("x_prime", x_prime, self.dim) - vector("x", x, self.dim)
+        most = 2.0 if self.neighbours == "replace" else 1.0
+        whole = self.neighbours == "add_remove" or float(gaps.sum()) == 0.0
+        return whole and float(np.abs(gaps).sum()) <= most
+
+    def _excess(self, x: Floats) -> float:
+        return float(np.abs(x - self._nearest(x)).max())
+
+    def _nearest(self, x: Floats) -> Floats:
+        """Return the nearest counts, at most 2**53."""
+        return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Clip(Record, word="Clip"):
+    """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
+
+    No result is outside the ball by rounding, and clipping twice changes nothing.
+
+    Args:
+        norm: "l1", "l2" or "linf".
+        radius: radius of the ball, in the units of x, in (0, 1e300].
+
+    Raises:
+        TypeError: if `norm` is not a string or `radius` not a number.
+        ValueError: if one of them is out of range.
+
+    Source:
+        Abadi et al. (2016), algorithm 1.
+
+    Example:
+        >>> clip = Clip("l2", 1.0)
+        >>> clip([[3, -4], [0, 0.5]])
+        array([[ 0.6, -0.8],
+               [ 0. ,  0.5]])
+        >>> clip.range(2)
+        Ball(norm='l2', radius=1.0, dim=2)
+    """
+
+    norm: Norm
+    radius: float
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        choice("norm", self.norm, NORMS)
+        object.__setattr__(self, "radius", positive("radius", self.radius))
+
+    def __call__(self, x: npt.ArrayLike) -> Floats:
+        """Return the clipped rows.
+
+        Args:
+            x: finite numbers, shape `(dim,)` or `(size, dim)`.
+
+        Returns:
+            float64 of the same shape.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if its shape is another one, or an entry is not finite.
+        """
+        return shrink_rows(rows_of(x), self.norm, self.radius).reshape(np.shape(x))
+
+    def range(self, dim: int) -> Ball:
+        """Return the ball that contains all clipped rows of `dim` entries."""
+        return Ball(self.norm, self.radius, dim)
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class MinMax(Record, word="MinMax"):
+    """Min-max scaling of each row to the range 0 to 1: ``(x - min) / (max - min)``.
+
+    Source:
+        Lyu, He and Li (2020), algorithm 2 (the normalisation of DPNR).
+
+    Example:
+        >>> MinMax()([2, 3, 6])
+        array([0.  , 0.25, 1.  ])
+        >>> MinMax().range(3)
+        MinMaxRows(dim=3)
+    """
+
+    def __call__(self, x: npt.ArrayLike) -> Floats:
+        """Return the scaled rows.
+
+        Args:
+            x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be constant.
+
+        Returns:
+            float64 of the same shape.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if its shape is another one, an entry is not finite, or a row is constant
+                (0/0), as one of a single entry is.
+        """
+        rows = rows_of(x)
+        low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
+        wrong = np.asarray(low == high)[:, 0]
+        refuse_rows(
+            wrong, "a row of at least two different entries (max - min = 0)", rows, np.ndim(x)
+        )
+        # A quarter of everything has the same quotients, and a range that does not overflow.
+        quarter = np.where(np.maximum(-low, high) > 1e300, 0.25, 1.0)
+        bottom = low * quarter
+        scaled = (rows * quarter - bottom) / (high * quarter - bottom)
+        return np.asarray(scaled).reshape(np.shape(x))
+
+    def range(self, dim: int) -> MinMaxRows:
+        """Return the set that contains all scaled rows; a ValueError for a single entry."""
+        return MinMaxRows(dim)
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Normalise(Record, word="Normalise"):
+    """Division of each row by its norm: ``x / norm(x)``.
+
+    Args:
+        norm: "l1", "l2" or "linf".
+
+    Raises:
+        TypeError: if `norm` is not a string.
+        ValueError: if it is none of the three.
+
+    Example:
+        >>> Normalise("l2")([3, -4])
+        array([ 0.6, -0.8])
+        >>> Normalise("l2").range(2)
+        Sphere(dim=2, norm='l2')
+    """
+
+    norm: Norm = "l2"
+
+    def __post_init__(self) -> None:
+        """Check the norm."""
+        choice("norm", self.norm, NORMS)
+
+    def __call__(self, x: npt.ArrayLike) -> Floats:
+        """Return the normalised rows.
+
+        Args:
+            x: finite numbers, shape `(dim,)` or `(size, dim)`; no row may be zero.
+
+        Returns:
+            float64 of the same shape.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if its shape is another one, an entry is not finite, or a row is zero.
+        """
+        rows = rows_of(x)
+        refuse_rows(
+            np.asarray(~rows.any(axis=-1)), "a row that is not zero (norm 0)", rows, np.ndim(x)
+        )
+        return normalise_rows(rows, self.norm).reshape(np.shape(x))
+
+    def range(self, dim: int) -> Sphere:
+        """Return the unit sphere of the norm, on which normalised rows of `dim` entries lie."""
+        return Sphere(dim, self.norm)

@@ -9,10 +9,10 @@ Example:
     ('one_sided', 'off_centre')
 """
 
-from ._records import CHECKS, Check, Inspection
+from .checks import CHECKS, Check, Inspection
 from .faults import FAULTS, Fault
 from .forking import fork_reuse
-from .inspecting import inspect
+from .inspection import inspect
 
 __all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "inspect"]
 

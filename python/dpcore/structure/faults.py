@@ -15,7 +15,7 @@ import numpy.typing as npt
 from ..errors import choice, invalid, mistyped, vector
 from ..mechanisms import DPTextNoise, Identity, Laplace, Native
 from ..records import Record, Shown, frozen_array
-from ._records import CHECKS
+from .checks import CHECKS
 
 __all__ = [
     "FAULTS",

@@ -17,15 +17,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..adapters import TorchModule, TorchNoise
-from ..errors import confidence_level, integer, invalid, real, whole
-from ..hints import hinted
+from ..errors import confidence_level, hinted, integer, invalid, real, whole
 from ..loaded import imported_module
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
 from ..records import Pair
 from ..streams import Rng, seed_of
-from ._ranks import Floats, at_least, collision_probability, hash_rows
-from ._records import Check, check_from_p_value, check_from_rule
-from ._seeing import Layer, as_finite_array
+from .checks import Check, check_from_p_value, check_from_rule
+from .outputs import Floats, Layer, as_finite_array, at_least, collision_probability, hash_rows
 
 __all__ = ["fork_reuse"]
 

@@ -21,8 +21,7 @@ from .. import _core
 from ..errors import about, invalid, mistyped, numeric, real, vector
 from ..loaded import imported_module
 from ..pairs import L1, L2, Linf
-from ..pairs.domains import SLACK, neighbour_of
-from ..pairs.neighbouring import format_neighbour, refuse_farther
+from ..pairs.neighbours import SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress
 from ..records import Pair
 

@@ -16,9 +16,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..auditing.provenance import provenance_of
-from ..errors import AssumptionWarning, flag, invalid, real
-from ..hints import hinted
-from ..pairs.neighbouring import format_neighbour
+from ..errors import AssumptionWarning, flag, hinted, invalid, real
+from ..pairs.neighbours import format_neighbour
 from ..records import Record, frozen_array, one_line
 from ..report import encoding
 from ..report import page as pages

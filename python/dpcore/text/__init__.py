@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..hints import make_getattr
+from ..errors import make_getattr
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier

@@ -18,8 +18,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, instance, integer, invalid, masked, mistyped, real
-from ..hints import hinted
+from ..errors import choice, hinted, instance, integer, invalid, masked, mistyped, real
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from ..streams import Rng, seed_of

@@ -16,13 +16,13 @@ from ..errors import (
     choice,
     confidence_level,
     delta_level,
+    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     numeric,
 )
-from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..progress import Progress

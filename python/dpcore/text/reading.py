@@ -26,8 +26,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, invalid, message, mistyped
-from ..hints import hinted, make_getattr
+from ..errors import about, choice, hinted, invalid, make_getattr, message, mistyped
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import mistyped, real
-from ..hints import hinted
+from ..errors import hinted, mistyped, real
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown

@@ -13,8 +13,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid, mistyped, real
-from ..hints import hinted
+from ..errors import choice, hinted, instance, integer, invalid, mistyped, real
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Record

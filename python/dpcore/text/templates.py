@@ -22,8 +22,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import choice, integer
-from ..hints import hinted
+from ..errors import choice, hinted, integer
 from ..streams import Rng, seed_of
 from .corpus import Corpus, parts_of
 

@@ -11,8 +11,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, flag, integer, invalid, message
-from ..hints import hinted
+from ..errors import about, flag, hinted, integer, invalid, message
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from .corpus import training_texts

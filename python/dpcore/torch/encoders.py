@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import choice, invalid, mistyped
-from ..hints import hinted
+from ..errors import choice, hinted, invalid, mistyped
 from ..loaded import imported_module
 from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
@@ -33,7 +32,7 @@ from ..mechanisms.texts import (
     texts_of,
 )
 from ..records import Shown
-from ..streams.generators import Generators, quiet_seed
+from ..streams import Generators, quiet_seed
 from .module_calls import eval_mode
 from .needed import torch
 

@@ -17,8 +17,7 @@ import numpy.typing as npt
 from .. import mechanisms
 from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
-from ..errors import choice, delta_level, flag, invalid, mistyped, vector
-from ..hints import hinted
+from ..errors import choice, delta_level, flag, hinted, invalid, mistyped, vector
 from ..mechanisms import positive
 from ..pairs import distance
 from ..records import Pair

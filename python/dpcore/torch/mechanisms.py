@@ -10,9 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import AssumptionWarning, invalid, mistyped
+from ..errors import AssumptionWarning, hinted, invalid, mistyped
 from ..events.device_outputs import numpy_of
-from ..hints import hinted
 from ..mechanisms.texts import (
     BatchCheck,
     relative_distances,
@@ -20,7 +19,7 @@ from ..mechanisms.texts import (
     text_of,
 )
 from ..records import Pair
-from ..streams.generators import quiet_seed, seeded_globals, seeded_torch
+from ..streams import quiet_seed, seeded_globals, seeded_torch
 from .encoders import (
     Encoder,
     Randomness,

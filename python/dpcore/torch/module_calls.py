@@ -20,7 +20,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..streams.generators import seeded_globals, torch_generators
+from ..streams import seeded_globals, torch_generators
 from .needed import torch
 
 __all__ = [

@@ -20,16 +20,23 @@ import numpy.typing as npt
 
 from .. import sensitivity
 from ..calibration import RealEpsilon, gaussian_analytic, l2_laplace, noise_errors, real_epsilon
-from ..errors import AssumptionWarning, choice, delta_level, flag, invalid, message, mistyped
+from ..errors import (
+    AssumptionWarning,
+    choice,
+    delta_level,
+    flag,
+    hinted,
+    invalid,
+    message,
+    mistyped,
+)
 from ..events.device_outputs import numpy_of
-from ..hints import hinted
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
-from ..streams import Rng, seed_of
-from ..streams.generators import quiet_seed, seeded_torch
+from ..streams import Rng, quiet_seed, seed_of, seeded_torch
 from .encoders import Encoder, check_batches, check_transform, encoder_of, probe_texts
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of

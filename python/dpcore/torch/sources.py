@@ -20,8 +20,7 @@ from .. import structure
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import make_generator
 from ..records import Shown
-from ..streams import SAMPLE, Rng, seed_of
-from ..streams.generators import Generators, seeded_globals
+from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
 from .module_calls import (
     Call,
     Key,

@@ -12,11 +12,10 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import AssumptionWarning, about, choice, integer, invalid, mistyped, numeric
-from ..hints import hinted
+from ..errors import AssumptionWarning, about, choice, hinted, integer, invalid, mistyped, numeric
 from ..mechanisms import positive
 from ..pairs import NORMS
-from ..pairs.norms import Norm
+from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from ..streams import Rng, seed_of
 from . import layers

@@ -10,10 +10,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped, numeric
+from ..errors import hinted, invalid, mistyped, numeric
 from ..events.device_outputs import numpy_of
-from ..hints import hinted
-from ..streams.generators import seeded_globals
+from ..streams import seeded_globals
 from .run import check_function, import_opacus
 
 __all__ = ["OpacusStep"]

@@ -23,11 +23,10 @@ import numpy.typing as npt
 
 from ..bounds.declaration import RecordedBound
 from ..claims import Claim
-from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric
+from ..errors import AssumptionWarning, hinted, integer, invalid, mistyped, numeric
 from ..events.device_outputs import numpy_of
-from ..hints import hinted
 from ..loaded import imported_module
-from ..pairs.comparing import fingerprint_input
+from ..pairs.differences import fingerprint_input
 from ..recorded.run import OutputsAudit, audit_outputs
 from ..streams import Rng, seed_of, threads_of
 

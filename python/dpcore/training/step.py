@@ -25,13 +25,11 @@ import numpy.typing as npt
 from ..auditing.run import Audit, audit
 from ..bounds import gaussian_epsilon
 from ..claims import GDP
-from ..errors import integer, invalid, mistyped, real
-from ..hints import hinted
+from ..errors import hinted, integer, invalid, mistyped, real
 from ..mechanisms.callables import name_of
-from ..pairs.comparing import fingerprint_input
+from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
-from ..streams import Rng, seed_of
-from ..streams.generators import seeded_globals
+from ..streams import Rng, seed_of, seeded_globals
 from .opacus_step import OpacusStep, PreparedBatch
 from .run import check_function, count_records, read_numbers
 

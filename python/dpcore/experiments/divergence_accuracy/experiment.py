@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ...divergence import Estimate, renyi
-from ...divergence.reliability.belief import DIRECTIONS
+from ...divergence.reliability import DIRECTIONS
 from ...errors import choice, count, integer
 from ...records import Record, Shown, frozen_array
 from ...report import encoding

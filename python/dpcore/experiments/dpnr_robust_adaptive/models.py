@@ -20,7 +20,7 @@ import numpy as np
 
 from ...errors import AssumptionWarning
 from ...records import Shown
-from ...streams.generators import seeded_torch
+from ...streams import seeded_torch
 from ...text import DPNR, Corpus, WordDropout, schedules
 from ...text.systems import Prepared, Units
 from ...text.systems.training import one_thread, units_of

@@ -13,12 +13,10 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import instance, invalid, mistyped, real
-from ...hints import hinted
+from ...errors import hinted, instance, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...records import Shown
-from ...streams import Rng
-from ...streams.generators import seeded_torch
+from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier
 from ...text.systems.dptext import (  # fmt: skip

@@ -22,6 +22,7 @@ from ...errors import (
     choice,
     confidence_level,
     flag,
+    hinted,
     instance,
     integer,
     invalid,
@@ -29,13 +30,12 @@ from ...errors import (
     part_of,
     real,
 )  # fmt: skip
-from ...hints import hinted
 from ...mechanisms import Laplace
 from ...mechanisms.texts import texts_of
-from ...pairs.norms import Norm
+from ...pairs.differences import Norm
 from ...progress import Progress
 from ...records import Record
-from ...sampling.drawing import sample
+from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
 from ...text.corpus import Tokeniser, training_texts, words_of

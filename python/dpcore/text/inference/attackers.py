@@ -19,8 +19,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid, message, mistyped, numeric
-from ...hints import hinted
+from ...errors import about, hinted, invalid, message, mistyped, numeric
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -31,7 +30,7 @@ from ...mechanisms.texts import (
 )
 from ...progress import LONG_SECONDS
 from ...records import Shown
-from ...streams.generators import Generators
+from ...streams import Generators
 from ..optional_packages import needed
 from .targets import MANY_VALUES, Codes, Target, rank_values
 

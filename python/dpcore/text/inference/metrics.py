@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import limits
-from ...hints import hinted
+from ...errors import hinted
 from ...records import Record
 from .attackers import Attacker, Vectors, fitted
 from .targets import Codes, Target

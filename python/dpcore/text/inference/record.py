@@ -13,8 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import clopper_pearson
-from ...errors import invalid, real
-from ...hints import hinted
+from ...errors import hinted, invalid, real
 from ...mechanisms.texts import BatchCheck
 from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array

@@ -14,8 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import predicted
-from ...errors import choice, confidence_level, delta_level, invalid, real
-from ...hints import hinted
+from ...errors import choice, confidence_level, delta_level, hinted, invalid, real
 from ...progress import Progress
 from ...recorded.run import OutputsAudit, audit_outputs
 from ...records import Pair

@@ -18,8 +18,7 @@ import numpy as np
 
 from ...claims import Claim
 from ...claims import of as claim_of
-from ...errors import choice, confidence_level, instance, integer, invalid, real
-from ...hints import hinted
+from ...errors import choice, confidence_level, hinted, instance, integer, invalid, real
 from ...mechanisms.texts import texts_of
 from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.random import Generator
 
-from ...streams.generators import seeded_torch
+from ...streams import seeded_torch
 from ...torch.needed import torch
 from ..optional_packages import needed
 from ..systems.training import one_thread, require_convergence, run_epochs

@@ -11,8 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import instance, invalid, numeric
-from ...hints import hinted
+from ...errors import hinted, instance, invalid, numeric
 from ...mechanisms.texts import texts_of
 from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value

@@ -18,8 +18,17 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, confidence_level, flag, integer, invalid, mistyped, numeric, real
-from ...hints import hinted
+from ...errors import (
+    choice,
+    confidence_level,
+    flag,
+    hinted,
+    integer,
+    invalid,
+    mistyped,
+    numeric,
+    real,
+)
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
 from ...records import Shown

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
-from ...hints import hinted
+from ...errors import hinted
 from ...records import Record, Shown, frozen_array
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer

@@ -15,8 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import flag, instance, integer, invalid, mistyped, real
-from ...hints import hinted
+from ...errors import flag, hinted, instance, integer, invalid, mistyped, real
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
 from ...records import Record, frozen_array

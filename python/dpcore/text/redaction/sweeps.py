@@ -17,9 +17,17 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Epsilon, Estimate
-from ...divergence.reliability.belief import ESTIMATE
-from ...errors import choice, confidence_level, delta_level, integer, invalid, mistyped, real
-from ...hints import hinted
+from ...divergence.reliability import ESTIMATE
+from ...errors import (
+    choice,
+    confidence_level,
+    delta_level,
+    hinted,
+    integer,
+    invalid,
+    mistyped,
+    real,
+)
 from ...mechanisms.texts import texts_of
 from ...progress import Progress
 from ...records import Record

@@ -18,12 +18,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import choice, delta_level, flag, integer, invalid, numeric
-from ...hints import hinted
+from ...errors import choice, delta_level, flag, hinted, integer, invalid, numeric
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
-from ...streams import Rng, seed_of
-from ...streams.generators import seeded_torch
+from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import device_of
 from ...torch.needed import torch

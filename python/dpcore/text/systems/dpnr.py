@@ -18,13 +18,11 @@ import numpy.typing as npt
 
 from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
-from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric
-from ...hints import hinted
+from ...errors import choice, flag, hinted, instance, integer, invalid, mistyped, numeric
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
 from ...records import Pair
-from ...streams import Rng, seed_of
-from ...streams.generators import seeded_torch
+from ...streams import Rng, seed_of, seeded_torch
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of

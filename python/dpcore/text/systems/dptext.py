@@ -22,11 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import about, choice, flag, instance, integer, invalid, mistyped
-from ...hints import hinted
+from ...errors import about, choice, flag, hinted, instance, integer, invalid, mistyped
 from ...mechanisms import positive
-from ...streams import Rng, seed_of
-from ...streams.generators import seeded_torch
+from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.needed import torch

@@ -18,12 +18,11 @@ from typing import Any, Final, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from ...errors import AssumptionWarning, choice, instance, integer, invalid, real
-from ...hints import hinted
+from ...errors import AssumptionWarning, choice, hinted, instance, integer, invalid, real
 from ...mechanisms.texts import texts_of
 from ...progress import Progress
 from ...records import Shown
-from ...streams.generators import seeded_torch
+from ...streams import seeded_torch
 from ...torch.needed import torch
 from .. import schedules
 from ..corpus import Corpus, Vocabulary

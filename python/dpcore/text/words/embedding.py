@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from ... import _core
 from ...calibration import RealEpsilon
-from ...errors import flag, integer, invalid, mistyped, numeric
-from ...hints import hinted
+from ...errors import flag, hinted, integer, invalid, mistyped, numeric
 from ...records import Record
 from ..reading import File, missing_file, opened
 

@@ -16,8 +16,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, flag, instance, integer, invalid, mistyped, real
-from ...hints import hinted
+from ...errors import choice, flag, hinted, instance, integer, invalid, mistyped, real
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
 from ...streams import Rng, seed_of

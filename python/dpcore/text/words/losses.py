@@ -14,8 +14,7 @@ from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
-from ...errors import choice, confidence_level
-from ...hints import hinted
+from ...errors import choice, confidence_level, hinted
 from ...records import Record
 from ...report.encoding import encode_value
 from ...sensitivity import Ball

@@ -22,13 +22,13 @@ from ...errors import (
     choice,
     confidence_level,
     delta_level,
+    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     real,
 )
-from ...hints import hinted
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
 from ...streams import Rng, check_size, seed_of

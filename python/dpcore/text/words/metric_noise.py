@@ -10,8 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ... import _core
-from ...errors import invalid, real
-from ...hints import hinted
+from ...errors import hinted, invalid, real
 from .embedding import Embedding
 from .losses import Floats, Numbers
 from .mechanism import MetricMechanism, TableMechanism, nearest_words

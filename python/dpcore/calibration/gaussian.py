@@ -1,0 +1,281 @@
+"""Gaussian noise for (epsilon, delta): the classical formula under guard, and the analytic one."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds.profile import epsilon_of, log_delta, mu_of
+from ..errors import choice, confidence_level, delta_level, hinted, instance, invalid, real
+from ..mechanisms.gaussian import Gaussian, noise_ratio
+from ..mechanisms.native import positive
+from ..mechanisms.systems import noise_scale
+from ..pairs import dimension
+from ..pairs.differences import Norm
+from ..records import Pair, Record
+from ..sensitivity.closed_forms import Sensitivity, in_norm
+from ..streams import Rng
+
+__all__ = [
+    "FORMULAS",
+    "GaussianNoise",
+    "gaussian_analytic",
+    "gaussian_classical",
+    "gaussian_delta",
+    "gaussian_epsilon",
+]
+
+
+FORMULAS = ("classical", "analytic")
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GaussianNoise(Record, word="GaussianNoise"):
+    """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`. It is a mechanism with
+    a claim: `dpcore.audit` takes it as it is.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        epsilon: the epsilon declared.
+        delta: the delta declared.
+        sensitivity: largest L2 distance of two neighbours, in the units of the input.
+        true_delta: the smallest delta that holds at that epsilon; never above `delta`.
+        formula: "classical" or "analytic".
+        note: what to know about the choice; empty if nothing.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number is out of range or `formula` is neither of the two.
+
+    Example:
+        >>> print(gaussian_analytic(1.0, 1e-5, 1.0))
+        sigma 3.73063 for epsilon 1, delta 1e-05 at L2 sensitivity 1 (analytic)
+    """
+
+    sigma: float
+    epsilon: float
+    delta: float
+    sensitivity: float
+    true_delta: float
+    formula: str
+    note: str = ""
+
+    norm: ClassVar[Norm] = "l2"
+    thread_safe: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name in ("sigma", "epsilon", "sensitivity"):
+            object.__setattr__(self, name, positive(name, getattr(self, name)))
+        object.__setattr__(self, "delta", confidence_level(self.delta, "delta"))
+        object.__setattr__(self, "true_delta", delta_level(self.true_delta, "true_delta"))
+        if self.true_delta > self.delta:
+            raise invalid("true_delta", f"at most delta, {self.delta:g}", self.true_delta)
+        choice("formula", self.formula, FORMULAS)
+        instance("note", self.note, str)
+
+    @property
+    def mechanism(self) -> Gaussian:
+        """The native mechanism that adds this noise."""
+        return Gaussian(self.sigma)
+
+    @property
+    def claim(self) -> float:
+        """The epsilon declared, which an audit tests together with `delta`."""
+        return self.epsilon
+
+    def default_pair(self, dim: int = 1) -> Pair:
+        """Return two neighbours at the largest distance: zeros, and `sensitivity` in one entry."""
+        x_prime = np.zeros(dimension(dim))
+        x_prime[0] = self.sensitivity
+        return Pair(np.zeros(dim), x_prime)
+
+    def __call__(self, x: npt.ArrayLike, size: int, rng: Rng = None) -> npt.NDArray[Any]:
+        """Draw outputs on `x`, as `mechanism` does.
+
+        Args:
+            x: the input, one dimension, shape `(dim,)`.
+            size: number of outputs, at least 0.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            Outputs of shape `(size, dim)`.
+        """
+        return self.mechanism(x, size, rng)
+
+    def __str__(self) -> str:
+        """Return one line, and the note."""
+        line = (
+            f"sigma {self.sigma:.6g} for epsilon {self.epsilon:g}, delta {self.delta:g} at L2 "
+            f"sensitivity {self.sensitivity:g} ({self.formula})"
+        )
+        return f"{line}; {self.note}" if self.note else line
+
+
+@hinted
+def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
+    """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
+
+    ``Phi(D/(2 sigma) - epsilon sigma/D) - e^epsilon Phi(-D/(2 sigma) - epsilon sigma/D)``, D the
+    sensitivity; evaluated in logarithms, to a relative 1e-12 down to 1e-300.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        epsilon: at least 0.
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
+            or what `dpcore.sensitivity.sensitivity` found in "l2".
+
+    Returns:
+        delta in [0, 1]; 0.0 where it is below the range of float64.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8.
+
+    Example:
+        >>> round(gaussian_delta(1.0, 1.0, 1.0), 6)
+        0.126937
+    """
+    epsilon = real("epsilon", epsilon, low=0.0)
+    return math.exp(
+        log_delta(epsilon, noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2")))
+    )
+
+
+@hinted
+def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
+    """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
+
+    Args:
+        sigma: standard deviation of the noise, in the units of the input.
+        delta: in [0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
+
+    Returns:
+        epsilon, at least 0, to a relative 1e-12; inf at delta 0 and beyond the range of float64.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8, solved for epsilon.
+
+    Example:
+        >>> round(gaussian_epsilon(1.0, 1e-5, 1.0), 3)
+        4.377
+    """
+    delta = delta_level(delta)
+    mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
+    return math.inf if delta == 0.0 else epsilon_of(mu, delta)
+
+
+@hinted
+def gaussian_classical(
+    epsilon: float, delta: float, sensitivity: float | Sensitivity
+) -> GaussianNoise:
+    """Make Gaussian noise by the textbook formula; refuse a true delta above the declared one.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    ``sigma = D sqrt(2 ln(1.25 / delta)) / epsilon``, D the sensitivity. The theorem holds for
+    epsilon below 1; from there on the true delta decides, and a note says so.
+
+    Args:
+        epsilon: the epsilon wanted, in (0, 1e300].
+        delta: the delta wanted, in (0, 1).
+        sensitivity: largest L2 distance D of two neighbours, in the units of the input, above 0;
+            or what `dpcore.sensitivity.sensitivity` found in "l2".
+
+    Returns:
+        The noise, with its true delta.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range, or the true delta exceeds the declared one; the
+            message shows it.
+
+    Source:
+        Dwork and Roth (2014), theorem A.1; the true delta: Balle and Wang (2018), theorem 8.
+
+    Example:
+        >>> round(gaussian_classical(0.5, 1e-5, 1.0).sigma, 4)
+        9.6896
+        >>> gaussian_classical(10.0, 1e-5, 1.0)
+        Traceback (most recent call last):
+        ...
+        ValueError: epsilon must be small enough for the classical formula, whose true delta here
+        is 2.27e-05, above the declared 1e-05 (gaussian_analytic has no such limit), got 10.0
+    """
+    epsilon, delta = positive("epsilon", epsilon), confidence_level(delta, "delta")
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
+    # A difference of logarithms: 1.25 / delta overflows where delta is subnormal.
+    width = apart * math.sqrt(2.0 * (math.log(1.25) - math.log(delta)))
+    sigma = noise_scale("sensitivity sqrt(2 ln(1.25 / delta)) / epsilon", width, epsilon)
+    true_delta = gaussian_delta(sigma, epsilon, apart)
+    if true_delta > delta:
+        requirement = (
+            f"small enough for the classical formula, whose true delta here is {true_delta:.3g}, "
+            f"above the declared {delta:g} (gaussian_analytic has no such limit)"
+        )
+        raise invalid("epsilon", requirement, epsilon)
+    note = ""
+    if epsilon >= 1.0:
+        note = (
+            "the theorem's condition epsilon < 1 is not met; the true delta is "
+            f"{true_delta:.3g}, within the declared {delta:g}"
+        )
+    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "classical", note)
+
+
+@hinted
+def gaussian_analytic(
+    epsilon: float, delta: float, sensitivity: float | Sensitivity
+) -> GaussianNoise:
+    """Make the least Gaussian noise for (epsilon, delta), at any epsilon.
+
+    For audits and experiments, not for releasing data: see `dpcore.sample`.
+
+    sigma solves ``gaussian_delta(sigma, epsilon, sensitivity) = delta`` to a relative 1e-12 and
+    is rounded up until its delta, as computed, is not above the declared one.
+
+    Args:
+        epsilon: the epsilon wanted, in (0, 1e300].
+        delta: the delta wanted, in (0, 1).
+        sensitivity: largest L2 distance of two neighbours, in the units of the input, above 0; or
+            what `dpcore.sensitivity.sensitivity` found in "l2".
+
+    Returns:
+        The noise, with its true delta.
+
+    Raises:
+        TypeError: if an argument is not a number.
+        ValueError: if one is out of range.
+
+    Source:
+        Balle and Wang (2018), theorem 8 and algorithm 1, by a bracketed root instead of their
+        two cases.
+
+    Example:
+        >>> round(gaussian_analytic(10.0, 1e-5, 1.0).sigma, 6)
+        0.499889
+    """
+    epsilon = positive("epsilon", epsilon)
+    delta = confidence_level(delta, "delta")
+    apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
+    sigma = noise_scale("sensitivity / mu", apart, mu_of(epsilon, delta))
+    step = 2.0**-52
+    while gaussian_delta(sigma, epsilon, apart) > delta:
+        sigma, step = sigma * (1.0 + step), 2.0 * step
+    true_delta = gaussian_delta(sigma, epsilon, apart)
+    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "analytic")

@@ -1,0 +1,379 @@
+"""Reduction of a privacy loss by masking words at random, and where there is none.
+
+Counterexamples to claims about word dropout: small mechanisms, each with a sound twin.
+
+Their outputs are few, so that their laws and losses are sums that anybody can check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any, ClassVar, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, flag, hinted, instance, invalid, mistyped, real
+from ..mechanisms import positive
+from ..mechanisms.callables import name_of
+from ..records import Pair, Shown
+from ..streams import Rng, check_size
+from .pure import Entries, Floats, generator
+
+__all__ = [
+    "COUNTEREXAMPLES",
+    "MASK",
+    "Counterexample",
+    "MaskedWords",
+    "by_any",
+    "by_both",
+    "by_mask",
+    "word_dropout",
+]
+
+
+Masks = Literal["bernoulli", "exact"]
+"""Ways to mask words: each by a coin of its own, or a fixed share of every text."""
+
+_MAX_EXPONENT: Final = 700.0
+"""Above it e^epsilon leaves float64."""
+
+_COUNTEREXAMPLE_HINT: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
+
+
+@hinted
+def word_dropout(
+    epsilon: float,
+    mu: float,
+    *,
+    masks: Masks = "bernoulli",
+    neighbours: Literal["one word", "any two texts"] = "one word",
+    masked_is_neighbour: bool = True,
+) -> float:
+    """Compute the epsilon of a mechanism whose input has lost each word with probability mu.
+
+    ``ln((1 - mu) e^epsilon + mu)``, under three conditions; without any one of them it is wrong,
+    and there is an example for each (`COUNTEREXAMPLES`).
+
+    Let P1 and Q1 be the laws of the output on x and x' when the one word in which they differ is
+    kept, and P0 the law when it is masked, for the same masks of all other words. With
+    ``m = min(Q1, P0)`` and ``c = (1 - mu) e^epsilon + mu``, at least 1, and P1 at most
+    ``e^epsilon m``::
+
+        (1 - mu) P1 + mu P0 <= c m + mu (P0 - m) <= c (m + mu (P0 - m)) <= c ((1 - mu) Q1 + mu P0)
+
+    which stays true in the mean over the other masks. It needs ``P1 <= e^epsilon Q1``: the texts
+    differ in *one word*; ``P1 <= e^epsilon P0``: the *masked text is a neighbour* too; and masks
+    of the other words that know nothing of this one: *independent* (Bernoulli) masks.
+
+    Args:
+        epsilon: of the mechanism without masks, in (0, 1e300], for texts that differ in one word.
+        mu: the probability that a word is masked, in [0, 1).
+        masks: "bernoulli", each word masked independently of all others. "exact", a fixed number
+            of words, is refused: which word is masked tells which others are not.
+        neighbours: "one word", texts that differ in one word. "any two texts" is refused: masks
+            hide a difference of n words with probability mu^n only.
+        masked_is_neighbour: whether a text with one word masked counts as a neighbour of the text
+            for the mechanism's own epsilon. False is refused.
+
+    Returns:
+        The epsilon with masks, at most `epsilon`, for texts that differ in one word.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or a condition does not hold.
+
+    Source:
+        Advanced joint convexity: Balle, Barthe and Gaboardi (2018), Privacy Amplification by
+        Subsampling. Lyu, He and Li (2020), theorem 2, state the bound without conditions; their
+        proof, and that of Zouhri and Abecidan (2021), section 3.3, which mends it, put the law of
+        the output in place of its law given that the word is masked.
+
+    Example:
+        >>> round(word_dropout(1.0, 0.5), 4)
+        0.6201
+        >>> word_dropout(1.0, 0.5, masks="exact")
+        Traceback (most recent call last):
+        ...
+        ValueError: masks must be 'bernoulli' (...), got 'exact'
+    """
+    epsilon = positive("epsilon", epsilon)
+    mu = real("mu", mu, low=0.0, high=1.0, open_high=True)
+    _check_conditions(masks, neighbours, masked_is_neighbour)
+    if epsilon > _MAX_EXPONENT:
+        return epsilon + math.log1p(mu * math.expm1(-epsilon))
+    # At mu = 0 the two roundings could end above epsilon.
+    return min(math.log1p((1.0 - mu) * math.expm1(epsilon)), epsilon)
+
+
+def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) -> None:
+    choice("masks", masks, get_args(Masks))
+    if masks != "bernoulli":
+        why = "with a fixed number of masks the masked word tells which others are kept"
+        raise invalid(
+            "masks", f"'bernoulli' ({why}: {_COUNTEREXAMPLE_HINT.format('exact_counts')})", masks
+        )
+    if choice("neighbours", neighbours, ("one word", "any two texts")) != "one word":
+        why = "masks hide a difference of n words with probability mu^n only"
+        requirement = f"'one word' ({why}: {_COUNTEREXAMPLE_HINT.format('any_two_texts')})"
+        raise invalid("neighbours", requirement, neighbours)
+    if not flag("masked_is_neighbour", masked_is_neighbour):
+        why = "a masked text that is no neighbour may answer unlike both"
+        requirement = f"True ({why}: {_COUNTEREXAMPLE_HINT.format('masked_no_neighbour')})"
+        raise invalid("masked_is_neighbour", requirement, masked_is_neighbour)
+
+
+MASK = "_"
+"""Word in the place of a masked word."""
+
+_MAX_WORDS: Final = 12
+"""Words of a text: the law is a sum over all 2^n choices of masks."""
+
+Answer = Callable[[tuple[str, ...], float], Sequence[float]]
+"""The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, repr=False)
+class MaskedWords(Shown):
+    """Words of a text are masked at random, then one of finitely many answers is drawn.
+
+    Args:
+        answer: (words, epsilon) -> the probabilities of all answers to these words, masked ones
+            among them.
+        epsilon: what the answers are calibrated to, in (0, 1e300].
+        mu: the share of words that is masked, in [0, 1).
+        masks: "bernoulli": each word with probability mu; "exact": mu n of n words, all such
+            choices alike.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a number is out of range, or `masks` unknown.
+
+    Source:
+        Lyu, He and Li (2020), algorithm 2, line 1: the masks.
+
+    Example:
+        >>> coin = MaskedWords(lambda words, epsilon: (0.9, 0.1) if "a" in words else (0.5, 0.5))
+        >>> coin.law("a b").round(12).tolist(), coin("a b", 4, 1).tolist()
+        ([0.7, 0.3], [0, 0, 0, 0])
+    """
+
+    answer: Answer
+    epsilon: float = 1.0
+    mu: float = 0.5
+    masks: Masks = "bernoulli"
+
+    thread_safe: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if not callable(self.answer):
+            raise mistyped("answer", "a function (words, epsilon) -> probabilities", self.answer)
+        object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
+        mu = real("mu", self.mu, low=0.0, high=1.0, open_high=True)
+        object.__setattr__(self, "mu", mu)
+        choice("masks", self.masks, get_args(Masks))
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism in reports."""
+        fields = f"epsilon={self.epsilon:g}, mu={self.mu:g}, masks={self.masks!r}"
+        return f"MaskedWords({name_of(self.answer).rpartition('.')[2]}, {fields})"
+
+    def __repr__(self) -> str:
+        return self.name
+
+    @property
+    def claim(self) -> float:
+        """Claimed epsilon: the bound of `word_dropout`, without a check of its conditions."""
+        return word_dropout(self.epsilon, self.mu)
+
+    def law(self, text: str) -> Floats:
+        """Compute the exact probabilities of all answers to a text.
+
+        Args:
+            text: words, with a space between two.
+        """
+        chances, laws = self._masked(text)
+        found: Floats = chances @ laws
+        return found
+
+    def loss(self, pair: Pair) -> float:
+        """Compute the exact privacy loss of two texts.
+
+        It is the largest abs(ln(P_x / P_x')) of an answer.
+
+        Args:
+            pair: two texts.
+
+        Returns:
+            The loss; infinite if one of them alone has some answer.
+
+        Raises:
+            TypeError: if `pair` is not a Pair of texts.
+            ValueError: if a text has none or too many words, or no whole number of them is masked.
+        """
+        instance("pair", pair, Pair)
+        x, x_prime = self.law(pair.x), self.law(pair.x_prime)
+        possible = (x > 0.0) | (x_prime > 0.0)
+        with np.errstate(divide="ignore"):
+            ratios = np.log(x[possible]) - np.log(x_prime[possible])
+        return float(np.abs(ratios).max())
+
+    def __call__(self, x: str, size: int, rng: Rng = None) -> Entries:
+        """Draw answers to a text: masks first, then an answer to what they leave.
+
+        Args:
+            x: the text.
+            size: number of answers, at least 0.
+            rng: None, an int seed or a numpy Generator.
+
+        Returns:
+            Answers 0, 1, ..., shape `(size,)`.
+        """
+        chances, laws = self._masked(x)
+        size, rng = check_size(size, 1), generator(rng)
+        drawn = rng.choice(len(chances), size=size, p=chances)
+        # The last answer takes what rounding leaves.
+        ends = np.cumsum(laws, axis=1)[:, :-1]
+        found: Entries = (rng.random(size)[:, None] >= ends[drawn]).sum(axis=1)
+        return found
+
+    def _masked(self, text: str) -> tuple[Floats, Floats]:
+        """Return each mask choice's probability, and the law of the answer given that choice."""
+        words = instance("text", text, str).split()
+        if not 1 <= len(words) <= _MAX_WORDS:
+            raise invalid("text", f"1 to {_MAX_WORDS} words", text)
+        choices = np.array(list(product((False, True), repeat=len(words))))
+        left = (
+            tuple(MASK if gone else word for word, gone in zip(words, masks, strict=True))
+            for masks in choices
+        )
+        laws = np.array([self.answer(words, self.epsilon) for words in left], np.float64)
+        if laws.ndim != 2 or (laws < 0.0).any() or not np.allclose(laws.sum(axis=1), 1.0):
+            raise invalid("answer", "a function whose probabilities sum to 1", laws.tolist())
+        return self._chances(text, choices.sum(axis=1), len(words)), laws
+
+    def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
+        """Compute the probability of each choice from the number of words that it hides."""
+        if self.masks == "bernoulli":
+            found: Floats = self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
+            return found
+        wanted = round(self.mu * words)
+        if not math.isclose(wanted, self.mu * words, abs_tol=1e-9):
+            requirement = f"of such a length that mu={self.mu:g} masks a whole number of words"
+            raise invalid("text", requirement, text)
+        return np.where(hidden == wanted, 1.0 / math.comb(words, wanted), 0.0)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Counterexample(Shown):
+    """A mechanism with word dropout that loses more than `word_dropout` says, and its twin.
+
+    Args:
+        name: what it is called.
+        mechanism: the mechanism, with the claim that its loss exceeds.
+        pair: two texts on which it does.
+        sound: the twin, for which the bound's conditions hold.
+        sound_pair: two texts on which the twin loses exactly what the bound says.
+        broken: the argument of `word_dropout` that refuses it: name and value.
+        what: the fault in one line.
+
+    Raises:
+        TypeError: if a mechanism or a pair is of another kind.
+
+    Source:
+        Worked out for this package, against Lyu, He and Li (2020), theorem 2.
+
+    Example:
+        >>> first = COUNTEREXAMPLES[0]
+        >>> first.name, first.broken
+        ('exact_counts', ('masks', 'exact'))
+        >>> round(first.mechanism.loss(first.pair), 4), round(first.mechanism.claim, 4)
+        (0.8137, 0.6201)
+        >>> round(first.sound.loss(first.sound_pair), 4)
+        0.6201
+    """
+
+    name: str
+    mechanism: MaskedWords
+    pair: Pair
+    sound: MaskedWords
+    sound_pair: Pair
+    broken: tuple[str, Any]
+    what: str
+
+    def __post_init__(self) -> None:
+        """Check the fields that calculate."""
+        for name in ("mechanism", "sound"):
+            instance(name, getattr(self, name), MaskedWords)
+        for name in ("pair", "sound_pair"):
+            instance(name, getattr(self, name), Pair)
+
+
+def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
+    """Return both probabilities; answer 1 has ``e^(epsilon shift) / (1 + e^epsilon)``."""
+    chance = math.exp(epsilon * (shift - 1.0)) / (1.0 + math.exp(-epsilon))
+    return 1.0 - chance, chance
+
+
+def by_both(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+    """Return probabilities: answer 1 is likelier with "a" in front, less likely with "b" behind.
+
+    Each place moves the probability by e^epsilon: `epsilon` for any change of one word.
+    """
+    return _coin_probabilities(float(words[0] == "a") - float(words[-1] == "b"), epsilon)
+
+
+def by_any(words: tuple[str, ...], epsilon: float) -> tuple[float, float]:
+    """Return probabilities: answer 1 is likelier for a text with "a" or "b".
+
+    It has `epsilon` for any two texts.
+    """
+    return _coin_probabilities(float("a" in words or "b" in words), epsilon)
+
+
+def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float]:
+    """Return probabilities: randomised response to "a", and an answer that shows a mask.
+
+    Texts with and without a mask are never neighbours.
+    """
+    if MASK in words:
+        return 0.0, 0.0, 1.0
+    return (*_coin_probabilities(float("a" in words), epsilon), 0.0)
+
+
+COUNTEREXAMPLES: tuple[Counterexample, ...] = (
+    Counterexample(
+        "exact_counts",
+        MaskedWords(by_both, masks="exact"),
+        Pair("a b", "c b"),
+        MaskedWords(by_both),
+        Pair("a b", "c b"),
+        ("masks", "exact"),
+        "one of two words is masked: without the first the second stays, two words away",
+    ),
+    Counterexample(
+        "masked_no_neighbour",
+        MaskedWords(by_mask),
+        Pair("a", "c"),
+        MaskedWords(by_any),
+        Pair("a", "c"),
+        ("masked_is_neighbour", False),
+        "a masked text has an answer of its own, so that masks take nothing off the others",
+    ),
+    Counterexample(
+        "any_two_texts",
+        MaskedWords(by_any),
+        Pair("a b", "c d"),
+        MaskedWords(by_any),
+        Pair("a d", "c d"),
+        ("neighbours", "any two texts"),
+        "both words differ, and are both masked with probability mu^2 only",
+    ),
+)
+"""One for each condition of `word_dropout`, at epsilon 1 and mu .5."""

@@ -1,0 +1,618 @@
+"""The contract of a claim that is a curve, and Gaussian differential privacy.
+
+Claims that are tables: any trade-off curve, held as its tangents.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..bounds.canaries import gaussian_mu
+from ..bounds.profile import epsilon_of, log_delta
+from ..bounds.tradeoff import check_array
+from ..errors import delta_level, hinted, invalid, mistyped, numeric, real, show
+from ..records import Counts, Record, frozen_array, one_line
+
+__all__ = [
+    "GDP",
+    "Claim",
+    "TradeOff",
+    "check_number_row",
+    "choose_tangent",
+    "outer_corners",
+]
+
+
+Floats = npt.NDArray[np.float64]
+
+_CURVE_ERROR: Final = 1e-13
+"""Relative error of the functions that a curve is computed with; rounding goes to the safe side."""
+_TANGENT_COUNT: Final = 96
+"""Slopes among which a pilot chooses the tangent of a claim."""
+_MIN_TANGENT_DELTA: Final = 1e-15
+_MAX_TANGENT_SLOPE: Final = 700.0
+_MAX_PARAMETER: Final = 2.0**40
+_BISECTION_STEPS: Final = 50
+
+
+class Claim(Record):
+    """A claim that is a trade-off curve f, in both orders of any two neighbouring inputs.
+
+    A test of "the input was x'" against "it was x" with type I error a has a type II error of at
+    least f(a). f is convex, falls from at most 1 - a, and is its own inverse, for the claim is
+    about both orders. (epsilon, delta)-DP follows for every epsilon at ``delta(epsilon)``, which
+    is the tangent of slope -e^epsilon.
+
+    Whatever is rounded is rounded so that the claim promises less: f down, delta and epsilon up.
+
+    Attributes:
+        parameter: the name of the one number of the claim, "mu" or "rho"; None if it has several.
+        conversion: how the curve follows from what is claimed.
+    """
+
+    __slots__ = ()
+
+    parameter: ClassVar[str | None] = None
+    conversion: ClassVar[str] = ""
+
+    def trade_off(self, alpha: npt.ArrayLike) -> Any:
+        """Return the least type II error of any test with a given type I error, rounded down.
+
+        Args:
+            alpha: type I errors, any shape, from 0 to 1.
+
+        Returns:
+            The type II errors, same shape; a float for a single one.
+
+        Raises:
+            TypeError: if they are not numbers.
+            ValueError: if one is not from 0 to 1.
+        """
+        errors = check_array("alpha", alpha, 0.0, 1.0)
+        found = self._type_two(errors.ravel()).reshape(errors.shape)
+        return _as_float_or_array(np.clip(found, 0.0, 1.0 - errors))
+
+    def delta(self, epsilon: npt.ArrayLike) -> Any:
+        """Return the least delta for which the claim implies (epsilon, delta)-DP, rounded up.
+
+        ``delta(epsilon) = max over a of 1 - f(a) - e^epsilon a``.
+
+        Args:
+            epsilon: epsilons, any shape, at least 0.
+
+        Returns:
+            The deltas, same shape, from 0 to 1; a float for a single one.
+
+        Raises:
+            TypeError: if they are not numbers.
+            ValueError: if one is negative or not a number.
+        """
+        wanted = check_array("epsilon", epsilon, 0.0, math.inf)
+        found = self._deltas(wanted.ravel()).reshape(wanted.shape)
+        return _as_float_or_array(np.clip(found, 0.0, 1.0))
+
+    def epsilon(self, delta: float) -> float:
+        """Return the least epsilon for which the claim implies (epsilon, delta)-DP, rounded up.
+
+        Args:
+            delta: in [0, 1).
+
+        Returns:
+            Epsilon, at least 0; infinite where the claim implies none at this delta.
+
+        Raises:
+            TypeError: if `delta` is not a number.
+            ValueError: if it is out of range.
+        """
+        return self._epsilon(delta_level(delta))
+
+    def least_type_one(self, power: float) -> float:
+        """Return the least type I error of any test with a given power: the inverse of 1 - f.
+
+        Args:
+            power: probability of being right on x, from 0 to 1.
+
+        Returns:
+            The type I error, rounded down.
+        """
+        # f is its own inverse. Where `power` is small, 1 - power has lost digits of it.
+        return float(self._type_two(np.array([1.0 - power]))[0])
+
+    def tangents(self) -> tuple[Floats, Floats]:
+        """Return the (epsilon, delta) among which a pilot chooses what one event can refute.
+
+        Returns:
+            Epsilons in rising order and the delta of each, rounded up.
+        """
+        return _compute_tangents(self)
+
+    def excess(self, p: Floats, q: Floats) -> Floats:
+        """Return by how much events stand out from what the claim allows, for a pilot's choice.
+
+        Args:
+            p: rates on the numerator's side, limited from below.
+            q: rates on the other side, limited from above, same shape.
+
+        Returns:
+            The difference of Phi^-1(p) and Phi^-1 of the largest rate that the tangents allow
+            beside q, plus that of a Gaussian claim of the same delta(0); at least 0, and for
+            `GDP` about the mu that the rates show.
+        """
+        from scipy.special import ndtri
+
+        epsilons, deltas = self.tangents()
+        allowed = np.full(np.shape(q), 1.0)
+        for slope, delta in zip(np.exp(epsilons).tolist(), deltas.tolist(), strict=True):
+            allowed = np.minimum(allowed, delta + slope * q)
+        usual = 2.0 * float(ndtri(0.5 + 0.5 * min(deltas[0], 1.0 - 1e-15)))
+        with np.errstate(invalid="ignore"):
+            found: Floats = np.where(allowed < 1.0, ndtri(p) - ndtri(allowed) + usual, 0.0)
+        return np.maximum(found, 0.0)
+
+    def gaussian(self) -> float:
+        """Return the largest mu of Gaussian noise that keeps the claim, at its tangents.
+
+        For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho.
+        """
+        pairs = zip(*(one.tolist() for one in self.tangents()), strict=True)
+        return min(gaussian_mu(*pair) for pair in pairs if 0.0 < pair[1] < 1.0)
+
+    def with_parameter(self, value: float) -> Claim:
+        """Return the claim of the same kind with another number."""
+        make: Callable[[float], Claim] = type(self)
+        return make(value)
+
+    def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
+        """Return the largest parameter that is refuted, by bisection from below.
+
+        Args:
+            refuted: True for a claim that is refuted; what refutes a claim refutes every smaller
+                one.
+            tolerance: relative width at which the search ends.
+
+        Returns:
+            The parameter; 0 if not even a vanishing one is refuted.
+        """
+        low, high = 0.0, 1.0
+        while high < _MAX_PARAMETER and refuted(self.with_parameter(high)):
+            low, high = high, 2.0 * high
+        for _ in range(_BISECTION_STEPS):
+            middle = (low + high) / 2.0
+            if middle in (low, high) or high - low <= tolerance * high:
+                break
+            low, high = (middle, high) if refuted(self.with_parameter(middle)) else (low, middle)
+        return low
+
+    @abstractmethod
+    def in_words(self) -> str:
+        """Return the claim as reports state it."""
+
+    @abstractmethod
+    def _type_two(self, errors: Floats) -> Floats:
+        """Return f at type I errors, shape `(m,)`."""
+
+    @abstractmethod
+    def _deltas(self, epsilons: Floats) -> Floats:
+        """Return delta at epsilons, shape `(m,)`."""
+
+    @abstractmethod
+    def _epsilon(self, delta: float) -> float:
+        """Return epsilon at a delta."""
+
+    def __repr__(self) -> str:
+        """Return one line: the claim, and the derivation of its curve."""
+        return f"<{type(self).__name__} {self.in_words()}: {self.conversion}>"
+
+    def __str__(self) -> str:
+        """Return the claim in words."""
+        return self.in_words()
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class GDP(Claim, word="GDP"):
+    """A claim of mu-Gaussian differential privacy: no easier to test than N(0, 1) and N(mu, 1).
+
+    ``f(a) = Phi(Phi^-1(1 - a) - mu)`` and ``delta(epsilon) = Phi(mu/2 - epsilon/mu) - e^epsilon
+    Phi(-mu/2 - epsilon/mu)``, both exact. Noise N(0, sigma^2) on a query whose value changes by
+    at most s keeps GDP(s/sigma).
+
+    Args:
+        mu: above 0.
+
+    Raises:
+        TypeError: if `mu` is not a number.
+        ValueError: if it is not finite or not above 0.
+
+    Source:
+        Dong, Roth and Su (2022), JRSS B 84, definition 2.6 and corollary 2.13.
+
+    Example:
+        >>> claim = GDP(1.0)
+        >>> round(claim.delta(1.0), 4), round(claim.epsilon(1e-5), 4)
+        (0.1269, 4.3772)
+        >>> claim.trade_off([0.0, 0.05, 1.0]).round(4).tolist()
+        [1.0, 0.7405, 0.0]
+    """
+
+    mu: float
+
+    parameter: ClassVar[str | None] = "mu"
+    conversion: ClassVar[str] = "delta and trade-off curve are exact"
+
+    def __post_init__(self) -> None:
+        """Check and store a float."""
+        object.__setattr__(self, "mu", real("mu", self.mu, low=0.0, open_low=True))
+
+    def in_words(self) -> str:
+        """Return the claim as reports state it."""
+        return f"mu <= {self.mu:g} (Gaussian DP)"
+
+    def gaussian(self) -> float:
+        """Return mu."""
+        return self.mu
+
+    def least_type_one(self, power: float) -> float:
+        """Return the least type I error of any test with a given power."""
+        from scipy.special import ndtr, ndtri
+
+        return float(ndtr(float(ndtri(power)) - self.mu)) * (1.0 - _CURVE_ERROR)
+
+    def _type_two(self, errors: Floats) -> Floats:
+        from scipy.special import ndtr, ndtri
+
+        # Phi^-1(1 - a) = -Phi^-1(a), and close to 1 it is the power that has the digits.
+        score = ndtri(errors) + self.mu
+        found: Floats = np.where(
+            score < 0.0,
+            1.0 - ndtr(score) * (1.0 + _CURVE_ERROR),
+            ndtr(-score) * (1.0 - _CURVE_ERROR),
+        )
+        return found
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        logs = [log_delta(e, self.mu) if e < math.inf else -math.inf for e in epsilons.tolist()]
+        return np.exp(logs) * (1.0 + _CURVE_ERROR)
+
+    def _epsilon(self, delta: float) -> float:
+        return math.inf if delta == 0.0 else epsilon_of(self.mu, delta) * (1.0 + _CURVE_ERROR)
+
+
+@lru_cache(maxsize=64)
+def _compute_tangents(claim: Claim) -> tuple[Floats, Floats]:
+    """Return the tangents of a claim, which every candidate of an event is compared with."""
+    epsilons = tangent_slopes(claim)
+    deltas = np.asarray(claim.delta(epsilons))
+    for array in (epsilons, deltas):
+        array.flags.writeable = False
+    return epsilons, deltas
+
+
+def choose_tangent(claim: Claim, counts: Counts) -> tuple[float, float]:
+    """Return the (epsilon, delta) of a claim that an event is expected to refute best.
+
+    Of the claim's tangents it is the one that the rates exceed by most standard errors. It must
+    be chosen on draws that are not counted.
+
+    Args:
+        claim: the claim.
+        counts: the pilot's, the numerator's side first.
+
+    Returns:
+        Epsilon and delta, rounded up.
+
+    Example:
+        >>> from dpcore.records import Counts
+        >>> epsilon, delta = choose_tangent(GDP(1.0), Counts(500, 1000, 100, 1000))
+        >>> round(epsilon, 2), round(delta, 3)
+        (0.62, 0.209)
+    """
+    p = (counts.k + 0.5) / (counts.n + 1.0)
+    q = (counts.k_prime + 0.5) / (counts.n_prime + 1.0)
+    epsilons, deltas = claim.tangents()
+    slopes = np.exp(epsilons)
+    spread = p * (1.0 - p) / counts.n + slopes**2 * (q * (1.0 - q) / counts.n_prime)
+    best = int(np.argmax((p - slopes * q - deltas) / np.sqrt(spread)))
+    epsilon = float(epsilons[best])
+    return epsilon, float(claim.delta(epsilon))
+
+
+@lru_cache(maxsize=64)
+def tangent_slopes(claim: Claim) -> Floats:
+    """Return epsilons from 0 to where the delta of a claim is next to nothing, denser near 0."""
+    most = claim.epsilon(_MIN_TANGENT_DELTA)
+    if not math.isfinite(most):
+        # Of a curve whose delta never falls so low, to where it stops falling.
+        most = claim.epsilon(min(0.999, claim.delta(_MAX_TANGENT_SLOPE) + _MIN_TANGENT_DELTA))
+    return min(most, _MAX_TANGENT_SLOPE) * np.linspace(0.0, 1.0, _TANGENT_COUNT) ** 1.5
+
+
+def _as_float_or_array(array: Floats) -> Any:
+    """Return an array, or the float that an array of no dimension holds."""
+    return array.item() if array.ndim == 0 else array
+
+
+_TYPE_ONE_ERRORS: Final = np.concatenate(
+    [
+        [0.0],
+        np.geomspace(1e-12, 1e-3, 161)[:-1],
+        np.linspace(1e-3, 0.999, 697),
+        1.0 - np.geomspace(1e-3, 1e-12, 161)[1:],
+        [1.0],
+    ]
+)
+"""Type I errors at which a function is read."""
+_FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
+"""Rounding that a function may have: of its value, and of its argument (times the slope). By so
+much it may exceed a chord, and is lowered."""
+_TANGENT_ROUNDING: Final = 1e-15
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
+class TradeOff(Claim, word="TradeOff"):
+    """A claim of any trade-off curve: a function, or (epsilon, delta) pairs that hold together.
+
+    A function is read at 1,019 type I errors. By convexity the lines through neighbouring points
+    lie below it elsewhere, and the claim becomes the largest convex curve that these leave: it is
+    nowhere above the function, and says nothing about a delta below 1e-12. Of a function f that is
+    not its own inverse max(f, f^-1) is meant, as the claim is about both orders of a pair. Files
+    and other processes hold the table, never the function.
+
+    Args:
+        function: from a type I error, a float from 0 to 1, to the least type II error: convex, at
+            least 0 and at most 1 - a; None where epsilons and deltas are given.
+        epsilons: epsilons, at least 0, rising, shape `(m,)`.
+        deltas: the delta of each, from 0 to below 1.
+        origin: where the curve comes from, for reports.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or both or neither form is given.
+        ValueError: if the function is not convex, or below 0 or above 1 - a at a point, which is
+            named; if epsilons are not rising or an entry is out of range.
+
+    Source:
+        Dong, Roth and Su (2022), definition 2.1, proposition 2.12 for (epsilon, delta) pairs as
+        tangents.
+
+    Example:
+        >>> claim = TradeOff(lambda a: max(0.0, 1.0 - 2.0 * a, (1.0 - a) / 2.0))
+        >>> round(claim.epsilon(1e-9), 6), round(claim.delta(0.0), 6)
+        (0.693147, 0.333333)
+        >>> round(TradeOff(epsilons=[1.0, 4.0], deltas=[0.1, 1e-5]).delta(1.0), 6)
+        0.1
+    """
+
+    epsilons: Floats
+    deltas: Floats
+    origin: str
+
+    conversion: ClassVar[str] = "a table of tangents, rounded down"
+
+    def __init__(
+        self,
+        function: Callable[[float], float] | None = None,
+        epsilons: npt.ArrayLike | None = None,
+        deltas: npt.ArrayLike | None = None,
+        origin: str = "",
+    ) -> None:
+        """Read the function, or check the pairs."""
+        if (function is None) == (epsilons is None) or (epsilons is None) != (deltas is None):
+            requirement = "given, or epsilons and deltas instead of it"
+            raise mistyped("function", requirement, function)
+        if function is not None:
+            if not callable(function):
+                raise mistyped("function", "a function of a type I error", function)
+            origin = origin or f"function {getattr(function, '__name__', show(function))}"
+            epsilons, deltas = _convert_to_pairs(
+                *outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
+            )
+        slopes, heights = _check_pairs(epsilons, deltas)
+        object.__setattr__(self, "epsilons", frozen_array(slopes))
+        object.__setattr__(self, "deltas", frozen_array(heights))
+        object.__setattr__(self, "origin", one_line(origin or "pairs of epsilon and delta", 60))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Rebuild from the table."""
+        return type(self), (None, self.epsilons, self.deltas, self.origin)
+
+    def in_words(self) -> str:
+        """Return the claim as reports state it."""
+        return f"trade-off curve of {self.origin}"
+
+    def least_type_one(self, power: float) -> float:
+        """Return the least type I error of any test with a given power."""
+        found = max(
+            float(((power - self.deltas) * np.exp(-self.epsilons)).max()),
+            float((1.0 - self.deltas - np.exp(self.epsilons) * (1.0 - power)).max()),
+        )
+        return max(0.0, found - _TANGENT_ROUNDING * found)
+
+    def tangents(self) -> tuple[Floats, Floats]:
+        """Return the (epsilon, delta) among which a pilot chooses, its own where they are few."""
+        epsilons = tangent_slopes(self)
+        if self.epsilons.size <= epsilons.size:
+            return self.epsilons, self.deltas
+        return epsilons, self.delta(epsilons)
+
+    def _type_two(self, errors: Floats) -> Floats:
+        steep, flat = np.exp(self.epsilons), np.exp(-self.epsilons)
+        first = (1.0 - self.deltas - steep * errors[:, np.newaxis]).max(axis=1)
+        second = (flat * (1.0 - self.deltas - errors[:, np.newaxis])).max(axis=1)
+        found: Floats = np.maximum(np.maximum(first, second) - _TANGENT_ROUNDING, 0.0)
+        return found
+
+    def _deltas(self, epsilons: Floats) -> Floats:
+        slopes, deltas = _list_tangents(self)
+        # Beyond the last tangent it is the point (0, 1 - delta) that limits the curve.
+        found: Floats = np.interp(np.exp(np.minimum(epsilons, 700.0)), slopes, deltas)
+        return found * (1.0 + _TANGENT_ROUNDING)
+
+    def _epsilon(self, delta: float) -> float:
+        slopes, deltas = _list_tangents(self)
+        if delta < deltas[-1]:
+            return math.inf
+        # delta(epsilon) falls: the first place where it is low enough.
+        place = int(np.argmax(deltas <= delta))
+        if place == 0 or slopes[place] <= 1.0:
+            return 0.0
+        share = (deltas[place - 1] - delta) / (deltas[place - 1] - deltas[place])
+        slope = slopes[place - 1] + share * (slopes[place] - slopes[place - 1])
+        return max(0.0, math.log(slope)) * (1.0 + _TANGENT_ROUNDING)
+
+
+@lru_cache(maxsize=64)
+def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
+    """Return slopes e^epsilon and deltas of all tangents: delta is convex in the slope.
+
+    A tangent of the curve is one of its inverse too, and the curve is not below 0: slope 0, delta
+    1. Between tangents delta is what the corner between them leaves.
+    """
+    steep = np.exp(np.minimum(claim.epsilons, 700.0))
+    # The line a = (1 - delta) - s b of the inverse is b = (1 - delta)/s - a/s.
+    slopes = np.concatenate([[0.0], 1.0 / steep[::-1], steep])
+    deltas = np.concatenate([[1.0], 1.0 - (1.0 - claim.deltas[::-1]) / steep[::-1], claim.deltas])
+    # 1 - a is above every curve: no delta falls below 0, and none is above that of a smaller slope.
+    return _lower_hull(slopes, np.minimum.accumulate(deltas))
+
+
+def check_number_row(name: str, value: Any) -> Floats:
+    """Return an argument as a row of float64, at least one.
+
+    Args:
+        name: of the argument.
+        value: its value.
+
+    Raises:
+        TypeError: if it does not hold numbers.
+        ValueError: if it is empty or has another dimension than one.
+    """
+    array = numeric(name, "a non-empty row of numbers", value)
+    if array.ndim != 1 or array.size == 0:
+        raise invalid(name, "a non-empty row of numbers", value)
+    return array.astype(np.float64)
+
+
+def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
+    """Return checked epsilons and deltas."""
+    slopes = check_number_row("epsilons", epsilons)
+    heights = check_number_row("deltas", deltas)
+    if not (np.isfinite(slopes) & (slopes >= 0.0)).all():
+        raise invalid("epsilons", "finite and at least 0 in every entry", epsilons)
+    if (np.diff(slopes) <= 0.0).any():
+        raise invalid("epsilons", "in rising order, each given once", epsilons)
+    if heights.shape != slopes.shape:
+        raise invalid("deltas", f"{slopes.size} numbers, one for each epsilon", deltas)
+    if not ((heights >= 0.0) & (heights < 1.0)).all():
+        raise invalid("deltas", "at least 0 and below 1 in every entry", deltas)
+    return slopes, heights
+
+
+def _read_function(function: Callable[[float], float]) -> Floats:
+    """Return the values of a function at the type I errors, checked and lowered by rounding."""
+    found = []
+    for error in _TYPE_ONE_ERRORS.tolist():
+        value = function(error)
+        try:
+            found.append(float(value))
+        except (TypeError, ValueError):
+            raise mistyped(f"function({error:g})", "a number", value) from None
+    values = np.array(found)
+    for index in np.flatnonzero(
+        ~((values >= 0.0) & (values <= 1.0 - _TYPE_ONE_ERRORS + _FUNCTION_ROUNDING[0]))
+    )[:1]:
+        most = f"from 0 to 1 - {_TYPE_ONE_ERRORS[index]:g}"
+        raise invalid(f"function({_TYPE_ONE_ERRORS[index]:.6g})", most, values[index])
+    slopes = np.abs(np.diff(values) / np.diff(_TYPE_ONE_ERRORS))
+    slack = _FUNCTION_ROUNDING[0] + _FUNCTION_ROUNDING[1] * np.maximum(
+        np.append(slopes, 0.0), np.append(0.0, slopes)
+    )
+    share = (_TYPE_ONE_ERRORS[1:-1] - _TYPE_ONE_ERRORS[:-2]) / (
+        _TYPE_ONE_ERRORS[2:] - _TYPE_ONE_ERRORS[:-2]
+    )
+    chord = values[:-2] + share * (values[2:] - values[:-2])
+    for index in np.flatnonzero(values[1:-1] > chord + slack[1:-1])[:1]:
+        where, most = _TYPE_ONE_ERRORS[index + 1], chord[index]
+        requirement = f"at most {most:.6g}, as a convex function is from its neighbours"
+        raise invalid(f"function({where:.6g})", requirement, values[index + 1])
+    lowered: Floats = np.maximum(np.minimum(values, 1.0 - _TYPE_ONE_ERRORS) - slack, 0.0)
+    return lowered
+
+
+def outer_corners(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return corners of a convex line that is nowhere above a convex function.
+
+    On each interval between points the function is above the lines through the two points before
+    it and the two behind; the corners are where these cross.
+
+    Args:
+        x: points in rising order, at least four.
+        y: values of the convex function there.
+
+    Returns:
+        The corners, x in rising order from the first point to the last.
+    """
+    x, y = _lower_hull(x, y)
+    if x.size < 4:
+        return x, y
+    slopes = np.diff(y) / np.diff(x)
+    before, behind = slopes[:-2], slopes[2:]
+    left, right = x[1:-2], x[2:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shift = (y[2:-1] - y[1:-2] - behind * (right - left)) / (before - behind)
+    # Parallel lines: the function is straight here.
+    shift = np.where(np.isfinite(shift), shift, 0.0).clip(0.0, right - left)
+    first = y[1] - slopes[1] * (x[1] - x[0])
+    last = y[-2] + slopes[-2] * (x[-1] - x[-2])
+    inner = y[1:-2] + before * shift
+    return _lower_hull(
+        np.concatenate([x[:1], left + shift, x[-1:]]), np.concatenate([[first], inner, [last]])
+    )
+
+
+def _lower_hull(x: Floats, y: Floats) -> tuple[Floats, Floats]:
+    """Return the corners of the largest convex function that is nowhere above the points."""
+    kept: list[tuple[float, float]] = []
+    for point in zip(x.tolist(), y.tolist(), strict=True):
+        if kept and point[0] <= kept[-1][0]:
+            kept[-1] = (kept[-1][0], min(kept[-1][1], point[1]))
+            continue
+        while len(kept) > 1 and _turns_up(kept[-2], kept[-1], point):
+            kept.pop()
+        kept.append(point)
+    return np.array([one[0] for one in kept]), np.array([one[1] for one in kept])
+
+
+def _turns_up(
+    first: tuple[float, float], middle: tuple[float, float], last: tuple[float, float]
+) -> bool:
+    """Return True if the middle point lies on or above the line between the others."""
+    rise = (middle[1] - first[1]) * (last[0] - first[0])
+    return rise >= (last[1] - first[1]) * (middle[0] - first[0])
+
+
+def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]:
+    """Return the (epsilon, delta) pairs of the pieces of a curve and of its inverse."""
+    slopes = -np.diff(type_two) / np.diff(errors)
+    heights = type_two[:-1] + slopes * errors[:-1]
+    steep = slopes >= 1.0
+    rising = slopes > 0.0
+    # A piece of slope below 1 is one of slope above 1 of the inverse, which holds as well.
+    slopes, heights = slopes[rising], heights[rising]
+    steep = steep[rising]
+    epsilons = np.abs(np.log(slopes))
+    deltas = 1.0 - np.where(steep, heights, heights / slopes)
+    order = np.lexsort((deltas, epsilons))
+    epsilons, deltas = epsilons[order], deltas[order].clip(0.0, 1.0)
+    first = np.append(True, np.diff(epsilons) > 0.0) & (deltas < 1.0)
+    if not first.any():
+        return np.zeros(1), np.array([np.nextafter(1.0, 0.0)])
+    return epsilons[first], deltas[first]

@@ -1,0 +1,685 @@
+"""One estimator a file: rows in, divergences at every order out.
+
+The common ball: rows of both sets in one ball around every row.
+
+Which points are atoms: values that rows repeat, counted rather than searched.
+
+The common ball in one dimension: sorted numbers instead of a search.
+
+The estimator of Poczos and Schneider: ratios of distances to the k-th neighbours.
+
+The estimator of Gusain and Leith, as they must have meant it and as it is printed.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import invalid
+from ..progress import Progress
+from ..streams import threads_of
+from .neighbours import (
+    Four,
+    average_ratios,
+    count_copies,
+    from_lists,
+    iterate_queries,
+    list_length,
+    refuse_zeros,
+)
+from .points import Ids, Labels, Plan, Points, Raw, Reals, Task, Weights
+
+KAPPA = 5
+"""Other rows at a point that make it an atom."""
+
+NEARLY_ALL = 0.99
+"""Share of rows on atoms from which every point is treated like one."""
+
+_MIN_REPEATED_SHARE = 0.01
+"""Share of repeated rows below which rows per repeated value say nothing."""
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Atoms:
+    """Repeated values (atoms) of two sets.
+
+    Args:
+        of: for each direction the points handled as atoms, shape (u,): all points if nearly all
+            rows are on atoms.
+        share: share of each set's rows on atoms, shape (2,).
+        rows_per_atom: rows on values that occur more than once in both sets together, over the
+            number of such values; NaN if fewer than 1 % of the rows are on them.
+    """
+
+    of: tuple[Mask, Mask]
+    share: Reals
+    rows_per_atom: float
+
+
+def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
+    """Find the atoms of two sets, from the rows of each set at every distinct point."""
+    m0, m1 = multiplicity
+    both, rows = m0 + m1, int((m0 + m1).sum())
+    several = both > 1
+    repeated = int(both[several].sum())
+    of = np.maximum(m0 - 1, m1) >= KAPPA, np.maximum(m1 - 1, m0) >= KAPPA
+    either = of[0] | of[1]
+    if both[either].sum() >= NEARLY_ALL * rows:
+        of, either = (np.ones(len(m0), bool),) * 2, several
+    share = np.array([m[either].sum() / m.sum() for m in multiplicity])
+    few = repeated < _MIN_REPEATED_SHARE * rows
+    return Atoms(of, share, np.nan if few else float(repeated / np.count_nonzero(several)))
+
+
+def line_ball(
+    values0: Reals,
+    values1: Reals,
+    alphas: Reals,
+    k: int,
+    plan: Plan | None,
+    threads: int | None,
+) -> Raw:
+    """Estimate Renyi divergences of two sets of numbers by counting in common balls.
+
+    The estimator is that of `_ball.ball`; distances are |y - a| rounded to float64. Each set is
+    sorted once. As y grows, the window of its k nearest numbers and both ends of its ball only
+    move to the right, so that a direction costs a few steps for each number.
+
+    Memory: at most 32 bytes for each row; with a plan 40, 8 more for each thread, and 4 for each
+    replicate of a chunk of `plan.weights`.
+
+    Args:
+        values0: one number for each row of the first set, shape (N0,), finite.
+        values1: of the second set, shape (N1,).
+        alphas: orders, positive, shape (A,); 1.0 is the KL divergence.
+        k: rows of the other set that a ball reaches if it is not the larger one.
+        plan: how to resample rows; None for no error bar. Atoms and radii follow the rule with
+            the atoms and the depth of the sample.
+        threads: threads of the search; None for all cores.
+
+    Returns:
+        The estimates of both directions; `replicates` for subsampling and the bootstrap.
+    """
+    sets = tuple(np.require(values, np.float64, ("C", "A")) for values in (values0, values1))
+    alphas = np.ascontiguousarray(alphas, np.float64)
+    using = threads_of(threads)
+
+    def found(labels: Any, units: Any, weights: Any) -> tuple[Any, ...]:
+        first, second = ((labels[i], units[i]) for i in (0, 1))
+        return _core.line_ball(
+            sets[0], sets[1], alphas, k, *first, *second, weights[0], weights[1], using
+        )
+
+    none = None, None
+    shape = -1, 2, len(alphas)
+    error, replicates, counted = np.full(shape[1:], np.nan), None, 0
+    if plan is not None and plan.kind == "jackknife":
+        labels = tuple(np.ascontiguousarray(label, np.int64) for label in plan.labels)
+        result = found(labels, plan.units, none)
+        left_out = result[-1].reshape(shape)
+        error, counted = plan.std_error(left_out), len(left_out)
+    else:
+        result = found(none, (0, 0), none)
+    if plan is not None and plan.kind != "jackknife":
+        chunks = plan.chunks(len(sets[0]) + len(sets[1]))
+        parts = [found(none, (0, 0), plan.weights(*chunk))[-1] for chunk in chunks]
+        replicates = np.concatenate(parts).reshape(shape)
+        error, counted = plan.std_error(replicates), len(replicates)
+    value, effective, depth, unseen_share, atom_share, rows_per_atom, _ = result
+    others = zip(sets[::-1], depth, strict=True)
+    return Raw(
+        value=value.reshape(shape[1:]),
+        std_error=error,
+        depth=(depth[0], depth[1]),
+        ceiling=np.stack([compute_ceiling(len(other), reach, alphas) for other, reach in others]),
+        effective=effective.reshape(shape[1:]),
+        unseen_share=np.array(unseen_share),
+        atom_share=np.array(atom_share),
+        rows_per_atom=rows_per_atom,
+        replicates=replicates,
+        counted={"replicates": counted},
+        beyond_share=np.array([_share_outside(*sets), _share_outside(*sets[::-1])]),
+    )
+
+
+def _share_outside(values: Reals, others: Reals) -> float:
+    """Compute the share of the values below or above all others."""
+    outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
+    return outside / len(values)
+
+
+def compute_ceiling(size: int, depth: int, alphas: Reals) -> Reals:
+    """Compute the value if every ball held all of the numerator and `depth` denominator rows."""
+    ends = np.array([size + 1.0, float(depth)])
+    out = np.empty(len(alphas))
+    for i, order in enumerate((alphas - 1.0).tolist()):
+        if order == 0.0:
+            out[i] = _core.digamma(size + 1.0) - _core.digamma(float(depth))
+        else:
+            upper, lower = _core.log_gamma_ratio(ends, order)
+            out[i] = (upper - lower) / order
+    return out
+
+
+CAP = 4096
+CAP_BYTES = 2**30
+"""A ball's rows of the query's own set are listed up to CAP of them, or 1 GiB for all queries."""
+
+Arrays = tuple[npt.NDArray[Any], ...]
+
+
+def estimate_by_balls(task: Task) -> Raw:
+    """Estimate Renyi divergences by counting the rows of both sets in common balls.
+
+    For a row y of Y0 the ball reaches the row of Y1 at which the rows of Y1, from the nearest
+    on, first number k1 = ceil(k max(1, N1/N0)); rows at equal distances are in the ball together.
+    With n the rows of Y0 in it other than y, j the rows of Y1 in it but one, b = alpha - 1 and
+    (x)_b = Gamma(x + 1) / Gamma(x - b + 1) (0 where x - b + 1 <= 0),
+
+        T = mean[(n)_b / (N0 - 1)_b * Gamma(N1 + 1 + b) / Gamma(N1 + 1)
+                 / (Gamma(j + 1 + b) / Gamma(j + 1))],
+        D_alpha = ln T / b,    D_1 = mean[psi(n + 1) - psi(j + 1)] - psi(N0) + psi(N1 + 1).
+
+    Points with 5 other rows of Y0 or 5 rows of Y1 are atoms: there n and j are the numbers of
+    other rows of Y0 and of rows of Y1 at the point itself, and only the rest is searched. If
+    99 % of all rows are on atoms, every point is handled like one. The other direction has the
+    sets exchanged. One dimension is sorted instead of searched.
+
+    Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
+    entries of its list (K is k1 without a plan and somewhat more with one, see
+    `lists.length`) and 4 bytes for each point of its own set inside the largest of these balls,
+    or outside the smallest if they are fewer, up to 4096 of them (16 KiB) or 1 GiB in all,
+    whichever is more; beyond that a query is searched again when it is counted. Without a plan
+    only a block of queries at a time takes this, about 128 MiB, and never more than 8192 queries.
+
+    Args:
+        task: the two sets, the orders, k, and how to resample: atoms, k1 and groups stay as they
+            are in the sample; n leaves out one copy of y.
+
+    Returns:
+        The estimates of both directions.
+
+    Raises:
+        ValueError: if an alpha is above min(N0, N1, k + 1).
+
+    Source:
+        Gao, Kannan, Oh and Viswanath (2017) and Rahimzamani et al. (2018) for counting rows of
+        mixtures in balls; Wang, Kulkarni and Verdu (2009) for the KL divergence.
+    """
+    points, alphas, k, plan = task.points, task.alphas, task.k, task.plan
+    limit = min(*points.sizes, k + 1)
+    if alphas[-1] > limit:
+        requirement = f"at most min(N0, N1, k + 1) = {limit} for ball"
+        raise invalid("alphas", requirement, alphas[-1])
+    if points.dim == 1:
+        values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
+        return line_ball(values[0], values[1], alphas, k, plan, task.threads)
+    sorted_out = find_atoms(points.multiplicity)
+    sides = tuple(_BallDirection.of(task, sorted_out, a) for a in (0, 1))
+    with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
+        cells = tuple(side.counts(plan is not None, shown) for side in sides)
+    value, effective = np.empty((2, 2, len(alphas)))
+    for side, cell in zip(sides, cells, strict=True):
+        n, j, atom, weight = cell
+        sizes = points.sizes[side.a], points.sizes[side.b]
+        found = _core.ball_values(n, j, atom, weight, sizes[0], sizes[1], alphas)
+        value[side.a], effective[side.a] = found
+    error, replicates = _resample_values(task, sides)
+    names = "rescans", "run_outs", "capped"
+    return Raw(
+        value=value,
+        std_error=error,
+        depth=(sides[0].depth, sides[1].depth),
+        ceiling=np.stack(
+            [compute_ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]
+        ),
+        effective=effective,
+        unseen_share=np.array([_unseen_share(cell) for cell in cells]),
+        atom_share=sorted_out.share,
+        rows_per_atom=sorted_out.rows_per_atom,
+        replicates=replicates,
+        counted={name: sum(side.counted[name] for side in sides) for name in names}
+        | {"list": max(side.entries for side in sides)},
+        notes=_list_ball_notes(points, k, sides),
+    )
+
+
+@dataclass(slots=True, eq=False)
+class _BallDirection:
+    """One direction: queries from set a, radii from set b.
+
+    `queries` and `atoms` are pooled ids of points of set a, `own` and `other` those of the points
+    of a and b that are searched; `lists` is what `_core.ball_replicates` walks.
+    """
+
+    points: Points
+    a: int
+    depth: int
+    entries: int
+    cap: int
+    queries: Ids
+    atoms: Ids
+    other: Ids
+    threads: int
+    counted: dict[str, int]
+    lists: Arrays = ()
+
+    @classmethod
+    def of(cls, task: Task, found: Atoms, a: int) -> _BallDirection:
+        points = task.points
+        m_a, m_b = points.multiplicity[a], points.multiplicity[1 - a]
+        size_a, size_b = points.sizes[a], points.sizes[1 - a]
+        depth = -(-task.k * max(size_a, size_b) // size_a)
+        atom = found.of[a]
+        queries, other = _mask_to_ids((m_a > 0) & ~atom), _mask_to_ids((m_b > 0) & ~atom)
+        return cls(
+            points,
+            a,
+            depth,
+            list_length(depth, task.plan, len(other)),
+            max(CAP, CAP_BYTES // (4 * max(1, len(queries)))),
+            queries,
+            _mask_to_ids((m_a > 0) & atom),
+            other,
+            task.threads,
+            {"rescans": 0, "run_outs": 0, "capped": 0},
+        )
+
+    @property
+    def b(self) -> int:
+        return 1 - self.a
+
+    def counts(self, keep: bool, shown: Progress) -> Arrays:
+        """Search, count, and gather equal cells: n, j, atom and weight of each, shape (c,)."""
+        m_a, m_b = self.points.multiplicity[self.a], self.points.multiplicity[self.b]
+        copies_a, copies_b = count_copies(self.points, self.a), count_copies(self.points, self.b)
+        parts = [(m_a[self.atoms] - 1, m_b[self.atoms], np.ones(len(self.atoms), bool))]
+        kept = []
+        for block, lists in self._searched():
+            walkable = self._walkable(self.queries[block], lists)
+            arguments = *walkable, copies_a, copies_b, self.depth, *self._where
+            n, j, whole, run_outs, rescans = _core.ball_counts(*arguments)
+            self._note(run_outs, rescans)
+            parts.append((n, j, whole))
+            if keep:
+                kept.append(lists)
+            shown.advance(block.stop - block.start)
+        if keep:
+            self.lists = _join_blocks(kept)
+        n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
+        return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
+
+    def replicates(self, copies_a: Any, copies_b: Any, alphas: Reals) -> Reals:
+        """Return values for copies of all points in R replicates, shapes (R, u), as (R, alphas)."""
+        walkable = *self._walkable(self.queries, self.lists), self.atoms
+        arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
+        values, run_outs, rescans = _core.ball_replicates(*arguments)
+        self._note(run_outs, rescans)
+        return np.asarray(values)
+
+    @property
+    def _where(self) -> tuple[Any, ...]:
+        return *self.points.rows, self.points.first, self.threads
+
+    def _walkable(self, queries: Ids, lists: Arrays) -> tuple[Any, ...]:
+        return queries, lists[:3], lists[3:], self.queries, self.other
+
+    def _note(self, run_outs: int, rescans: int) -> None:
+        self.counted["run_outs"] += int(run_outs)
+        self.counted["rescans"] += int(rescans)
+
+    def _searched(self) -> Iterator[tuple[slice, Arrays]]:
+        """Iterate over blocks of queries and yield their lists, in pooled ids."""
+        rows, first = self.points.rows, self.points.first
+        if not len(self.other):
+            if len(self.queries):
+                yield slice(0, len(self.queries)), _no_lists(len(self.queries))
+            return
+        each = 20 * self.entries + 4 * min(self.cap, len(self.queries))
+        for block in iterate_queries(len(self.queries), len(self.other), self.points.dim, each):
+            places = first[self.queries[block]]
+            starts, near, squared, again = _core.nearest(
+                *rows, places, first[self.other], self.entries, self.threads
+            )
+            own_starts, inside, upto, inverted, capped, more = _core.inside(
+                *rows, places, first[self.queries], starts, squared, self.cap, self.threads
+            )
+            self._note(0, again + more)
+            self.counted["capped"] += int(np.count_nonzero(capped))
+            other = starts, self.other[near], squared
+            yield block, (*other, own_starts, self.queries[inside], upto, inverted, capped)
+
+
+def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
+    return np.nonzero(mask)[0].astype(np.uint32)
+
+
+_START_ARRAYS = (0, 3)
+"""Places of the arrays that say where each query begins in the arrays after them."""
+
+
+def _no_lists(queries: int) -> Arrays:
+    starts, none, flags = (
+        np.zeros(queries + 1, np.int64),
+        np.zeros(0, np.uint32),
+        np.zeros(queries, bool),
+    )
+    return starts, none, np.zeros(0), starts, none, np.zeros(0, np.int64), flags, flags
+
+
+def _join_blocks(blocks: list[Arrays]) -> Arrays:
+    """Join the lists of all blocks; empty `blocks` array by array to save memory."""
+    if not blocks:
+        return _no_lists(0)
+    columns = [list(column) for column in zip(*blocks, strict=True)]
+    blocks.clear()
+    out = []
+    for i, column in enumerate(columns):
+        if i in _START_ARRAYS:
+            ends = np.cumsum([starts[-1] for starts in column])
+            moved = [s[1:] + end - s[-1] for s, end in zip(column, ends, strict=True)]
+            out.append(np.concatenate([np.zeros(1, np.int64), *moved]))
+        else:
+            out.append(np.concatenate(column))
+        column.clear()
+    return tuple(out)
+
+
+def _gather_cells(
+    n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
+) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Reals]:
+    """Gather equal cells (n, j, atom) and add their weights."""
+    order = np.lexsort((j, n, atom))
+    n, j, atom, weight = n[order], j[order], atom[order], weight[order]
+    new = np.ones(len(n), bool)
+    new[1:] = (np.diff(n) != 0) | (np.diff(j) != 0) | (atom[1:] != atom[:-1])
+    begins = np.nonzero(new)[0]
+    return n[new], j[new], atom[new], np.add.reduceat(weight, begins).astype(np.float64)
+
+
+def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Reals, Reals | None]:
+    """Compute standard errors and the replicates' values."""
+    points, alphas, plan = task.points, task.alphas, task.plan
+    if plan is None:
+        return np.full((2, len(alphas)), np.nan), None
+    values = np.empty((plan.replicates, 2, len(alphas)))
+    with Progress("resampling", 2 * plan.replicates, task.progress) as shown:
+        for start, stop in plan.chunks(sum(points.sizes) + 2 * points.unique):
+            drawn = [
+                np.stack([count_copies(points, a, rows) for rows in weights])
+                for a, weights in enumerate(plan.weights(start, stop))
+            ]
+            for side in sides:
+                found = side.replicates(drawn[side.a], drawn[side.b], alphas)
+                values[start:stop, side.a] = found
+                shown.advance(stop - start)
+    return plan.std_error(values), values
+
+
+def _unseen_share(cell: Arrays) -> float:
+    _, j, atom, weight = cell
+    return float(weight[atom & (j == 0)].sum() / weight.sum())
+
+
+def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) -> tuple[str, ...]:
+    notes = []
+    for side in sides:
+        distinct = int(np.count_nonzero(points.multiplicity[side.b]))
+        if k > distinct:
+            notes.append(
+                f"k = {k} exceeds the {distinct} distinct rows of y{side.b}: balls hold whole ties"
+            )
+        rest = int(points.multiplicity[side.b][side.other].sum())
+        if len(side.queries) and rest < side.depth:
+            notes.append(
+                f"D(P{side.a}||P{side.b}): the rows off the repeated values are one cell, since "
+                f"y{side.b} has {rest} of them and a ball reaches {side.depth}"
+            )
+    return tuple(notes)
+
+
+HIGH = 20
+"""Dimensions above which a note warns of the exponent."""
+
+
+def estimate_by_distances(task: Task) -> Raw:
+    """Estimate Renyi divergences from the distances to the k-th neighbours in both sets.
+
+    With rho(y) and nu(y) the distances of a row y of Y0 to its k-th neighbour in Y0 (y itself
+    left out) and in Y1, and b = alpha - 1,
+
+        D_alpha = ln(B mean[((N1 nu^d) / ((N0 - 1) rho^d))^b]) / b,
+        B = Gamma(k)^2 / (Gamma(k - b) Gamma(k + b)),
+        D_1 = d mean[ln(nu / rho)] + ln(N1 / (N0 - 1)),
+
+    and the same with the sets exchanged. It presumes that the rows have densities on all of
+    R^d: for rows on a surface of lower dimension the exponent d inflates every value.
+
+    A search keeps 12 bytes for each entry of the lists, 2 K entries for every row; K is k
+    without a plan and somewhat more with one.
+
+    Args:
+        task: the two sets, without repeated rows, the orders, k, and how to resample: by the
+            jackknife or by subsampling.
+
+    Returns:
+        The estimates of both directions.
+
+    Raises:
+        ValueError: if an alpha is not above 1 - k and below k + 1, if k is not below the rows of
+            both sets, if two rows are equal, or if the plan is a bootstrap.
+
+    Source:
+        Poczos and Schneider (2011), "On the estimation of alpha-divergences"; Wang, Kulkarni and
+        Verdu (2009), equation 5, for alpha = 1.
+    """
+    points, alphas, k = task.points, task.alphas, task.k
+    _check_distances(points, alphas, k, task.plan)
+    orders = alphas - 1.0
+    constants = _log_constants(k, orders)
+    four = Four.of(task, own=False)
+    refuse_zeros("poczos", points, four.zeros(k))
+    formula = _PoczosFormula(points.dim, four, k, orders, constants)
+    raw = from_lists(task, four, formula)
+    return replace(raw, notes=_list_distance_notes(points, alphas, k))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PoczosFormula:
+    """The estimate for rows that are present (weight 1) or not (weight 0)."""
+
+    dim: int
+    four: Four
+    k: int
+    orders: Reals
+    constants: Reals
+
+    def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
+        """Return values and effective terms, shapes (2, A); NaN if a set has too few rows for k."""
+        weights = weights0, weights1
+        sizes = int(weights0.sum()), int(weights1.sum())
+        value, effective = np.full((2, 2, len(self.orders)), np.nan)
+        for a, b in ((0, 1), (1, 0)):
+            if sizes[a] <= self.k or sizes[b] < self.k:
+                continue
+            there = weights[a][self.four.sets[a]] > 0
+            rho = self.four.lists[a][a].reach(weights[a], there, self.k)[1]
+            nu = self.four.lists[a][b].reach(weights[b], there, self.k)[1]
+            ratios = 0.5 * self.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
+            every = np.ones(len(ratios))
+            value[a], effective[a] = average_ratios(ratios, every, self.orders, self.constants)
+        return value, effective
+
+
+def _check_distances(points: Points, alphas: Reals, k: int, plan: Plan | None) -> None:
+    if alphas[-1] >= k + 1 or alphas[0] <= 1 - k:
+        beyond = alphas[-1] if alphas[-1] >= k + 1 else alphas[0]
+        requirement = f"above {1 - k} and below {k + 1} for poczos with k = {k}"
+        raise invalid("alphas", requirement, beyond)
+    if k >= min(points.sizes):
+        raise invalid("k", f"below the rows of both sets, {min(points.sizes)}, for poczos", k)
+    if plan is not None and plan.kind == "bootstrap":
+        requirement = (
+            "'jackknife' or 'subsample' for poczos: the copies of a row in a bootstrap sample "
+            "lie at distance zero"
+        )
+        raise invalid("error", requirement, plan.kind)
+    several = sum(points.multiplicity) > 1
+    zeros = [int(m[several].sum()) for m in points.multiplicity]
+    refuse_zeros("poczos", points, zeros)
+
+
+def _log_constants(k: int, orders: Reals) -> Reals:
+    """Compute the logarithm of B for every order, from ratios of gamma functions."""
+    at = np.array([float(k)])
+    return np.array(
+        [
+            -float(_core.log_gamma_ratio(at, b)[0] + _core.log_gamma_ratio(at, -b)[0])
+            for b in orders.tolist()
+        ]
+    )
+
+
+def _list_distance_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
+    notes = []
+    if points.dim > HIGH:
+        notes.append(
+            f"WARNING: poczos raises distances to the power {points.dim}; if the rows lie near a "
+            "surface of lower dimension, its values mean nothing (rows in 2 of 384 dimensions: "
+            "D_2 of about 1000 where 1 is true)"
+        )
+    wild = int(np.count_nonzero(k <= 2.0 * np.abs(alphas - 1.0)))
+    if wild:
+        notes.append(
+            f"the variance of poczos is infinite where |alpha - 1| >= k / 2 = {k / 2:g}: {wild} of "
+            f"{len(alphas)} alphas"
+        )
+    return tuple(notes)
+
+
+def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw:
+    """Estimate Renyi divergences by the formula of Gusain and Leith.
+
+    Equal rows are one point with a multiplicity. With n_j(y) the rows on the k points of Y_j
+    nearest to y, rho_j(y) the distance of the k-th and N'_j the sum of n_j over the points of
+    Y_j, the densities are P_j(y) = n_j(y) / (N'_j rho_j(y)^d), and with b = alpha - 1
+
+        D_alpha = ln(mean[(P_0 / P_1)^b]) / b,    D_1 = mean[ln(P_0 / P_1)]
+
+    over the rows y of Y0; the other direction has the sets exchanged. As printed, the logarithm
+    stands inside the mean and P_0 has the exponent alpha: what that gives is
+    D_1 + mean[ln P_0] / b, which depends on the scale of the data and is no Renyi divergence.
+
+    Neither form corrects for the k-th neighbour's randomness: for alpha = 2 and k = 5 it is too
+    large by about 0.22 at any number of rows, and by about another 0.25 if a row counts as its
+    own neighbour.
+
+    A search keeps 12 bytes for each entry of the lists, 2 K entries for every distinct row; K is
+    k without a plan and somewhat more with one.
+
+    Args:
+        task: the two sets, the orders, k, counted in distinct points (all of them if they are
+            fewer), and how to resample: with the bootstrap, as in the paper, the mean and standard
+            deviation of the replicates are the paper's two figures.
+        self_neighbour: True if a point of Y_j is the first of its own neighbours in Y_j; the
+            paper does not say.
+        literal: True for the printed formula (alpha = 1 is D_1 in either case).
+
+    Returns:
+        The estimates of both directions.
+
+    Raises:
+        ValueError: if a k-th neighbour lies at distance zero, or a set has one distinct row only
+            and a point is not its own neighbour.
+
+    Warns:
+        UserWarning: if `literal`.
+
+    Source:
+        Gusain and Leith, the estimator from k-nearest-neighbour densities and its bootstrap.
+    """
+    points, k = task.points, task.k
+    method = "paper-literal" if literal else "paper"
+    if literal:
+        warnings.warn(
+            "paper-literal computes the formula as printed, which is not a Renyi divergence: "
+            "it depends on the scale of the data; method='paper' has the two misprints corrected",
+            UserWarning,
+            stacklevel=6,
+        )
+    distinct = [int(np.count_nonzero(m)) for m in points.multiplicity]
+    if min(distinct) < 2 and not self_neighbour:
+        name = "y0" if distinct[0] < 2 else "y1"
+        raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
+    four = Four.of(task, own=self_neighbour)
+    refuse_zeros(method, points, four.zeros(k))
+    formula = _GusainLeithFormula(points.dim, four, k, task.alphas - 1.0, literal)
+    repeated = find_atoms(points.multiplicity)
+    return replace(
+        from_lists(task, four, formula),
+        unseen_share=np.full(2, np.nan),
+        atom_share=repeated.share,
+        rows_per_atom=repeated.rows_per_atom,
+        notes=_list_formula_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _GusainLeithFormula:
+    """The estimate for points that are present so many times."""
+
+    dim: int
+    four: Four
+    k: int
+    orders: Reals
+    literal: bool
+
+    def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
+        """Return values and effective terms, shapes (2, A); the printed form has NaN terms."""
+        weights = weights0, weights1
+        there = [w[ids] > 0 for w, ids in zip(weights, self.four.sets, strict=True)]
+        own, totals = [], []
+        for a in (0, 1):
+            rows, log_squared = self.four.lists[a][a].reach(weights[a], there[a], self.k)
+            own.append(np.log(rows) - 0.5 * self.dim * log_squared)
+            totals.append(np.log(rows.sum()))
+        value, effective = np.full((2, 2, len(self.orders)), np.nan)
+        for a, b in ((0, 1), (1, 0)):
+            rows, log_squared = self.four.lists[a][b].reach(weights[b], there[a], self.k)
+            log_own = own[a] - totals[a]
+            log_other = np.log(rows) - 0.5 * self.dim * log_squared - totals[b]
+            times = weights[a][self.four.sets[a]][there[a]].astype(np.float64)
+            ratios = log_own - log_other
+            if self.literal:
+                value[a] = self._printed(ratios, log_own, times)
+            else:
+                nothing = np.zeros(len(self.orders))
+                value[a], effective[a] = average_ratios(ratios, times, self.orders, nothing)
+        return value, effective
+
+    def _printed(self, ratios: Reals, log_own: Reals, times: Reals) -> Reals:
+        total = times.sum()
+        kl, entropy = (times * ratios).sum() / total, (times * log_own).sum() / total
+        safe = np.where(self.orders == 0.0, np.inf, self.orders)
+        return np.asarray(kl + entropy / safe)
+
+
+def _list_formula_notes(points: Points, k: int, most: int) -> tuple[str, ...]:
+    notes = []
+    if k > most:
+        notes.append(f"k = {k} exceeds the {most} neighbours that a point has: all were used")
+    if points.dim > HIGH:
+        notes.append(
+            f"WARNING: the paper's formula raises distances to the power {points.dim}; if the "
+            "rows lie near a surface of lower dimension, its values mean nothing"
+        )
+    return tuple(notes)

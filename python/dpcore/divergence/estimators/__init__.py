@@ -1,1 +1,0 @@
-"""One estimator a file: rows in, divergences at every order out."""

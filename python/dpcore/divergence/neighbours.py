@@ -1,0 +1,408 @@
+"""The nearest points of a set in order: searched, or looked up where one dimension sorts them.
+
+Lists of nearest neighbours that serve every replicate, for the methods that use distances.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import invalid
+from ..progress import Progress
+from .points import Ids, Plan, Points, Raw, Reals, Task, Weights
+
+_SORTED_LOOKUP_WORK = 1000
+"""Cost of a sorted look-up, in products of a search."""
+
+
+@dataclass(slots=True, eq=False)
+class Finder:
+    """Finds the nearest of some points.
+
+    Args:
+        points: the two sets.
+        among: pooled ids of the points searched, ascending, shape (p,).
+        threads: threads of a search.
+        counted: where rescans are counted.
+    """
+
+    points: Points
+    among: Ids
+    threads: int
+    counted: dict[str, int]
+    _order: npt.NDArray[np.int64] = field(init=False)
+    _sorted: Reals = field(init=False)
+
+    def __post_init__(self) -> None:
+        if self.points.dim == 1:
+            values = self._values(self.among)
+            self._order = np.argsort(values, kind="stable")
+            self._sorted = values[self._order]
+
+    @property
+    def work(self) -> int:
+        """Cost of one query."""
+        return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
+
+    def nearest(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
+        """Find the `width` nearest points, ordered by distance, then by pooled id.
+
+        Returns:
+            Pooled ids and squared distances, shapes (q, width).
+        """
+        if self.points.dim > 1:
+            return self._searched(queries, width)
+        listed, squared, doubtful = self._looked_up(queries, width)
+        if doubtful.any():
+            listed[doubtful], squared[doubtful] = self._searched(queries[doubtful], width)
+        return listed, squared
+
+    def _searched(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
+        first = self.points.first
+        starts, places, squared, rescans = _core.nearest(
+            *self.points.rows, first[queries], first[self.among], width, self.threads
+        )
+        self.counted["rescans"] += int(rescans)
+        # A whole tie shell may follow the last entry: the beginning of the list is exact too.
+        cut = starts[:-1, None] + np.arange(width)
+        return self.among[places[cut]], squared[cut]
+
+    def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Reals, npt.NDArray[np.bool_]]:
+        """Look up neighbours in the sorted values; mark rows where a tie may reach further.
+
+        The `width` nearest lie among the `width` next values on either side. One more is looked
+        at: if it is as near as the last entry, differences have been rounded to the same number.
+        """
+        values = self._values(queries)
+        middle = np.searchsorted(self._sorted, values)
+        window = middle[:, None] + np.arange(-width - 1, width + 1)
+        inside = (window >= 0) & (window < len(self.among))
+        window = np.clip(window, 0, len(self.among) - 1)
+        squared = np.where(inside, (values[:, None] - self._sorted[window]) ** 2, np.inf)
+        places = self._order[window]
+        order = np.lexsort((places, squared), axis=1)[:, :width]
+        listed = self.among[np.take_along_axis(places, order, 1)]
+        edges = np.minimum(squared[:, 0], squared[:, -1])
+        squared = np.take_along_axis(squared, order, 1)
+        return listed, squared, edges <= squared[:, -1]
+
+    def _values(self, ids: Ids) -> Reals:
+        return self.points.coordinates(ids)[:, 0].astype(np.float64)
+
+
+RUNS_OUT = 1e-6
+"""Probability that a list is too short in a replicate, for one query."""
+
+BLOCK_BYTES = 2**27
+_PRODUCTS_PER_BLOCK = 3e10
+_MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
+
+
+def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
+    """Return the list length that leaves `needed` entries, with copies, in a replicate.
+
+    Args:
+        needed: rows (or points) that a query must reach.
+        plan: how rows are resampled, or None.
+        points: number of points there are: no list is longer.
+        single: True if copies do not count: a point is there or not.
+
+    Returns:
+        The smallest K for which fewer than `needed` are left with a probability below
+        `RUNS_OUT`: under the Poisson law with mean K for the bootstrap (the binomial law with
+        1 - 1/e if copies do not count), under the binomial law with the share of kept units
+        otherwise (wider than the hypergeometric law of rows drawn one by one).
+    """
+    if plan is None or needed >= points:
+        return min(needed, points)
+    from scipy.special import bdtr, pdtr
+
+    entries = np.arange(needed, 8 * needed + 200)
+    if plan.kind == "bootstrap" and not single:
+        falls_short = pdtr(needed - 1, entries)
+    else:
+        units = min(plan.units)
+        kept = {"jackknife": 1 - 1 / units, "subsample": (units // 2) / units}
+        falls_short = bdtr(float(needed - 1), entries, kept.get(plan.kind, 1 - np.exp(-1)))
+    return min(int(entries[np.argmax(falls_short < RUNS_OUT)]), points)
+
+
+def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[slice]:
+    """Yield blocks of queries of about a second.
+
+    A block holds at most `BLOCK_BYTES` at `each` bytes a query, or 256 queries.
+    """
+    work = int(_PRODUCTS_PER_BLOCK / max(1, points * dim))
+    room = BLOCK_BYTES // max(1, each)
+    step = min(max(min(work, room), _MIN_BLOCK_QUERIES), _MAX_BLOCK_QUERIES)
+    for start in range(0, queries, step):
+        yield slice(start, min(start + step, queries))
+
+
+@dataclass(slots=True, eq=False)
+class Lists:
+    """For each query its nearest distinct points of one set, the nearest first.
+
+    Equal distances are ordered by pooled id. A query that is itself a point of the set is not
+    listed unless `own`; without `own` the queries are the set searched.
+
+    Args:
+        points: the two sets.
+        queries: pooled ids of the queries, shape (q,).
+        among: pooled ids of the set searched, ascending, shape (p,).
+        listed: pooled ids of the neighbours, shape (q, K).
+        log_squared: logarithms of their squared distances, shape (q, K); -inf for zero.
+        own: True if a query may be its own neighbour.
+        threads: threads of a search.
+        counted: rescans and run_outs so far.
+    """
+
+    points: Points
+    queries: Ids
+    among: Ids
+    listed: Ids
+    log_squared: Reals
+    own: bool
+    threads: int
+    counted: dict[str, int] = field(default_factory=lambda: {"rescans": 0, "run_outs": 0})
+
+    @classmethod
+    def of(
+        cls,
+        points: Points,
+        queries: Ids,
+        among: Ids,
+        entries: int,
+        own: bool,
+        threads: int,
+        progress: Progress,
+    ) -> Lists:
+        """Search for the `entries` nearest of `among`, other than the query unless `own`."""
+        entries = min(entries, len(among) - (0 if own else 1))
+        lists = cls(
+            points,
+            queries,
+            among,
+            np.empty((len(queries), entries), np.uint32),
+            np.empty((len(queries), entries)),
+            own,
+            threads,
+        )
+        finder = lists._finder(among)
+        for block in iterate_queries(len(queries), finder.work, points.dim, 12 * entries):
+            found = lists._search(queries[block], finder, entries)
+            lists.listed[block], lists.log_squared[block] = found
+            progress.advance(block.stop - block.start)
+        return lists
+
+    def reach(self, weights: Weights, wanted: npt.NDArray[np.bool_], k: int) -> tuple[Any, Reals]:
+        """Walk the lists to the k-th point that a replicate has.
+
+        Args:
+            weights: copies of each point in the replicate, shape (u,).
+            wanted: queries to answer, shape (q,).
+            k: points to reach; all points there are if they are fewer.
+
+        Returns:
+            Copies of the points up to the k-th, shape (w,), and the logarithm of its squared
+            distance, shape (w,), for the w queries wanted.
+        """
+        there = weights[self.among] > 0
+        copies = np.zeros(int(wanted.sum()), np.int64)
+        log_squared = np.empty(len(copies))
+        places = np.nonzero(wanted)[0]
+        left = np.full(len(self.queries), np.count_nonzero(there))
+        if not self.own:
+            left -= there
+        reached = np.minimum(k, left)
+        step = max(1, BLOCK_BYTES // (32 * max(1, self.listed.shape[1])))
+        short = []
+        for start in range(0, len(places), step):
+            block = slice(start, start + step)
+            mine = places[block]
+            goal = reached[mine]
+            copies[block], log_squared[block], ran_out = _walk_copies(
+                weights[self.listed[mine]], self.log_squared[mine], goal
+            )
+            short.append(start + np.nonzero(ran_out)[0])
+        again = np.concatenate(short) if short else np.zeros(0, np.int64)
+        if len(again):
+            self.counted["run_outs"] += len(again)
+            mine = places[again]
+            listed, logs = self._search(self.queries[mine], self._finder(self.among[there]), k)
+            found = _walk_copies(weights[listed], logs, np.minimum(reached[mine], listed.shape[1]))
+            copies[again], log_squared[again] = found[:2]
+        return copies, log_squared
+
+    def _finder(self, among: Ids) -> Finder:
+        return Finder(self.points, among, self.threads, self.counted)
+
+    def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Reals]:
+        """Find the nearest `entries` for some queries, as arrays of that width."""
+        skipped = 0 if self.own else 1
+        width = min(entries + skipped, len(finder.among))
+        listed, squared = finder.nearest(queries, width)
+        if skipped:
+            others = listed != queries[:, None]
+            others[others.all(1), -1] = False
+            shape = len(queries), width - 1
+            listed, squared = listed[others].reshape(shape), squared[others].reshape(shape)
+        with np.errstate(divide="ignore"):
+            return listed, np.log(squared)
+
+
+def _walk_copies(
+    copies: npt.NDArray[Any], log_squared: Reals, goal: npt.NDArray[np.int64]
+) -> tuple[Any, Reals, npt.NDArray[np.bool_]]:
+    """Return copies up to the goal-th present point, its distance, and if the list ran out."""
+    number = (copies > 0).cumsum(1, dtype=np.int32)
+    ran_out = number[:, -1] < goal
+    place = np.argmax(number >= goal[:, None], 1)
+    within = np.where(number <= goal[:, None], copies, 0).sum(1, dtype=np.int64)
+    logs = np.take_along_axis(log_squared, place[:, None], 1)[:, 0]
+    return within, np.where(goal > 0, logs, np.nan), ran_out
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Four:
+    """The points of each set and their lists in each set.
+
+    Args:
+        sets: pooled ids of the points of each set.
+        lists: lists[a][b] holds the neighbours in set b of the points of set a.
+    """
+
+    sets: tuple[Ids, Ids]
+    lists: tuple[tuple[Lists, Lists], tuple[Lists, Lists]]
+
+    @classmethod
+    def of(cls, task: Task, *, own: bool) -> Four:
+        """Search for all four; `own` as in `Lists`, for the neighbours in the same set."""
+        points = task.points
+        first, second = (np.nonzero(m)[0].astype(np.uint32) for m in points.multiplicity)
+        with Progress("searching", 2 * (len(first) + len(second)), task.progress) as shown:
+
+            def search(queries: Ids, among: Ids) -> Lists:
+                entries = list_length(task.k, task.plan, len(among), single=True)
+                with_self = own or among is not queries
+                return Lists.of(points, queries, among, entries, with_self, task.threads, shown)
+
+            lists = (
+                (search(first, first), search(first, second)),
+                (search(second, first), search(second, second)),
+            )
+        return cls((first, second), lists)
+
+    @property
+    def counted(self) -> dict[str, int]:
+        """Counts of all four searches together, and the longest list."""
+        every = [entry for pair in self.lists for entry in pair]
+        names = "rescans", "run_outs"
+        longest = max(entry.listed.shape[1] for entry in every)
+        return {name: sum(e.counted[name] for e in every) for name in names} | {"list": longest}
+
+    def zeros(self, k: int) -> list[int]:
+        """Count rows of each set whose k-th neighbour in either set lies at distance zero."""
+        found: list[int] = []
+        for pair, ids in zip(self.lists, self.sets, strict=True):
+            rows = pair[0].points.multiplicity[len(found)][ids]
+            zero = [np.isneginf(e.log_squared[:, min(k, e.listed.shape[1]) - 1]) for e in pair]
+            found.append(int(rows[zero[0] | zero[1]].sum()))
+        return found
+
+
+def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weights:
+    """Count the copies of every point on one side, shape (u,).
+
+    `rows` says how often each sample row is present, shape (N,); None for once each.
+    """
+    if rows is None:
+        return points.multiplicity[side].astype(np.uint32)
+    counted = np.bincount(points.ids[side], weights=rows, minlength=points.unique)
+    return counted.astype(np.uint32)
+
+
+def average_ratios(
+    log_ratios: Reals, copies: npt.NDArray[Any], orders: Reals, constants: Reals
+) -> tuple[Reals, Reals]:
+    """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and effective terms.
+
+    Args:
+        log_ratios: logarithm of the estimated ratio of densities at each query, shape (q,).
+        copies: rows that each query stands for, shape (q,).
+        orders: alpha - 1 for every alpha, shape (A,); for 0 the mean of the logarithms.
+        constants: shape (A,); not used for order 0.
+    """
+    total = copies.sum()
+    value, effective = np.empty(len(orders)), np.empty(len(orders))
+    for i, order in enumerate(orders):
+        if order == 0.0:
+            value[i], effective[i] = (copies * log_ratios).sum() / total, total
+            continue
+        powers = order * log_ratios
+        peak = powers.max()
+        terms = np.exp(powers - peak)
+        mass = (copies * terms).sum()
+        value[i] = (constants[i] + peak + np.log(mass / total)) / order
+        effective[i] = mass**2 / (copies * terms**2).sum()
+    return value, effective
+
+
+def from_lists(
+    task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Reals, Reals]]
+) -> Raw:
+    """Estimate from the lists, with standard errors if there is a plan; no row is an atom.
+
+    Args:
+        task: what is asked.
+        four: the lists of its points.
+        formula: from the copies of every point on both sides to values and effective terms,
+            shapes (2, A).
+    """
+    points, plan = task.points, task.plan
+    value, effective = formula(count_copies(points, 0), count_copies(points, 1))
+    error, replicates = np.full(value.shape, np.nan), None
+    if plan is not None:
+        replicates = np.empty((plan.replicates, *value.shape))
+        with Progress("resampling", plan.replicates, task.progress) as shown:
+            for start, stop in plan.chunks(sum(points.sizes)):
+                weights = plan.weights(start, stop)
+                for i, (rows0, rows1) in enumerate(zip(*weights, strict=True), start):
+                    there = count_copies(points, 0, rows0), count_copies(points, 1, rows1)
+                    replicates[i] = formula(*there)[0]
+                    shown.advance(1)
+        error = plan.std_error(replicates)
+    return Raw(
+        value=value,
+        std_error=error,
+        depth=(task.k, task.k),
+        ceiling=np.full(value.shape, np.nan),
+        effective=effective,
+        unseen_share=np.zeros(2),
+        atom_share=np.zeros(2),
+        rows_per_atom=np.nan,
+        replicates=replicates,
+        counted=four.counted,
+    )
+
+
+def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
+    """Raise an error if `zeros` rows of each set have a neighbour at distance zero."""
+    if not any(zeros):
+        return
+    told = " and ".join(
+        f"{number} of {size} rows of y{side}"
+        for side, (number, size) in enumerate(zip(zeros, points.sizes, strict=True))
+        if number
+    )
+    requirement = (
+        f"'ball' or 'score' where rows have a neighbour at distance zero, as {told} have: the "
+        "estimated density would be infinite there"
+    )
+    raise invalid("method", requirement, method)

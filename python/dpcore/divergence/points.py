@@ -1,0 +1,717 @@
+"""The rows that estimators see: pooled, scaled, searched, and resampled.
+
+Two sets of rows, checked, and their distinct points under one numbering.
+
+Bringing coordinates to one scale by the moments of both sets together.
+
+Task that every searching method is given.
+
+Which rows each replicate keeps: delete-group jackknife, subsampling, bootstrap.
+
+A plan knows rows and groups of rows only. Estimators turn its weights into those of the points
+they search, so that every method resamples the same rows for the same seed.
+
+Values of an estimator before they are judged; arrays of records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import choice, integer, invalid, mistyped
+from ..records import Record, frozen_array
+
+Reals = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+def freeze_arrays(record: Record, *names: str) -> None:
+    """Replace arrays of a new record by read-only copies; leave None unchanged."""
+    for name in names:
+        array = getattr(record, name)
+        if array is not None:
+            object.__setattr__(record, name, frozen_array(array))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Raw:
+    """Estimates of one method in both directions: row 0 is D(P0||P1), row 1 is D(P1||P0).
+
+    Args:
+        value: estimates in nats, shape (2, n_alpha), raw: negative ones are kept.
+        std_error: their standard errors, the same shape; NaN where none was asked for or where a
+            replicate was not finite.
+        depth: rows of the denominator that a ball reaches in each direction.
+        ceiling: what `value` would be if every ball held all of the numerator, shape (2, n_alpha);
+            NaN for methods without balls.
+        effective: effective number of terms (sum w)^2 / sum w^2 of the averaged weights, shape
+            (2, n_alpha); NaN where the method has none.
+        unseen_share: share of the numerator's rows on atoms that the denominator does not have,
+            shape (2,).
+        atom_share: share of each set's rows on atoms, shape (2,): set 0, set 1.
+        rows_per_atom: rows on repeated values over distinct repeated values; NaN without any.
+        replicates: estimates on resampled data, shape (replicates, 2, n_alpha), or None.
+        counted: numbers that tell what the search did (rescans, run_outs, ...).
+        notes: sentences for the reader.
+        beyond_share: in one dimension, share of the numerator's rows below or above all rows of
+            the denominator, shape (2,); 0 otherwise.
+    """
+
+    value: Reals
+    std_error: Reals
+    depth: tuple[int, int]
+    ceiling: Reals
+    effective: Reals
+    unseen_share: Reals
+    atom_share: Reals
+    rows_per_atom: float
+    replicates: Reals | None = None
+    counted: dict[str, int] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    beyond_share: Reals = field(default_factory=lambda: np.zeros(2))
+
+
+Rows = npt.NDArray[np.floating[Any]]
+Both = tuple[Rows, Rows]
+Counts = tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]
+
+UNEQUAL = 100.0
+"""Largest variance of a coordinate, over the median one, that passes without a note."""
+
+FEW = 10
+"""Distinct points per direction below which whitening earns a note."""
+
+_BLOCK_NUMBERS = 2**20
+
+
+def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
+    """Return a note if one variance far exceeds the median of those above 0."""
+    if both[0].shape[1] == 1:
+        return ()
+    variances = _column_moments(both, counts)[1]
+    varying = variances[variances > 0.0]
+    if not varying.size or varying.max() <= UNEQUAL * np.median(varying):
+        return ()
+    return (
+        f"coordinate {int(variances.argmax())} has {varying.max() / np.median(varying):.3g} times "
+        'the median variance of a coordinate and rules the distances; see scale="std"',
+    )
+
+
+def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Both, tuple[str, ...]]:
+    """Scale both sets to new coordinates, and return notes.
+
+    `unique` is the number of distinct points.
+    """
+    mean, variances = _column_moments(both, counts)
+    if scale == "std":
+        deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
+        return _map_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
+    values, vectors = np.linalg.eigh(_weighted_covariance(both, counts, mean))
+    # Below this a direction holds the rounding of the numbers themselves, or of the moments.
+    size = max(float(np.abs(extreme(rows))) for rows in both for extreme in (np.max, np.min))
+    rounding = float(np.finfo(both[0].dtype).eps) * size
+    floor = max(rounding**2, len(values) * float(np.finfo(np.float64).eps) * values[-1])
+    kept = values > floor
+    rank = int(kept.sum())
+    notes = _note_whitening(rank, len(values), unique)
+    if not rank:
+        return both, notes
+    # The largest entry of each direction is positive: an eigenvector's sign is arbitrary.
+    vectors = vectors[:, kept]
+    vectors = vectors * np.sign(vectors[np.abs(vectors).argmax(0), np.arange(rank)])
+    change = vectors / np.sqrt(values[kept])
+    return _map_blocks(both, lambda block: (block - mean) @ change, rank), notes
+
+
+def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
+    if rank and unique <= rank + 1:
+        # Whitened, such points are corners of a simplex, all equally far from each other.
+        requirement = f'None or "std" for {unique} distinct points that span {rank} dimensions'
+        raise invalid("scale", requirement, "whiten")
+    notes = []
+    if rank < dim:
+        notes.append(
+            f"whitening dropped {dim - rank} of {dim} directions, in which the rows differ by no "
+            "more than the rounding of their numbers"
+        )
+    if unique < FEW * rank:
+        notes.append(
+            f"whitening rests on {unique} distinct points in {rank} directions: part of what "
+            "tells the sets apart may be lost"
+        )
+    return tuple(notes)
+
+
+def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
+    """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
+    step = max(1, _BLOCK_NUMBERS // both[0].shape[1])
+    for rows, count in zip(both, counts, strict=True):
+        for start in range(0, len(rows), step):
+            block = rows[start : start + step].astype(np.float64)
+            weight = np.ones((len(block), 1))
+            if count is not None:
+                weight[:, 0] = count[start : start + step]
+            yield block, weight
+
+
+def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
+    """Compute mean and variance of every column over the sample rows of both sets.
+
+    Rows are added one after another, never by a matrix product, so that every CPU agrees. The
+    variance of a constant column is exactly 0.
+    """
+    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
+    mean = sum((b * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts)) / total
+    squares = sum(((b - mean) ** 2 * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts))
+    low = np.minimum(both[0].min(0), both[1].min(0))
+    high = np.maximum(both[0].max(0), both[1].max(0))
+    return np.asarray(mean), np.where(low == high, 0.0, squares / total)
+
+
+def _weighted_covariance(both: Both, counts: Counts, mean: Reals) -> Reals:
+    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
+    products = sum(
+        ((b - mean) * w).T @ (b - mean) for b, w in _iterate_weighted_blocks(both, counts)
+    )
+    return np.asarray(products / total)
+
+
+def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
+    """Apply a map of blocks of rows to both sets, in their own precision."""
+    out = []
+    for rows in both:
+        new: Rows = np.empty((len(rows), dim), rows.dtype)
+        step = max(1, _BLOCK_NUMBERS // rows.shape[1])
+        for start in range(0, len(rows), step):
+            new[start : start + step] = change(rows[start : start + step].astype(np.float64))
+        out.append(new)
+    return out[0], out[1]
+
+
+Labels = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.uint32]
+
+Error = Literal["jackknife", "subsample", "bootstrap"]
+ERRORS: Final[tuple[Error, ...]] = get_args(Error)
+JACKKNIFE_GROUPS = 20
+REPLICATES = 200
+"""Replicates of subsampling and of the bootstrap where the caller names no number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Plan:
+    """Plan to resample two sets of rows.
+
+    Args:
+        kind: "jackknife", "subsample" or "bootstrap".
+        labels: for each set the unit of every row, integers from 0 without gaps, shape (n,). For
+            the jackknife a unit is one of at most 20 groups, deleted as a whole; for the others
+            it is a row, or the caller's group.
+        units: number of units of each set.
+        replicates: number of replicates; for the jackknife units[0] + units[1].
+        seed: replicate i is drawn from a stream of its own, (seed, i).
+    """
+
+    kind: str
+    labels: tuple[Labels, Labels]
+    units: tuple[int, int]
+    replicates: int
+    seed: int
+
+    def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
+        """Return the count of each row in replicates [start, stop), shapes (stop - start, n)."""
+        drawn = [self._drawn(i) for i in range(start, stop)]
+        return (
+            np.stack([units[self.labels[0]] for units, _ in drawn]),
+            np.stack([units[self.labels[1]] for _, units in drawn]),
+        )
+
+    def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
+        """Yield ranges of replicates whose weights take about 64 MiB for `rows` rows in all."""
+        size = max(1, 2**24 // max(rows, 1))
+        for start in range(0, self.replicates, size):
+            yield start, min(start + size, self.replicates)
+
+    def std_error(self, values: Reals) -> Reals:
+        """Compute standard errors of the replicates' values, shape (replicates, ...) to (...).
+
+        Delete-group jackknife (Shao and Wu 1989): (g - 1)/g times the sum of squared deviations,
+        one set at a time, summed over the two. Subsampling half of the rows without replacement
+        (Politis and Romano 1994): the factor sqrt(m/N)/sqrt(1 - m/N) is one. Bootstrap: the plain
+        standard deviation. NaN where a replicate is not finite.
+        """
+        with np.errstate(invalid="ignore"):
+            if self.kind != "jackknife":
+                return np.asarray(np.std(values, axis=0, ddof=1))
+            split = (values[: self.units[0]], values[self.units[0] :])
+            parts = [(len(v) - 1) * np.var(v, axis=0) for v in split]
+            return np.asarray(np.sqrt(parts[0] + parts[1]))
+
+    def _drawn(self, i: int) -> tuple[Weights, Weights]:
+        if self.kind == "jackknife":
+            kept = [np.ones(units, np.uint32) for units in self.units]
+            side, unit = (0, i) if i < self.units[0] else (1, i - self.units[0])
+            kept[side][unit] = 0
+            return kept[0], kept[1]
+        rng = np.random.default_rng((self.seed, i))
+        draw = _draw_half if self.kind == "subsample" else _draw_multinomial
+        return draw(self.units[0], rng), draw(self.units[1], rng)
+
+
+def plan_replicates(
+    kind: str | None,
+    sizes: tuple[int, int],
+    groups: tuple[Labels | None, Labels | None],
+    rng: np.random.Generator,
+    replicates: int | None = None,
+) -> Plan | None:
+    """Make the plan for `error=kind`; return None if no error bars are requested.
+
+    Args:
+        kind: one of `ERRORS`, or None.
+        sizes: rows of the two sets.
+        groups: the caller's group of every row as integers from 0 without gaps, or None: groups
+            stay together in every replicate.
+        rng: splits the rows into groups (jackknife) and gives the seed of the replicates.
+        replicates: number of replicates, `REPLICATES` if None; not for the jackknife.
+    """
+    if kind is None:
+        return None
+    choice("error", kind, ERRORS)
+    seed = int(rng.integers(2**63))
+    if kind != "jackknife":
+        replicates = REPLICATES if replicates is None else integer("replicates", replicates, 2)
+        labels = tuple(np.arange(n) if g is None else g for n, g in zip(sizes, groups, strict=True))
+        units = tuple(int(label.max()) + 1 for label in labels)
+        if min(units) < 2:
+            raise invalid("groups", "at least 2 in each set for an error bar", min(units))
+        return Plan(kind, labels, units, replicates, seed)  # type: ignore[arg-type]
+    if replicates is not None:
+        raise invalid("replicates", "None for the jackknife (one per group)", replicates)
+    labels = tuple(_deal_groups(n, g, rng) for n, g in zip(sizes, groups, strict=True))
+    units = tuple(int(label.max()) + 1 for label in labels)
+    if min(units) < 2:
+        raise invalid("groups", "at least 2 in each set for an error bar", min(units))
+    return Plan(kind, labels, units, sum(units), seed)  # type: ignore[arg-type]
+
+
+def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
+    """Deal rows (or the caller's groups) at random into at most 20 groups of equal size."""
+    units = rows if groups is None else int(groups.max()) + 1
+    dealt = rng.permutation(units) % min(JACKKNIFE_GROUPS, units)
+    return dealt if groups is None else dealt[groups]
+
+
+def _draw_half(units: int, rng: np.random.Generator) -> Weights:
+    kept = np.zeros(units, np.uint32)
+    kept[rng.permutation(units)[: max(1, units // 2)]] = 1
+    return kept
+
+
+def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
+    return np.bincount(rng.integers(units, size=units), minlength=units).astype(np.uint32)
+
+
+"""float32 or float64."""
+
+Ids = npt.NDArray[np.uint32]
+
+Scale = Literal["std", "whiten"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
+
+_MAX_COORDINATE = 1e150
+"""Squares of differences up to this size add up to a finite number."""
+
+_MAX_EXACT_INTEGER = 2**53
+_MAX_SET_ROWS = 2**31 - 1
+
+
+class Pool:
+    """The distinct points of both sets under one numbering, found when first asked for.
+
+    Args:
+        rows: the rows before scaling.
+        counts: how often each row was seen, or None for once.
+    """
+
+    def __init__(self, rows: tuple[Rows, Rows], counts: tuple[Labels | None, Labels | None]):
+        self.rows, self._counts = rows, counts
+
+    @cached_property
+    def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
+        """Pooled id of every sample row, sample rows of each set at each point, first places."""
+        ids0, ids1, first = _core.pool_rows(*self.rows)
+        ids = _repeat_by_counts(ids0, self._counts[0]), _repeat_by_counts(ids1, self._counts[1])
+        counted = [np.bincount(side, minlength=len(first)) for side in ids]
+        return ids, (counted[0], counted[1]), first
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Points:
+    """Rows of both sets and the distinct points among them.
+
+    A *pooled id* is the number of a distinct point of both sets together, in the order of first
+    occurrence: the rows of y0, then those of y1. A *sample row* is a row repeated by its count.
+
+    Args:
+        rows: the rows as given (after rounding and scaling), shapes (n0, d) and (n1, d), both
+            float32 or both float64, C-contiguous.
+        pool: the distinct points among them.
+        sizes: sample rows of each set.
+        groups: the caller's group of every sample row, integers from 0 without gaps, or None.
+        scale: what the coordinates were scaled by: None, "std" or "whiten".
+        notes: sentences for the reader.
+    """
+
+    rows: tuple[Rows, Rows]
+    pool: Pool
+    sizes: tuple[int, int]
+    groups: tuple[Labels | None, Labels | None]
+    scale: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def ids(self) -> tuple[Ids, Ids]:
+        """Pooled id of every sample row, shapes (N0,) and (N1,)."""
+        return self.pool.found[0]
+
+    @property
+    def multiplicity(self) -> tuple[Labels, Labels]:
+        """Sample rows of each set at each point, shapes (u,) and (u,)."""
+        return self.pool.found[1]
+
+    @property
+    def first(self) -> Labels:
+        """First place of each point in the rows of y0 followed by those of y1, shape (u,)."""
+        return self.pool.found[2]
+
+    def drawn(self, most: tuple[int, int], rng: np.random.Generator) -> Points:
+        """Draw up to a given number of rows of each set at random; keep all points if all fit."""
+        if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
+            return self
+        sizes = (min(pair) for pair in zip(most, self.sizes, strict=True))
+        kept = [
+            np.sort(rng.choice(self.sizes[side], size, replace=False))
+            for side, size in enumerate(sizes)
+        ]
+        return self._taken(kept)
+
+    def single(self, rng: np.random.Generator) -> Points:
+        """Draw one random row of each group; keep all rows of a set without groups."""
+        kept = [
+            np.arange(size) if groups is None else np.sort(one_of_each(groups, rng))
+            for size, groups in zip(self.sizes, self.groups, strict=True)
+        ]
+        return self._taken(kept)
+
+    def _taken(self, kept: Sequence[Labels]) -> Points:
+        """Return the points of some sample rows of each set."""
+        rows, groups = [], []
+        for side in (0, 1):
+            given = self.groups[side]
+            rows.append(np.ascontiguousarray(self.sample(side)[kept[side]]))
+            groups.append(
+                None if given is None else np.unique(given[kept[side]], return_inverse=True)[1]
+            )
+        both = rows[0], rows[1]
+        return replace(
+            self,
+            rows=both,
+            pool=Pool(both, (None, None)),
+            sizes=(len(both[0]), len(both[1])),
+            groups=(groups[0], groups[1]),
+        )
+
+    @property
+    def units(self) -> tuple[int, int]:
+        """Rows of each set that stand alone, or its groups."""
+        first, second = (
+            size if groups is None else int(groups.max()) + 1
+            for size, groups in zip(self.sizes, self.groups, strict=True)
+        )
+        return first, second
+
+    @property
+    def unscaled(self) -> Points:
+        """The same points before scaling."""
+        return self if self.scale is None else replace(self, rows=self.pool.rows, scale=None)
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.rows[0].shape[1])
+
+    @property
+    def unique(self) -> int:
+        """Number of distinct points of both sets together."""
+        return len(self.first)
+
+    @property
+    def identical(self) -> bool:
+        """True if both sets hold the same points equally often."""
+        if self.sizes[0] != self.sizes[1] or _extremes_differ(self.rows):
+            return False
+        return np.array_equal(*self.multiplicity)
+
+    def distinct(self, enough: int) -> int:
+        """Count distinct points of the set with fewer of them, at most `enough`."""
+        # Most sets show it in their first rows; pooling a million costs a third of a second.
+        some = (np.unique(rows[: 4 * enough], axis=0) for rows in self.rows)
+        if all(len(rows) >= enough for rows in some):
+            return enough
+        return min(enough, *(int(np.count_nonzero(m)) for m in self.multiplicity))
+
+    def coordinates(self, ids: npt.NDArray[Any]) -> Rows:
+        """Return the rows of the points with these pooled ids, shape (len(ids), d), as a copy."""
+        places, size = self.first[ids], len(self.rows[0])
+        out: Rows = np.empty((len(places), self.dim), self.rows[0].dtype)
+        left = places < size
+        out[left] = self.rows[0][places[left]]
+        out[~left] = self.rows[1][places[~left] - size]
+        return out
+
+    def sample(self, side: int) -> Rows:
+        """Return the sample rows of a set, shape (N, d); not a copy if no row has a count."""
+        rows = self.rows[side]
+        # Whitened in different places, equal rows may differ in their last bits.
+        same = self.sizes[side] == len(rows) and self.scale != "whiten"
+        return rows if same else self.coordinates(self.ids[side])
+
+
+def find_points(
+    y0: Any,
+    y1: Any,
+    *,
+    counts0: Any = None,
+    counts1: Any = None,
+    groups0: Any = None,
+    groups1: Any = None,
+    decimals: int | None = None,
+    scale: str | None = None,
+) -> Points:
+    """Check two sets of rows and find the distinct points among them.
+
+    float32 and float64 arrays in C order are used as they are, without a copy; if only one of the
+    sets is float32 it becomes float64. Integers and bools become float64 where that is exact,
+    float16 becomes float32. Points are compared before scaling, so that scaling never tells equal
+    rows apart.
+
+    Args:
+        y0: first set, shape (n0, d), or (n0,) for n0 rows of one number; anything that numpy
+            reads as numbers.
+        y1: second set, of the same d.
+        counts0: how often each row of y0 was seen, positive integers, shape (n0,); None for once.
+        counts1: the same for y1.
+        groups0: one hashable label for each row of y0; rows that share a label stay together in
+            every resampling. None for rows on their own.
+        groups1: the same for y1; labels of the two sets have nothing to do with each other.
+        decimals: decimals to round coordinates to before equal rows are sought; None for none.
+        scale: None, "std" (every column over its standard deviation in all sample rows of both
+            sets; a constant column stays as it is) or "whiten" (the covariance of all sample rows
+            of both sets becomes the identity; directions in which no row differs are dropped,
+            which a note says). Whitening rests on LAPACK and so repeats to rounding only.
+
+    Returns:
+        The points.
+
+    Raises:
+        TypeError: if rows do not hold real numbers, or are masked, or counts, groups, decimals or
+            scale are of the wrong kind.
+        ValueError: if a set is empty or has no column, the dimensions differ, a number is NaN,
+            infinite, beyond 1e150 or an integer beyond 2^53, if counts or groups do not fit the
+            rows, or if there are too few distinct points to whiten.
+    """
+    both = _align_types(_read_rows("y0", y0), _read_rows("y1", y1))
+    if decimals is not None:
+        places = integer("decimals", decimals, -300, 300)
+        both = _round_rows("y0", both[0], places), _round_rows("y1", both[1], places)
+    if scale is not None:
+        choice("scale", scale, SCALES)
+    sizes = len(both[0]), len(both[1])
+    counts = _read_counts("counts0", counts0, sizes[0]), _read_counts("counts1", counts1, sizes[1])
+    groups = _read_groups("groups0", groups0, sizes[0]), _read_groups("groups1", groups1, sizes[1])
+    pool = Pool(both, counts)
+    seen = [size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True)]
+    notes = note_unequal_scales(both, counts) if scale is None else ()
+    if scale is not None:
+        both, notes = scale_rows(both, counts, scale, len(pool.found[2]))
+    return Points(
+        both,
+        pool,
+        (seen[0], seen[1]),
+        (
+            None if groups[0] is None else _repeat_by_counts(groups[0], counts[0]),
+            None if groups[1] is None else _repeat_by_counts(groups[1], counts[1]),
+        ),
+        scale,
+        notes,
+    )
+
+
+def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
+    """Draw one random row of each group, in the order of the groups."""
+    # The first row of each group in a random order.
+    order = rng.permutation(len(groups))
+    return np.asarray(order[np.unique(groups[order], return_index=True)[1]])
+
+
+def _read_rows(name: str, value: Any) -> Rows:
+    """Read the rows of a set as a C-contiguous array of finite float32 or float64."""
+    requirement = "rows of real numbers, shape (n, d) or (n,), as float64, float32 or integers"
+    if np.ma.is_masked(value):
+        raise mistyped(name, requirement + ", none of them masked", value)
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        # Rows of different lengths have no array.
+        raise invalid(name, requirement, value) from None
+    kind, size = array.dtype.kind, array.dtype.itemsize
+    if kind not in "buif" or (kind == "f" and size > 8):
+        raise mistyped(name, requirement, value)
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or 0 in array.shape:
+        raise invalid(name, "at least one row of at least one number, shape (n, d)", value)
+    if kind in "ui" and not (
+        int(array.min()) >= -_MAX_EXACT_INTEGER and int(array.max()) <= _MAX_EXACT_INTEGER
+    ):
+        largest = max(int(array.max()), int(array.min()), key=abs)
+        raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
+    wanted = np.float32 if kind == "f" and size < 8 else np.float64
+    rows: Rows = np.require(array, wanted, ("C", "A"))
+    _require_finite(name, rows)
+    return rows
+
+
+def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
+    """Return True if the extremes already distinguish the two sets."""
+    least, most = ([f(side) for side in rows] for f in (np.min, np.max))
+    return bool(least[0] != least[1] or most[0] != most[1])
+
+
+def _iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    step = max(1, _BLOCK_NUMBERS // rows.shape[1])
+    for start in range(0, len(rows), step):
+        yield start, rows[start : start + step]
+
+
+def _require_finite(name: str, rows: Rows) -> None:
+    """Raise an error for NaN, infinity or numbers whose squares overflow."""
+    largest = min(_MAX_COORDINATE, float(np.finfo(rows.dtype).max))
+    # Comparing extremes takes no memory, and a NaN makes the comparison false.
+    if all(b.min() >= -largest and b.max() <= largest for _, b in _iterate_blocks(rows)):
+        return
+    bad = [
+        start + np.nonzero(~(np.abs(b) <= largest).all(1))[0] for start, b in _iterate_blocks(rows)
+    ]
+    where = np.concatenate(bad)
+    row = rows[where[0]]
+    told = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
+    worst = row[~(np.abs(row) <= largest)][0]
+    raise invalid(name, f"finite and at most 1e150 in every row {told}", worst)
+
+
+def _align_types(rows0: Rows, rows1: Rows) -> tuple[Rows, Rows]:
+    if rows0.shape[1] != rows1.shape[1]:
+        raise invalid("y1", f"of as many columns as y0, {rows0.shape[1]}", rows1.shape[1])
+    if rows0.dtype != rows1.dtype:
+        return rows0.astype(np.float64, copy=False), rows1.astype(np.float64, copy=False)
+    return rows0, rows1
+
+
+def _round_rows(name: str, rows: Rows, decimals: int) -> Rows:
+    with np.errstate(over="ignore", invalid="ignore"):
+        out: Rows = np.round(rows, decimals)
+        # Turns -0.0 into 0.0.
+        out += 0.0
+    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in _iterate_blocks(out)):
+        requirement = f"so small that the {rows.dtype} numbers of {name} can be rounded"
+        raise invalid("decimals", requirement, decimals)
+    return out
+
+
+def _read_counts(name: str, value: Any, size: int) -> Labels | None:
+    if value is None:
+        return None
+    requirement = f"positive integers, one for each of the {size} rows"
+    array = np.asarray(value)
+    if array.dtype.kind not in "ui":
+        raise mistyped(name, requirement, value)
+    if array.shape != (size,) or int(array.min()) < 1:
+        raise invalid(name, requirement, value)
+    # In Python's integers, since a sum of int64 may wrap around.
+    if int(array.max()) > _MAX_SET_ROWS or sum(map(int, array)) > _MAX_SET_ROWS:
+        raise invalid(name, f"of a sum of at most {_MAX_SET_ROWS}", value)
+    return array.astype(np.int64)
+
+
+def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
+    """Return the label of each row as a Python object.
+
+    Args:
+        name: what messages call the labels.
+        value: hashable labels, one for each row.
+        size: rows.
+
+    Raises:
+        TypeError: if they are not hashable labels.
+        ValueError: if there is another number of them, or one is NaN.
+    """
+    requirement = f"hashable labels, one for each of the {size} rows"
+    if isinstance(value, str) or not isinstance(value, Iterable):
+        raise mistyped(name, requirement, value)
+    # Tensors iterate as tensors, which are hashed by identity.
+    given: list[Hashable] = np.asarray(value).tolist() if hasattr(value, "__array__") else [*value]
+    if len(given) != size:
+        raise invalid(name, requirement, f"{len(given)} labels")
+    try:
+        distinct = set(given)
+    except TypeError:
+        raise mistyped(name, requirement, value) from None
+    if any(label != label for label in distinct):
+        raise invalid(name, f"{requirement}, none of them NaN", value)
+    return given
+
+
+def number_labels(labels: list[Hashable]) -> Labels:
+    """Return labels as integers from 0 in the order of first occurrence."""
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(label, len(numbers)) for label in labels], np.int64)
+
+
+def _read_groups(name: str, value: Any, size: int) -> Labels | None:
+    return None if value is None else number_labels(read_labels(name, value, size))
+
+
+def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.NDArray[Any]:
+    return values if counts is None else np.repeat(values, counts)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Task:
+    """Two sets of rows, what to estimate from them, and how to search.
+
+    Args:
+        points: the two sets.
+        alphas: orders, ascending, shape (A,); 1.0 is the KL divergence.
+        k: which neighbour; of a ball, how many rows of the other set it reaches if that set is
+            not the larger one.
+        plan: how to resample rows; None for no error bar.
+        threads: threads of the search.
+        progress: True, False or None, as in `dpcore.progress.Progress`.
+    """
+
+    points: Points
+    alphas: Reals
+    k: int
+    plan: Plan | None
+    threads: int
+    progress: bool | None

@@ -1,1 +1,0 @@
-"""The rows that estimators see: pooled, scaled, searched, and resampled."""

@@ -1,1 +1,0 @@
-"""Belief in an estimate, and what speaks against its assumptions."""

@@ -1,0 +1,582 @@
+"""Reports of an estimate: text and pictures.
+
+Estimates as text: belief first, then the curve, what was tested beside it, and the seed.
+
+Pictures of an estimate: the curve with what is known about it, and how replicates converge.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import textwrap
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..errors import invalid
+from ..report.figures import (
+    cycle_colour,
+    get_canvas,
+    get_whole_figure,
+    relative_size,
+    text_colour,
+    thin_axes,
+)
+from .conversion import SEEN, Epsilon, line, select_resolved_orders
+from .points import Reals
+from .record import Estimate
+from .reliability import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_TEXT_WIDTH: Final = 100
+_LABEL_WIDTH: Final = 15
+"""Columns that a label and the blanks around it take."""
+
+MOST: Final = 12
+"""Orders that a table shows in full; of more it shows about ten."""
+
+_ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
+_BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
+_NEGATIVE_MARK: Final = "-"
+
+
+def estimate_text(estimate: Estimate) -> str:
+    """Return the report of an estimate, at most 100 columns wide; its last line is the time."""
+    shown = choose_table_rows(estimate)
+    rows = [("belief", line) for line in belief_lines(estimate)]
+    rows.append(("reason", estimate.reason))
+    parts = [_wrap_rows(rows), "", _format_heading(estimate, shown), _format_table(estimate, shown)]
+    marks = _explain_marks(estimate, shown)
+    return "\n".join(
+        [*parts, *marks, "", _wrap_rows([*_list_rows(estimate, shown), _format_time(estimate)])]
+    )
+
+
+def epsilon_text(epsilon: Epsilon) -> str:
+    """Format three figures with descriptions, and the reasons for missing ones."""
+    certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
+    rows = [
+        ("epsilon_lower", _format_figure(epsilon.epsilon_lower), certified),
+        ("epsilon_hat", _format_figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
+        ("epsilon_rdp", _format_figure(epsilon.epsilon_rdp), _format_conversion(epsilon)),
+    ]
+    if epsilon.line is not None:
+        drawn = epsilon.line
+        words = f"conversion of the line {drawn.xi:.4g} + {drawn.rho:.4g} alpha above the curve"
+        rows.append(("  its line", _format_figure(drawn.epsilon), words))
+    flag = " (EXTRAPOLATED)" if epsilon.extrapolated else ""
+    lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
+    for label, figure, words in rows:
+        head = f"  {label:<13} {figure:>8}  "
+        lines += textwrap.wrap(words, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * 26)
+    for reason in epsilon.reasons:
+        lines += textwrap.wrap(reason, _TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
+    return "\n".join(lines)
+
+
+def _format_conversion(epsilon: Epsilon) -> str:
+    words = "estimate: conversion of the curve, neither an upper nor a lower bound"
+    return (
+        words if epsilon.alpha is None else f"{words}; order {_format_order(epsilon.alpha)} decided"
+    )
+
+
+def _format_figure(value: float | None) -> str:
+    if value is None:
+        return "none"
+    return f"{value:.4f}" if np.isfinite(value) else "infinite"
+
+
+def belief_lines(estimate: Estimate) -> list[str]:
+    """List the belief by direction and orders; use one line if both directions agree."""
+    told = [_format_ranges(estimate, direction) for direction in (0, 1)]
+    if told[0] == told[1]:
+        return [f"both directions: {told[0]}"]
+    return [f"{name}: {text}" for name, text in zip(DIRECTIONS, told, strict=True)]
+
+
+def _format_ranges(estimate: Estimate, direction: int) -> str:
+    found: dict[str, list[str]] = {}
+    for word, start, stop in find_runs(estimate.belief[direction]):
+        first, last = (_format_order(estimate.alphas[i]) for i in (start, stop - 1))
+        found.setdefault(word, []).append(first if first == last else f"{first} to {last}")
+    if len(found) == 1 and len(estimate.alphas) > 1:
+        return f"{next(iter(found))}, at every order"
+    spans = {word: ", ".join(each) for word, each in found.items()}
+    # One order alone has no blank in its text.
+    return "; ".join(f"{word}, order{'s'[: ' ' in s]} {s}" for word, s in spans.items())
+
+
+def find_runs(words: Sequence[str]) -> list[tuple[str, int, int]]:
+    """Find runs of one belief along the orders: (belief, start, stop)."""
+    found: list[tuple[str, int, int]] = []
+    for i, word in enumerate(map(str, words)):
+        if found and found[-1][0] == word:
+            found[-1] = (word, found[-1][1], i + 1)
+        else:
+            found.append((word, i, i + 1))
+    return found
+
+
+def choose_table_rows(estimate: Estimate) -> list[int]:
+    """Return positions of the orders that a table shows: all, or about ten of many.
+
+    Always the first and the last, order 1, and what is nearest to alpha_max of each direction and
+    to 2, 4, 8 and 16.
+    """
+    alphas = estimate.alphas
+    if len(alphas) <= MOST:
+        return list(range(len(alphas)))
+    wanted = [a for a in _ROUND_ORDERS if alphas[0] <= a <= alphas[-1]]
+    wanted += [top for top in estimate.alpha_max if top is not None]
+    kept = {0, len(alphas) - 1, *(int(np.argmin(np.abs(alphas - a))) for a in wanted)}
+    while len(kept) < MOST - 2:
+        # The middle of the widest gap.
+        ordered = sorted(kept)
+        gap, start = max((b - a, a) for a, b in itertools.pairwise(ordered))
+        kept.add(start + gap // 2)
+    return sorted(kept)
+
+
+def _format_heading(estimate: Estimate, shown: Sequence[int]) -> str:
+    some = len(shown) < len(estimate.alphas)
+    orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
+    return f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
+
+
+def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
+    """Format one row for each order: value, error, mark, ceiling, certificate by direction."""
+    columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
+    for direction, name in enumerate(DIRECTIONS):
+        parts = [
+            [_format_estimate_number(estimate.value[direction, i]) for i in shown],
+            [_format_error(estimate.std_error[direction, i]) for i in shown],
+            [_choose_mark(estimate, direction, i) for i in shown],
+        ]
+        columns.append([name, *_join_columns(parts)])
+        if not np.isnan(estimate.ceiling[direction][shown]).all():
+            columns.append(
+                [
+                    "ceiling",
+                    *(_format_estimate_number(estimate.ceiling[direction, i]) for i in shown),
+                ]
+            )
+        if estimate.certified is not None:
+            bounds = estimate.certified[direction]
+            columns.append(["certified", *(_format_estimate_number(bounds[i]) for i in shown)])
+    widths = [max(map(len, column)) for column in columns]
+    return "\n".join(
+        "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
+        for row in zip(*columns, strict=True)
+    )
+
+
+def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
+    """Join value, error and mark of each row in separate columns; leave out empty kinds."""
+    filled = [part for part in parts if any(part)]
+    widths = [max(map(len, part)) for part in filled]
+    rows = []
+    for row in zip(*filled, strict=True):
+        first, *rest = zip(row, widths, strict=True)
+        rows.append(" ".join([first[0].rjust(first[1]), *(c.ljust(w) for c, w in rest)]))
+    return rows
+
+
+def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
+    negative = estimate.value[direction, i] < 0.0
+    return _BELIEF_MARKS[str(estimate.belief[direction, i])] + (_NEGATIVE_MARK if negative else "")
+
+
+def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+    """Explain the marks that occur in the table."""
+    words = {str(word) for word in np.unique(estimate.belief[:, shown])}
+    told = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
+    if (estimate.value[:, shown] < 0.0).any():
+        told.append(f"{_NEGATIVE_MARK} negative: raw value kept")
+    lines: list[str] = []
+    for item in told:
+        if lines and len(lines[-1]) + len(item) + 2 <= _TEXT_WIDTH:
+            lines[-1] += f"; {item}"
+        else:
+            lines.append(f"  {item}")
+    return lines
+
+
+def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]]:
+    """List the lines below the table, as (label, text)."""
+    rows = []
+    if 1.0 not in estimate.alphas:
+        rows.append(
+            (
+                "KL",
+                " and ".join(map(_format_estimate_number, estimate.kl))
+                + " (D_1 in both directions)",
+            )
+        )
+    tops = ["none" if top is None else _format_order(top) for top in estimate.alpha_max]
+    rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
+    if estimate.beside is not None:
+        rows += [("beside", line) for line in _format_other_method(estimate, shown)]
+    if estimate.checks is not None:
+        rows += [("checks", line) for line in str(estimate.checks).splitlines()]
+    if estimate.certificate is not None:
+        rows += [("certificate", line) for line in str(estimate.certificate).splitlines()]
+    rows += [("note", note) for note in estimate.notes]
+    rows += [("sample", _describe_sample(estimate)), ("method", _describe_method(estimate))]
+    rows.append(("seed", str(estimate.seed)))
+    return rows
+
+
+def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
+    """Format the other method at the first, a middle and the last resolved order shown."""
+    other = estimate.beside
+    assert other is not None
+    top = [i for i in shown if estimate.resolved[:, i].any()] or list(shown)
+    picked = sorted({top[0], top[len(top) // 2], top[-1]})
+    lines = []
+    for i in picked:
+        both = [
+            f"{_format_estimate_number(value[i])} {_format_error(error[i])}".strip()
+            for value, error in zip(other.value, other.std_error, strict=True)
+        ]
+        lines.append(
+            f"{other.method} at order {_format_order(estimate.alphas[i])}: {' and '.join(both)}"
+        )
+    return lines
+
+
+def _describe_sample(estimate: Estimate) -> str:
+    seen = estimate.diagnostics
+    n0, n1 = estimate.sizes
+    told = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
+    if seen.scale is not None:
+        told.append(f"scale {seen.scale}")
+    if seen.atom_share.any():
+        shares = _format_shares(seen.atom_share)
+        told.append(f"{shares} of them on repeated values")
+    if seen.unseen_share.any():
+        shares = _format_shares(seen.unseen_share)
+        told.append(f"{shares} on repeated values that the other set lacks")
+    return ", ".join(told)
+
+
+def _format_shares(shares: Reals) -> str:
+    # A rounding error around no share at all may have a sign.
+    return " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
+
+
+def _describe_method(estimate: Estimate) -> str:
+    error = "no standard errors" if estimate.error is None else f"{estimate.error} standard errors"
+    reach = "" if not any(estimate.depth) else f", balls reach {estimate.depth[0]:,}"
+    if reach and estimate.depth[1] != estimate.depth[0]:
+        reach += f" and {estimate.depth[1]:,}"
+    reach += " rows of the other set" if reach else ""
+    counted = [
+        f"{n:,} {what.replace('_', ' ')}" for what, n in estimate.diagnostics.counted.items()
+    ]
+    return ", ".join([f"{estimate.method}, k = {estimate.k}{reach}", error, *counted])
+
+
+def _format_time(estimate: Estimate) -> tuple[str, str]:
+    return "time", f"{estimate.seconds:.3g} s"
+
+
+def _format_order(alpha: float) -> str:
+    return f"{alpha:.4g}"
+
+
+def _format_estimate_number(value: float) -> str:
+    if not np.isfinite(value):
+        return "" if np.isnan(value) else f"{value:+}"
+    return f"{value:.3g}" if abs(value) >= 1000.0 else f"{value:.3f}"
+
+
+def _format_error(value: float) -> str:
+    return f"+- {_format_estimate_number(value)}" if np.isfinite(value) else ""
+
+
+def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
+    """Wrap rows of (label, text); print a repeated label once."""
+    lines, last = [], None
+    for label, text in rows:
+        head = f"  {label if label != last or label == 'note' else '':<{_LABEL_WIDTH - 2}}"
+        wrapped = textwrap.wrap(
+            text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * _LABEL_WIDTH
+        )
+        lines += wrapped or [head.rstrip()]
+        last = label
+    return "\n".join(lines)
+
+
+_TEXT_SIZE, _SMALL_TEXT_SIZE = "small", "x-small"
+
+_BELIEF_SHADES: Final = {
+    REFUTED: ("refuted by its\nown certificate", 0.34),
+    SATURATED: ("saturated", 0.26),
+    UNRESOLVED: ("not resolved", 0.16),
+}
+_ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+_MIN_WORDS_SHARE: Final = 0.16
+"""A range below this share of the axis is too narrow for words across it."""
+
+
+def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
+    """Draw D_alpha in both directions; unresolved orders are grey."""
+    figure, axes = _get_panels(ax, 2)
+    own = not isinstance(ax, (list, tuple, np.ndarray))
+    edges = _order_edges(estimate.alphas)
+    low, high = _value_limits(estimate)
+    for direction, panel in enumerate(axes):
+        panel.set_xscale("log")
+        panel.set(xlim=(edges[0], edges[-1]), ylim=(low, high))
+        _shade_unresolved(panel, estimate, direction, edges)
+        _draw_ceiling(panel, estimate, direction)
+        _draw_other_estimates(panel, estimate, direction)
+        _draw_curve(panel, estimate, direction)
+        _draw_conversion_line(panel, estimate, direction)
+        _set_order_ticks(panel)
+        panel.set_title(DIRECTIONS[direction], loc="left", fontsize=_TEXT_SIZE)
+        panel.set_xlabel("order alpha (1 is KL)", fontsize=_TEXT_SIZE)
+        panel.axhline(0.0, color=text_colour(), alpha=0.5, linewidth=0.5, zorder=1)
+    axes[0].set_ylabel("nats", fontsize=_TEXT_SIZE)
+    _finish_figure(figure, axes, own)
+    if own:
+        n0, n1 = estimate.sizes
+        title = f"Estimate by {estimate.method}: {n0:,} and {n1:,} rows, d = {estimate.dim:,}"
+        figure.suptitle(f"{title}, k = {estimate.k}", fontsize="medium", x=0.01, ha="left")
+    return get_whole_figure(figure)
+
+
+def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
+    """Draw the running mean and standard deviation over the first n replicates.
+
+    Where both have settled there are replicates enough: this is how Gusain and Leith (2025)
+    choose their number. Three orders are shown at most, those with finite replicates only.
+    """
+    values = estimate.diagnostics.replicates
+    if values is None:
+        need = "'bootstrap' or 'subsample' for this picture: only their replicates are kept"
+        raise invalid("error", need, estimate.error)
+    shown = _choose_orders(estimate, values)
+    if not shown:
+        raise invalid("replicates", "finite at one order at least", "none such")
+    figure, axes = _get_panels(ax, 2)
+    own = not isinstance(ax, (list, tuple, np.ndarray))
+    count = np.arange(1, len(values) + 1)
+    for i, hue in zip(shown, map(cycle_colour, range(3)), strict=False):
+        for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
+            mean, spread = _running_moments(values[:, direction, i])
+            label = f"{DIRECTIONS[direction]}, order {estimate.alphas[i]:.4g}"
+            style: dict[str, Any] = {"color": hue, "linestyle": dashes, "linewidth": 1.0}
+            axes[0].plot(count, mean, label=label, **style)
+            axes[1].plot(count[1:], spread[1:], **style)
+    for panel, words in zip(axes, ("running mean", "running standard deviation"), strict=True):
+        panel.set_title(f"{words} (nats)", loc="left", fontsize=_TEXT_SIZE)
+        panel.set_xlabel(f"{estimate.error} replicates", fontsize=_TEXT_SIZE)
+        panel.set_xlim(1, max(len(values), 2))
+    axes[1].set_ylim(bottom=0.0)
+    _finish_figure(figure, axes, own)
+    return get_whole_figure(figure)
+
+
+def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
+    """Return the figure and its panels, given or new."""
+    if not isinstance(ax, (list, tuple, np.ndarray)):
+        picture = get_canvas(ax, relative_size(1.15, 0.85))
+        return picture, list(picture.subplots(1, number))
+    given = list(np.ravel(np.array(ax, dtype=object)))
+    if len(given) != number:
+        raise invalid("ax", f"{number} axes", len(given))
+    return given[0].figure, given
+
+
+def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
+    """Thin the axes, and add one legend for all panels."""
+    handles: dict[str, Any] = {}
+    for panel in axes:
+        thin_axes(panel)
+        panel.tick_params(labelsize=_SMALL_TEXT_SIZE)
+        panel.tick_params(which="minor", length=0)
+        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
+            handles.setdefault(label, handle)
+    options: dict[str, Any] = {"frameon": False, "fontsize": _SMALL_TEXT_SIZE}
+    where: Any = figure if own else axes[0]
+    wide = figure.bbox.width / get_whole_figure(figure).dpi > 6.5
+    place: dict[str, Any] = {"loc": "outside lower center", "ncols": 3 if wide else 2}
+    if not own:
+        # Below the axes that were given: on them it would lie on a curve.
+        place = {"loc": "upper left", "bbox_to_anchor": (0.0, -0.17), "ncols": 1}
+    where.legend(list(handles.values()), list(handles), **place, **options)
+
+
+def _order_edges(alphas: Reals) -> Reals:
+    """Return the interval ends of each order: half way to its neighbours, on the log scale."""
+    logs = np.log(alphas)
+    inner = (logs[1:] + logs[:-1]) / 2.0
+    widest = np.diff(logs).max() / 2.0 if len(logs) > 1 else math.log(1.5)
+    edge = min(max(widest, 0.02), 0.35)
+    return np.asarray(np.exp(np.concatenate([[logs[0] - edge], inner, [logs[-1] + edge]])))
+
+
+def _value_limits(estimate: Estimate) -> tuple[float, float]:
+    """Return common limits that hold every finite value and error bar."""
+    values = [estimate.value + sign * np.nan_to_num(estimate.std_error) for sign in (-1, 1)]
+    if estimate.certified is not None:
+        values.append(estimate.certified)
+    if estimate.beside is not None:
+        other = estimate.beside
+        values.append(other.value + np.nan_to_num(other.std_error))
+    every = np.concatenate([value.ravel() for value in values])
+    finite = every[np.isfinite(every)]
+    low, high = min([0.0, *finite]), max([0.0, *finite])
+    ceiling = estimate.ceiling[np.isfinite(estimate.ceiling)]
+    if (len(ceiling) and ceiling.max() <= 2.0 * high) or not high:
+        high = max([high, *ceiling])
+    room = 0.08 * (high - low) or 1.0
+    return low - room, high + 3.0 * room
+
+
+def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
+    """Shade every unresolved order in grey, with the reason in words."""
+    whole = math.log(edges[-1] / edges[0])
+    for word, start, stop in find_runs(estimate.belief[direction]):
+        if word == ESTIMATE:
+            continue
+        words, shade = _BELIEF_SHADES[word]
+        left, right = edges[start], edges[stop]
+        panel.axvspan(left, right, color=text_colour(), alpha=0.7 * shade, linewidth=0, zorder=0)
+        narrow = math.log(right / left) < _MIN_WORDS_SHARE * whole
+        panel.text(
+            math.sqrt(left * right), 0.94, words.replace("\n", " ") if narrow else words,
+            transform=panel.get_xaxis_transform(), rotation=90 if narrow else 0,
+            ha="center", va="top", fontsize=_SMALL_TEXT_SIZE,
+        )  # fmt: skip
+
+
+def _draw_ceiling(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Draw the largest value that the method can give; use words if it exceeds the axis."""
+    ceiling = estimate.ceiling[direction]
+    if not np.isfinite(ceiling).any():
+        return
+    if np.nanmin(ceiling) <= panel.get_ylim()[1]:
+        panel.plot(estimate.alphas, ceiling, color=text_colour(), linestyle=":", linewidth=1.0)
+        panel.lines[-1].set_label("ceiling: every ball holds all rows")
+        if len(ceiling) == 1:
+            panel.lines[-1].set_marker("_")
+        return
+    least = np.nanmin(estimate.ceiling)
+    _add_legend_text(panel, f"ceiling from {least:.3g} up: above this picture")
+
+
+def _add_legend_text(panel: Axes, words: str) -> None:
+    """Add words to the legend without a drawn line."""
+    panel.plot([], [], linestyle="none", label=words)
+
+
+def _draw_other_estimates(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Draw the certified lower bound, and the other method's estimate."""
+    alphas = estimate.alphas
+    single = len(alphas) == 1
+    if estimate.certified is not None:
+        label = f"certified from below, {100 * estimate.confidence:g} %"
+        marker = "^" if single else ""
+        panel.plot(
+            alphas, estimate.certified[direction], marker=marker, color=cycle_colour(2),
+            label=label, linestyle="-", linewidth=1.4, markersize=5,
+        )  # fmt: skip
+    if estimate.beside is not None:
+        other = estimate.beside
+        value, error = other.value[direction], np.nan_to_num(other.std_error[direction])
+        panel.errorbar(
+            alphas * (1.03 if single else 1.0), value, error, color=cycle_colour(1),
+            label=f"{other.method}, beside", linewidth=1.0, linestyle=(0, (4, 1.5)),
+            elinewidth=0.5, marker="s" if single else "", markersize=3.5,
+        )  # fmt: skip
+
+
+def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Draw values with error bars: filled where resolved, otherwise hollow; arrows if infinite."""
+    alphas, value = estimate.alphas, estimate.value[direction]
+    error, resolved = estimate.std_error[direction], estimate.resolved[direction]
+    panel.plot(
+        alphas, np.where(np.isfinite(value), value, np.nan), color=cycle_colour(0), linewidth=0.6
+    )
+    hollow: dict[str, Any] = {"markerfacecolor": panel.get_facecolor(), "markeredgewidth": 0.8}
+    for mask, label, face in (
+        (resolved, f"{estimate.method}, +- standard error", {}),
+        (~resolved, f"{estimate.method}, not resolved", hollow),
+    ):
+        kept = mask & np.isfinite(value)
+        if kept.any():
+            panel.errorbar(
+                alphas[kept], value[kept], np.nan_to_num(error[kept]), fmt="o",
+                color=cycle_colour(0), markersize=3.2, elinewidth=0.8, label=label, **face,
+            )  # fmt: skip
+    if (value[np.isfinite(value)] < 0.0).any():
+        _add_legend_text(panel, "below 0: raw values, kept")
+    _draw_infinite(panel, alphas, value)
+
+
+def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
+    low, high = panel.get_ylim()
+    for mask, marker, height, words in (
+        (np.isposinf(value), "^", high, "+inf"),
+        (np.isneginf(value), "v", low, "-inf"),
+    ):
+        if mask.any():
+            inside = height - math.copysign(0.03 * (high - low), height - (low + high) / 2.0)
+            panel.plot(
+                alphas[mask], np.full(mask.sum(), inside), marker, color=cycle_colour(0),
+                markersize=4.5, label=words, clip_on=False, zorder=4,
+            )  # fmt: skip
+
+
+def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
+    """Draw Gusain and Leith's line above the resolved curve, for the least delta shown."""
+    alphas, curve = select_resolved_orders(
+        estimate.alphas, estimate.value[direction], estimate.resolved[direction]
+    )
+    delta = SEEN / min(estimate.sizes)
+    if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
+        return
+    drawn = line(alphas, curve, delta)
+    ends = alphas[[0, -1]] if len(alphas) > 1 else alphas[0] * np.array([0.93, 1.07])
+    label = f"line above it, for delta = 10/min(N0, N1) = {delta:.2g}"
+    panel.plot(ends, drawn.xi + drawn.rho * ends, color=text_colour(), linewidth=1.0, label=label)
+
+
+def _set_order_ticks(panel: Axes) -> None:
+    """Set ticks at round orders, as many as fit on the axis."""
+    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
+
+    low, high = panel.get_xlim()
+    panel.xaxis.set_major_locator(FixedLocator([a for a in _ORDER_TICKS if low <= a <= high]))
+    panel.xaxis.set_minor_locator(NullLocator())
+    panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+
+
+def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
+    """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
+    finite = np.isfinite(values).all(axis=(0, 1))
+    wanted = np.flatnonzero(finite & estimate.resolved.any(axis=0))
+    if not len(wanted):
+        wanted = np.flatnonzero(finite)
+    if not len(wanted):
+        return []
+    two = wanted[np.argmin(np.abs(estimate.alphas[wanted] - 2.0))]
+    return sorted({int(wanted[0]), int(two), int(wanted[-1])})
+
+
+def _running_moments(values: Reals) -> tuple[Reals, Reals]:
+    """Compute mean and standard deviation (n - 1 in the divisor) of the first n values."""
+    count = np.arange(1, len(values) + 1)
+    # Deviations from the first value: squares of the values themselves would cancel.
+    shifted = values - values[0]
+    mean = np.cumsum(shifted) / count
+    squares = np.maximum(np.cumsum(shifted**2) - count * mean**2, 0.0)
+    return values[0] + mean, np.sqrt(squares / np.maximum(count - 1, 1))

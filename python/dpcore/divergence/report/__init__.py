@@ -1,1 +1,0 @@
-"""Reports of an estimate: text and pictures."""

@@ -1,0 +1,420 @@
+"""A score fitted on one half of the rows and evaluated on the other, and its divergence.
+
+A score makes any rows one-dimensional, and the divergence of its values is at most that of the
+rows (data processing). Here the halves swap roles once, so that every row is held out once.
+
+Logistic regression on coordinates and squared length: a score of which set a row is like.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, mistyped
+from ..records import Record
+from .estimators import line_ball
+from .points import Labels, Plan, Points, Raw, Reals, Rows, freeze_arrays
+
+PENALTY: Final = 1.0
+"""C of the objective |w|^2 / 2 + C * sum of losses."""
+
+_STANDARDISED_BLOCK_NUMBERS: Final = 2**20
+"""Numbers of a block of rows: what scoring needs at a time, 8 MiB a copy."""
+_MAX_STANDARDISED_COORDINATE: Final = 1e75
+"""Standardised coordinates end here, so that squared lengths are finite."""
+_MAX_FIT_ITERATIONS: Final = 1000
+_GRADIENT_TOLERANCE: Final = 1e-6
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Logistic(Record):
+    """Log odds that a row belongs to set 0: w.z + v s + intercept.
+
+    z are the coordinates, standardised by the moments of the training rows, and s is the squared
+    length of z, centred and scaled to a standard deviation of sqrt(d) there.
+
+    Args:
+        center: means of the coordinates, shape (d,).
+        spread: their standard deviations; infinite where a coordinate is constant: it has
+            no say.
+        length: mean of |z|^2, and its standard deviation over sqrt(d).
+        weights: w, shape (d,).
+        weight: v.
+        intercept: added to the sum.
+    """
+
+    center: Reals
+    spread: Reals
+    length: tuple[float, float]
+    weights: Reals
+    weight: float
+    intercept: float
+
+    def __post_init__(self) -> None:
+        """Freeze the arrays."""
+        freeze_arrays(self, "center", "spread", "weights")
+
+    def __call__(self, rows: npt.NDArray[Any]) -> Reals:
+        """Return the log odds of rows, shape (n, d) to (n,)."""
+        step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
+        with _limit_to_one_thread():
+            found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
+        return np.concatenate(found) if found else np.empty(0)
+
+    def _odds(self, rows: npt.NDArray[Any]) -> Reals:
+        z = _standardise_rows(rows, self.center, self.spread)
+        square = (np.einsum("ij,ij->i", z, z) - self.length[0]) / self.length[1]
+        odds: Reals = z @ self.weights + self.weight * square + self.intercept
+        return odds
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return f"log odds of a logistic regression on z and |z|^2, d = {len(self.weights)}"
+
+
+def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logistic:
+    """Fit the regression to rows of both sets, shapes (n0, d) and (n1, d).
+
+    The objective is scikit-learn's, |w|^2 / 2 + C * sum of losses with C = 1 and a free intercept,
+    minimised by L-BFGS from w = 0, on one thread: the steps are short, and threads that wait for
+    each other took 30 times longer. It repeats bit for bit on one machine; other libraries of
+    linear algebra may change last digits.
+    """
+    from scipy.optimize import minimize
+
+    features, center, spread, length = _make_features(train0, train1)
+    signs = np.repeat([1.0, -1.0], [len(train0), len(train1)])
+    size, width = features.shape
+
+    def objective(parameters: Reals) -> tuple[float, Reals]:
+        weights, intercept = parameters[:-1], parameters[-1]
+        margins = signs * (features @ weights + intercept)
+        # ln(1 + e^-m) and its slope 1/(1 + e^m), from one exponential that cannot overflow.
+        small = np.exp(-np.abs(margins))
+        loss = np.sum(np.log1p(small) + np.maximum(-margins, 0.0))
+        slopes = -signs * np.where(margins > 0.0, small, 1.0) / (1.0 + small)
+        gradient = np.empty(width + 1)
+        gradient[:-1] = weights + PENALTY * (slopes @ features)
+        gradient[-1] = PENALTY * np.sum(slopes)
+        value = 0.5 * float(weights @ weights) + PENALTY * float(loss)
+        # Per row: the stopping rule is about the mean loss.
+        return value / size, gradient / size
+
+    start = np.zeros(width + 1)
+    # With equal coordinates the best odds are those of the sizes: nothing has to be found.
+    start[-1] = np.log(len(train0) / len(train1))
+    options = {
+        "maxiter": _MAX_FIT_ITERATIONS,
+        "gtol": _GRADIENT_TOLERANCE,
+        "ftol": 1e-12,
+        "maxcor": 20,
+    }
+    with _limit_to_one_thread():
+        found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
+    return Logistic(
+        center, spread, length, found[: width - 1], float(found[width - 1]), float(found[width])
+    )
+
+
+def _make_features(
+    train0: npt.NDArray[Any], train1: npt.NDArray[Any]
+) -> tuple[Reals, Reals, Reals, tuple[float, float]]:
+    """Standardise coordinates and squared lengths of both sets, stacked; return moments too."""
+    dim = train0.shape[1]
+    made = np.empty((len(train0) + len(train1), dim + 1))
+    z = made[:, :dim]
+    z[: len(train0)], z[len(train0) :] = train0, train1
+    # A column of huge numbers would overflow when squared.
+    largest = np.maximum(np.abs(z).max(axis=0), np.finfo(np.float64).tiny)
+    z /= largest
+    center, spread = np.mean(z, axis=0), np.std(z, axis=0)
+    center, spread = center * largest, spread * largest
+    # What differs by rounding only is constant, and says nothing of rows that differ from it.
+    spread[spread <= 1e-12 * largest] = np.inf
+    z[: len(train0)] = _standardise_rows(train0, center, spread)
+    z[len(train0) :] = _standardise_rows(train1, center, spread)
+    square = np.einsum("ij,ij->i", z, z)
+    mean, deviation = float(np.mean(square)), float(np.std(square))
+    # Where the sets differ in scale, d coordinates say so together: with the spread of a single one
+    # the squared length would be penalised as if it were noise (power .85 for .99 at d = 384).
+    unit = (deviation if deviation > 1e-12 * mean else max(mean, 1.0)) / math.sqrt(dim)
+    made[:, dim] = (square - mean) / unit
+    return made, center, spread, (mean, unit)
+
+
+def _standardise_rows(rows: npt.NDArray[Any], center: Reals, spread: Reals) -> Reals:
+    z: Reals = (rows - center) / spread
+    return np.clip(z, -_MAX_STANDARDISED_COORDINATE, _MAX_STANDARDISED_COORDINATE, out=z)
+
+
+@functools.cache
+def _get_thread_pools() -> Any:
+    import scipy.optimize  # noqa: F401 - its library of linear algebra has threads of its own
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _limit_to_one_thread() -> Any:
+    return _get_thread_pools().limit(limits=1, user_api="blas")
+
+
+Score = Callable[[Rows], Any]
+MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
+
+TRAINED: Final = 2**16
+"""Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
+_MAX_SCORED_NUMBERS: Final = 2**24
+_MIN_TRAINING_ROWS: Final = 2**12
+
+NOTE: Final = "estimates the divergence of a score, at most D_alpha (data processing)"
+
+_SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Fold:
+    """Held-out sample rows and their scores.
+
+    Args:
+        rows: numbers of the sample rows of each set, ascending.
+        values: their scores, higher = more like set 0.
+        trained: rows of each set that the score was fitted on, (0, 0) if it was fixed.
+    """
+
+    rows: tuple[Labels, Labels]
+    values: tuple[Reals, Reals]
+    trained: tuple[int, int]
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Held-out sample rows of each set."""
+        return len(self.rows[0]), len(self.rows[1])
+
+    def groups(self, points: Points) -> tuple[Labels | None, Labels | None]:
+        """Return the groups of the rows, numbered from 0 without gaps."""
+        found = [
+            None if g is None else np.unique(g[rows], return_inverse=True)[1]
+            for g, rows in zip(points.groups, self.rows, strict=True)
+        ]
+        return found[0], found[1]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossFit:
+    """Scores of rows that they were not fitted on.
+
+    Args:
+        folds: two, each scored by what the other taught; one with all rows for a fixed score.
+        kind: "logistic" for the built-in score, "fitted" for the caller's fitting function,
+            "fixed" for a score fixed in advance.
+        notes: sentences for the reader.
+    """
+
+    folds: tuple[Fold, ...]
+    kind: str
+    notes: tuple[str, ...] = ()
+
+
+def cross_fit(
+    points: Points,
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None = None,
+) -> CrossFit:
+    """Split each set (by group, if there are groups) in two and score each half by the other.
+
+    Args:
+        points: both sets, at least 4 rows and 4 groups each unless the score is fixed.
+        rng: splits, and draws training rows where there are too many.
+        score: None for a logistic regression on the coordinates and the squared length. A callable
+            with two required arguments fits a score, (train0, train1) -> (rows -> scores); one
+            with one required argument is a score fixed in advance, rows -> scores: nothing is
+            fitted and no rows are split off.
+
+    Returns:
+        The held-out scores. Rows that are equal have equal scores in a fold, since a score is
+        asked about distinct points only.
+
+    Raises:
+        TypeError: if `score` is not of these kinds or does not return real numbers.
+        ValueError: if it does not return one finite number a row, or a set is too small to split.
+    """
+    if score is not None and is_fixed(score):
+        everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
+        return CrossFit((score_rows(points, everything, score, (0, 0)),), "fixed")
+    halves0 = split_units("y0", points.sizes[0], points.groups[0], 2, rng)
+    halves1 = split_units("y1", points.sizes[1], points.groups[1], 2, rng)
+    folds = []
+    for held, taught in ((0, 1), (1, 0)):
+        fitted, trained = fit_score(points, (halves0[taught], halves1[taught]), rng, score)
+        folds.append(score_rows(points, (halves0[held], halves1[held]), fitted, trained))
+    kind = "logistic" if score is None else "fitted"
+    return CrossFit(tuple(folds), kind, fitting_notes(points, folds))
+
+
+def score_ball(
+    fit: CrossFit,
+    points: Points,
+    alphas: Reals,
+    k: int,
+    make_plan: MakePlan,
+    threads: int | None = None,
+) -> Raw:
+    """Estimate by balls on the held-out scores, averaged over the folds.
+
+    Standard errors are sqrt(se_1^2 + se_2^2)/2: given the scores, the folds are independent.
+
+    Args:
+        fit: held-out scores.
+        points: the sets that they belong to.
+        alphas: orders, ascending.
+        k: neighbours.
+        make_plan: sizes and groups of a fold -> its plan.
+        threads: for the ball.
+    """
+    raws = [
+        line_ball(*fold.values, alphas, k, make_plan(fold.sizes, fold.groups(points)), threads)
+        for fold in fit.folds
+    ]
+    raw = raws[0] if len(raws) == 1 else _average_folds(raws)
+    told = dict.fromkeys(note for each in raws for note in each.notes)
+    return replace(raw, notes=(NOTE, *fit.notes, *told))
+
+
+def is_fixed(score: Callable[..., Any]) -> bool:
+    """Return True for rows -> scores, False for (train0, train1) -> (rows -> scores)."""
+    if not callable(score):
+        raise mistyped("score", f"None or {_SCORE_REQUIREMENT}", score)
+    if isinstance(score, np.ufunc):
+        return score.nin == 1
+    try:
+        parameters = inspect.signature(score).parameters.values()
+    except ValueError:
+        # Callables written in C may hide their signature: the plain case.
+        return True
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = sum(p.default is p.empty for p in positional)
+    # f(rows, scale=1.0) and f(*arguments) take one.
+    if not required and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
+        required = 1
+    if required not in (1, 2):
+        raise mistyped(
+            "score", f"{_SCORE_REQUIREMENT}; one with {required} required arguments", score
+        )
+    return required == 1
+
+
+def split_units(
+    name: str, size: int, groups: Labels | None, parts: int, rng: np.random.Generator
+) -> list[Labels]:
+    """Deal rows at random into parts of equal numbers of units (rows, or groups)."""
+    units = size if groups is None else int(groups.max()) + 1
+    if units < 2 * parts:
+        kind = "rows" if groups is None else "groups"
+        raise invalid(name, f"of at least {2 * parts} {kind} to be split for a score", units)
+    dealt = rng.permutation(units) % parts
+    part = dealt if groups is None else dealt[groups]
+    return [np.flatnonzero(part == i) for i in range(parts)]
+
+
+def fit_score(
+    points: Points,
+    rows: tuple[Labels, Labels],
+    rng: np.random.Generator,
+    score: Callable[..., Any] | None,
+) -> tuple[Score, tuple[int, int]]:
+    """Fit a score on sample rows; return it with the number of rows of each set used."""
+    most = most_trained(points.dim)
+    drawn = [r if len(r) <= most else np.sort(rng.choice(r, most, replace=False)) for r in rows]
+    train0, train1 = (points.coordinates(points.ids[side][drawn[side]]) for side in (0, 1))
+    fitted = (score or fit_regression)(train0, train1)
+    if not callable(fitted):
+        raise mistyped("score", "a fitting function that returns a callable", fitted)
+    return fitted, (len(drawn[0]), len(drawn[1]))
+
+
+def most_trained(dim: int) -> int:
+    """Return the largest number of rows of a set on which a score of `dim` columns is fitted."""
+    return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
+
+
+def score_rows(
+    points: Points, rows: tuple[Labels, Labels], score: Score, trained: tuple[int, int]
+) -> Fold:
+    """Compute the scores of sample rows; each distinct point is scored once."""
+    ids = [points.ids[side][rows[side]] for side in (0, 1)]
+    wanted = np.zeros(points.unique, bool)
+    wanted[ids[0]] = wanted[ids[1]] = True
+    distinct = np.flatnonzero(wanted)
+    values = np.empty(points.unique)
+    values[distinct] = _evaluate_score(score, points, distinct)
+    return Fold(rows, (values[ids[0]], values[ids[1]]), trained)
+
+
+def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
+    """Evaluate a score on points, in blocks that bound the memory."""
+    step = max(1, _MAX_SCORED_NUMBERS // points.dim)
+    found = []
+    for start in range(0, len(ids), step):
+        rows = points.coordinates(ids[start : start + step])
+        told = np.asarray(score(rows))
+        requirement = f"a callable that returns one finite number a row, shape ({len(rows)},)"
+        if told.dtype.kind not in "buif":
+            raise mistyped("score", requirement, told)
+        if told.shape != (len(rows),):
+            raise invalid("score", requirement, f"shape {told.shape}")
+        if not np.isfinite(told).all():
+            row = int(np.flatnonzero(~np.isfinite(told))[0])
+            raise invalid("score", requirement, f"{told[row]} for {rows[row]}")
+        found.append(told.astype(np.float64))
+    # 0.0 and -0.0 are one score.
+    return np.concatenate(found) + 0.0
+
+
+def fitting_notes(points: Points, folds: list[Fold]) -> tuple[str, ...]:
+    """Return a note on the training rows if some were left out."""
+    most = most_trained(points.dim)
+    if max(max(fold.trained) for fold in folds) < most:
+        return ()
+    return (f"the score is fitted on at most {most} rows of a set, drawn at random",)
+
+
+def _average_folds(raws: list[Raw]) -> Raw:
+    first, second = raws
+    with np.errstate(invalid="ignore"):
+        value = (first.value + second.value) / 2.0
+        # A fold whose every term is unseen in the denominator decides, whatever the other says.
+        value[np.isposinf(first.value) | np.isposinf(second.value)] = math.inf
+        std_error = np.sqrt(first.std_error**2 + second.std_error**2) / 2.0
+    per_atom = [raw.rows_per_atom for raw in raws if not math.isnan(raw.rows_per_atom)]
+    names = dict.fromkeys([*first.counted, *second.counted])
+    return Raw(
+        value=value,
+        std_error=std_error,
+        depth=(max(first.depth[0], second.depth[0]), max(first.depth[1], second.depth[1])),
+        ceiling=np.minimum(first.ceiling, second.ceiling),
+        effective=first.effective + second.effective,
+        unseen_share=(first.unseen_share + second.unseen_share) / 2.0,
+        atom_share=(first.atom_share + second.atom_share) / 2.0,
+        rows_per_atom=min(per_atom, default=math.nan),
+        replicates=_average_replicates(first, second),
+        counted={name: sum(raw.counted.get(name, 0) for raw in raws) for name in names},
+        beyond_share=(first.beyond_share + second.beyond_share) / 2.0,
+    )
+
+
+def _average_replicates(first: Raw, second: Raw) -> Reals | None:
+    """Average the replicates fold by fold where both have the same number of them."""
+    if first.replicates is None or second.replicates is None:
+        return None
+    number = min(len(first.replicates), len(second.replicates))
+    with np.errstate(invalid="ignore"):
+        return np.asarray((first.replicates[:number] + second.replicates[:number]) / 2.0)

@@ -1,0 +1,422 @@
+"""Tests of P0 = P1 beside an estimate: the AUC of a held-out score, and the energy distance.
+
+Does the size of a group depend on its values? Then rows and groups have two laws.
+
+An estimate averages over rows: its law draws a group with a probability in proportion to its size.
+A certificate counts one random row of each group: its law draws every group alike. The two are one
+law if and only if sizes are uncorrelated with every event of a group's random row.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..records import Record
+from .points import Labels, Points, Reals, freeze_arrays, one_of_each
+from .score import CrossFit, Fold
+
+AUC_PERMUTATIONS: Final = 999
+ENERGY_PERMUTATIONS: Final = 199
+ENERGY_ROWS: Final = 1000
+
+_MIN_PERMUTATIONS: Final = 99
+_MAX_PERMUTED_GROUPS: Final = 2**24
+"""Permutations times groups, at most: fewer permutations of more groups than that."""
+_MAX_SCORE_LEVELS: Final = 128
+"""Scores of more rows are told apart up to this many levels by the permutation test."""
+_MAX_GROUP_ROWS: Final = 50
+"""Rows of one group that the energy distance uses, at most."""
+_TIE_TOLERANCE: Final = 1e-12
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Checks(Record):
+    """Do the two sets differ at all?
+
+    Attributes:
+        auc: probability that a held-out row of set 0 has a larger score than one of set 1 (ties
+            count one half), averaged over the folds; 1/2 if the score sees no difference.
+        auc_low: lower end of the interval for the AUC of the scores as fitted.
+        auc_high: upper end.
+        auc_p: permutation p-value of P0 = P1 by the held-out scores.
+        energy: squared energy distance of Szekely and Rizzo (2013), 2 E|X - Y| - E|X - X'| -
+            E|Y - Y'| over all pairs of the rows drawn, at least 0.
+        energy_p: permutation p-value of P0 = P1 by the energy distance.
+        energy_rows: rows of each set that it was computed on.
+        permutations: of the AUC (in each fold) and of the energy distance.
+        units: what was permuted in the held-out folds together, rows or groups of each set.
+        grouped: True if whole groups were permuted.
+        confidence: of the interval, and of what is certified.
+        certified: certified lower bounds of D_alpha, shape (2, n_alpha); None where not asked for.
+        epsilon_lower: certified lower bound of epsilon at delta = 0 by a held-out event; None where
+            nobody said that rows or groups are independent.
+        size_p: permutation p-value of "the sizes of groups do not depend on their values"; None
+            without groups of several sizes. Where they do, what is certified and what is
+            estimated speak of two laws: of one random row of each group, and of all rows.
+    """
+
+    auc: float
+    auc_low: float
+    auc_high: float
+    auc_p: float
+    energy: float
+    energy_p: float
+    energy_rows: tuple[int, int]
+    permutations: tuple[int, int]
+    units: tuple[int, int]
+    grouped: bool
+    confidence: float
+    certified: Reals | None = None
+    epsilon_lower: float | None = None
+    size_p: float | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the bounds."""
+        freeze_arrays(self, "certified")
+
+    def __str__(self) -> str:
+        """Return two or three lines for a report; the table shows the bounds of D_alpha."""
+        what = "groups" if self.grouped else "rows"
+        rows0, rows1 = self.energy_rows
+        certified = (
+            ""
+            if self.epsilon_lower is None
+            else f"\nepsilon >= {self.epsilon_lower:.4f} at delta 0, certified by a held-out event "
+            f"({100 * self.confidence:g} %)"
+        )
+        sizes = (
+            ""
+            if self.size_p is None
+            else f"\nsizes of groups against their values: p = {self.size_p:.3g}"
+        )
+        return (
+            f"held-out AUC {self.auc:.3f} ({100 * self.confidence:g} % interval "
+            f"{self.auc_low:.3f} to {self.auc_high:.3f}), p = {self.auc_p:.3g} "
+            f"({self.permutations[0]} permutations of {what})\n"
+            f"energy distance {self.energy:.3g} on {rows0} and {rows1} rows, "
+            f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what}){certified}"
+            f"{sizes}"
+        )
+
+
+def check_equality(
+    points: Points, fit: CrossFit, rng: np.random.Generator, confidence: float = 0.95
+) -> Checks:
+    """Test P0 = P1 by held-out scores and by the energy distance.
+
+    Both tests permute the labels of rows, or of whole groups where there are groups, and both
+    p-values are (1 + number of permutations at least as extreme)/(1 + permutations). They are
+    valid if the units of both sets together are exchangeable when P0 = P1.
+
+    Given one fold and the pooled rows of the other, the labels of the other are exchangeable while
+    the score is fixed: each fold's p-value is valid. But the two are dependent, since either fold
+    taught the other's score (correlation .45 to .93 at P0 = P1), so they are not added up: twice
+    the smaller one is valid whatever the dependence (Bonferroni).
+
+    Args:
+        points: both sets.
+        fit: held-out scores.
+        rng: permutations, and rows for the energy distance.
+        confidence: of the interval for the AUC.
+
+    Returns:
+        The two statistics with their p-values.
+
+    Source:
+        DeLong, DeLong and Clarke-Pearson (1988) and, for groups, Obuchowski (1997) for the
+        interval; Szekely and Rizzo (2013); Phipson and Smyth (2010) for the p-values.
+    """
+    units = [_Units.of(fold, points) for fold in fit.folds]
+    grouped = any(g is not None for g in points.groups)
+    permutations = AUC_PERMUTATIONS
+    if grouped:
+        most = max(each.size for each in units)
+        permutations = max(_MIN_PERMUTATIONS, min(permutations, _MAX_PERMUTED_GROUPS // most))
+    sided = 2 if fit.kind != "logistic" else 1
+    ps = [each.p_value(permutations, sided, rng) for each in units]
+    auc, low, high = _auc_interval(units, confidence)
+    energy, energy_p, rows = _energy_test(points, rng)
+    return Checks(
+        auc=auc,
+        auc_low=low,
+        auc_high=high,
+        auc_p=min(1.0, len(ps) * min(ps)),
+        energy=energy,
+        energy_p=energy_p,
+        energy_rows=rows,
+        permutations=(permutations, ENERGY_PERMUTATIONS),
+        units=(sum(u.units[0] for u in units), sum(u.units[1] for u in units)),
+        grouped=grouped,
+        confidence=confidence,
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Units:
+    """Held-out scores of one fold by what is permuted: rows, or groups.
+
+    `ranks` number the distinct scores of both sets from 0, `counts` are the rows at each, and
+    `placements` the shares of the other set's scores below each score (half of the ties).
+    `labels` is the unit of every row, `units` how many there are of each set.
+    """
+
+    ranks: tuple[Labels, Labels]
+    counts: Labels
+    placements: tuple[Reals, Reals]
+    labels: tuple[Labels | None, Labels | None]
+    units: tuple[int, int]
+
+    @classmethod
+    def of(cls, fold: Fold, points: Points) -> _Units:
+        labels = fold.groups(points)
+        units = [
+            n if g is None else int(g.max()) + 1 for n, g in zip(fold.sizes, labels, strict=True)
+        ]
+        _, both, counts = np.unique(
+            np.concatenate(fold.values), return_inverse=True, return_counts=True
+        )
+        ranks = both[: fold.sizes[0]], both[fold.sizes[0] :]
+        own = [np.bincount(r, minlength=len(counts)) for r in ranks]
+        below = [(np.cumsum(c) - c / 2.0) / c.sum() for c in own]
+        placements = below[1][ranks[0]], below[0][ranks[1]]
+        return cls(ranks, counts, placements, labels, (units[0], units[1]))
+
+    @property
+    def size(self) -> int:
+        return sum(self.units)
+
+    @property
+    def auc(self) -> float:
+        return float(np.mean(self.placements[0]))
+
+    def variance(self) -> float:
+        """Compute the variance of the AUC given the score.
+
+        It is DeLong's, or Obuchowski's over the groups of each set.
+        """
+        total = 0.0
+        for placed, labels, units in zip(self.placements, self.labels, self.units, strict=True):
+            if units < 2:
+                return float("nan")
+            around = placed - np.mean(placed)
+            sums = around if labels is None else np.bincount(labels, around, units)
+            total += units / (units - 1) * float(np.sum(sums**2)) / len(placed) ** 2
+        return total
+
+    def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
+        """Compute the permutation p-value of the AUC; the score is fixed."""
+        if any(labels is not None for labels in self.labels):
+            drawn = self._grouped(permutations, rng)
+        else:
+            drawn = self._alone(permutations, rng)
+        if sided == 2:
+            drawn = np.abs(drawn)
+        return permutation_p(drawn)
+
+    def _alone(self, permutations: int, rng: np.random.Generator) -> Reals:
+        """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
+
+        How many permuted rows fall on each level is a multivariate hypergeometric draw. Levels
+        are quantiles of all scores together: the same whatever the labels.
+        """
+        level = _rank_levels(self.counts)
+        counts = np.bincount(level, self.counts).astype(np.int64)
+        middle = np.cumsum(counts) - counts / 2.0
+        own = np.bincount(level[self.ranks[0]], minlength=len(counts))
+        drawn = rng.multivariate_hypergeometric(counts, int(own.sum()), permutations)
+        ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
+        return _centred_auc(ranked, int(own.sum()), int(counts.sum()))
+
+    def _grouped(self, permutations: int, rng: np.random.Generator) -> Reals:
+        """Compute the centred AUC for original and permuted units, shape (1 + permutations,)."""
+        middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
+        labels = [
+            np.arange(len(r)) if g is None else g
+            for r, g in zip(self.ranks, self.labels, strict=True)
+        ]
+        unit = np.concatenate([labels[0], labels[1] + self.units[0]])
+        sums = np.bincount(unit, middle, self.size).astype(np.float64)
+        sizes = np.bincount(unit, minlength=self.size).astype(np.float64)
+        here = np.arange(self.size) < self.units[0]
+        out = [_compute_auc(here, sums, sizes)]
+        out += [_compute_auc(rng.permutation(here), sums, sizes) for _ in range(permutations)]
+        return np.array(out)
+
+
+def _compute_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
+    rows, both = float(sizes @ here), float(sizes.sum())
+    return (float(sums @ here) / rows - both / 2.0) / (both - rows)
+
+
+def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
+    """Compute AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
+    return (mean_rank - both / 2.0) / (both - size)
+
+
+def _rank_levels(counts: Labels) -> Labels:
+    """Return the level of each distinct score, from 0 without gaps; at most `_MAX_SCORE_LEVELS` levels."""
+    if len(counts) <= _MAX_SCORE_LEVELS:
+        return np.arange(len(counts))
+    level = (np.cumsum(counts) - counts / 2.0) * (_MAX_SCORE_LEVELS / counts.sum())
+    return np.unique(level.astype(np.int64), return_inverse=True)[1]
+
+
+def permutation_p(drawn: Reals) -> float:
+    """Compute (1 + #)/(1 + B); the first value is observed, and rounding counts as a tie."""
+    least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
+    return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
+
+
+def _auc_interval(units: list[_Units], confidence: float) -> tuple[float, float, float]:
+    """Compute the mean AUC with a normal interval on the logit scale.
+
+    At an AUC of 0 or 1 the variance is 0 and the exact limit of independent pairs takes its place:
+    if m pairs of one unit of each set are all in order, the AUC is at least ((1 - c)/2)^(1/m).
+    """
+    from scipy.special import expit, logit, ndtri
+
+    auc = float(np.mean([each.auc for each in units]))
+    tail = (1.0 - confidence) / 2.0
+    pairs = sum(min(each.units) for each in units)
+    extreme = tail ** (1.0 / pairs)
+    # The mean of the errors: folds teach each other, and may be as good as equal.
+    error = float(np.mean([np.sqrt(each.variance()) for each in units]))
+    if not 0.0 < auc < 1.0:
+        return auc, extreme if auc == 1.0 else 0.0, 1.0 if auc == 1.0 else 1.0 - extreme
+    if not error > 0.0:
+        # One unit a set, or scores that take a single value: nothing tells the spread.
+        return auc, 0.0, 1.0
+    half = -float(ndtri(tail)) * error / (auc * (1.0 - auc))
+    return auc, float(expit(logit(auc) - half)), float(expit(logit(auc) + half))
+
+
+def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float, tuple[int, int]]:
+    """Return the squared energy distance of drawn rows, its p-value and the number drawn."""
+    drawn = [_draw_rows(n, g, rng) for n, g in zip(points.sizes, points.groups, strict=True)]
+    (rows0, unit0), (rows1, unit1) = drawn
+    ids = np.concatenate([points.ids[0][rows0], points.ids[1][rows1]])
+    between = pairwise_distances(points.coordinates(ids).astype(np.float64))
+    unit = np.concatenate([unit0, unit1 + unit0.max() + 1])
+    here = np.arange(unit.max() + 1) <= unit0.max()
+    labels = np.stack([here, *(rng.permutation(here) for _ in range(ENERGY_PERMUTATIONS))])
+    values = _energy_distances(between, labels[:, unit].T)
+    return (
+        max(0.0, float(values[0])),
+        permutation_p(values / max(between.max(), 1e-300)),
+        (
+            len(rows0),
+            len(rows1),
+        ),
+    )
+
+
+def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
+    """Draw rows for the energy distance, and number their units from 0 without gaps.
+
+    Whole groups in random order as long as they fit, of each at most `_MAX_GROUP_ROWS` rows: one rule
+    for both sets, so that the groups drawn are exchangeable if those given are.
+    """
+    order = rng.permutation(size)
+    if groups is None:
+        rows = order[:ENERGY_ROWS]
+        return rows, np.arange(len(rows))
+    # Random numbers of the groups, then the rows in the order of these, at random inside.
+    number = rng.permutation(int(groups.max()) + 1)[groups]
+    rows = order[np.argsort(number[order], kind="stable")]
+    number = number[rows]
+    start = np.searchsorted(number, number)
+    kept = np.arange(size) - start < _MAX_GROUP_ROWS
+    rows, number = rows[kept], number[kept]
+    ends = np.searchsorted(number, number, "right")
+    kept = ends <= ENERGY_ROWS
+    return rows[kept], number[kept]
+
+
+def pairwise_distances(rows: Reals) -> Reals:
+    """Compute Euclidean distances between rows, by their products after centring."""
+    rows = rows - np.mean(rows, axis=0)
+    squares = np.einsum("ij,ij->i", rows, rows)
+    out: Reals = rows @ rows.T
+    out *= -2.0
+    out += squares
+    out += squares[:, None]
+    np.maximum(out, 0.0, out=out)
+    np.fill_diagonal(out, 0.0)
+    return np.sqrt(out, out=out)
+
+
+def _energy_distances(distances: Reals, labels: Flags) -> Reals:
+    """Compute 2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
+    count = np.count_nonzero(labels, axis=0)
+    weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))
+    within: Reals = np.einsum("ij,ij->j", weights, distances @ weights)
+    return -within
+
+
+LEVEL: Final = 0.01
+"""Chance, at most, of a word about two laws where sizes do not depend on values."""
+
+_SIZE_PERMUTATIONS: Final = 999
+_MAX_TESTED_GROUPS: Final = 1000
+_MIN_TESTED_GROUPS: Final = 8
+
+
+def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
+    """Test that group sizes do not depend on values, for both sets together; return the p-value.
+
+    The energy distance between the law of rows and that of one random row of each group, whose
+    sizes are permuted: exact if sizes and rows are independent. The smaller p-value counts, twice
+    if both sets have groups of several sizes.
+
+    Args:
+        points: both sets.
+        rng: the row of each group, groups where there are more than 1000, and permutations.
+
+    Returns:
+        The p-value, or None where no set has enough groups, of more than one size.
+    """
+    found = []
+    for side in (0, 1):
+        groups = points.groups[side]
+        if groups is None:
+            continue
+        sizes = np.bincount(groups)
+        if len(sizes) >= _MIN_TESTED_GROUPS and sizes.min() < sizes.max():
+            found.append(_one_set_p_value(points, side, groups, sizes, rng))
+    return min(1.0, len(found) * min(found)) if found else None
+
+
+def two_laws(p: float | None) -> tuple[str, ...]:
+    """Return a note for the reader if sizes depend on values."""
+    if p is None or p > LEVEL:
+        return ()
+    return (
+        f"the sizes of groups depend on their values (energy test, p = {p:.3g}): the estimates and "
+        "the two tests speak of the law of rows, where a large group weighs more, and all that is "
+        "certified of the law of one random row of each group, where it does not; neither bounds "
+        "the other",
+    )
+
+
+def _one_set_p_value(
+    points: Points, side: int, groups: Labels, sizes: Labels, rng: np.random.Generator
+) -> float:
+    single = one_of_each(groups, rng)
+    if len(single) > _MAX_TESTED_GROUPS:
+        kept = rng.choice(len(single), _MAX_TESTED_GROUPS, replace=False)
+        single, sizes = single[kept], sizes[kept]
+    between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
+    # How much more a group weighs by its rows than as a group.
+    surplus: Reals = sizes / sizes.sum() - 1.0 / len(sizes)
+    drawn = np.stack(
+        [surplus, *(rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))], axis=1
+    )
+    values = -np.einsum("ij,ij->j", drawn, between @ drawn)
+    scale = max(float(between.max()) * float(np.abs(surplus).sum()) ** 2, 1e-300)
+    return permutation_p(values / scale)

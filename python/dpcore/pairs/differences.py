@@ -1,0 +1,446 @@
+"""Differences of two inputs: numbers by entry, data sets by record, texts by word.
+
+Distances between the two inputs of a pair, and the size of a vector of inputs.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, hinted, integer, invalid, masked, mistyped
+from ..loaded import imported_module
+from ..records import Pair, pair_of
+
+__all__ = [
+    "MOST_CHANGES",
+    "NORMS",
+    "Norm",
+    "added_or_removed",
+    "as_real_numbers",
+    "count_replaced",
+    "differing_points",
+    "dimension",
+    "distance",
+    "distances",
+    "entry_gaps",
+    "fingerprint_input",
+    "group_columns",
+    "inputs_equal",
+    "read_records",
+]
+
+
+Floats = npt.NDArray[np.float64]
+
+MOST_CHANGES: Final = 200
+"""Added and removed records that are counted; the search costs the square of their number."""
+
+_PLAIN_TYPES: Final = (str, bytes, int, type(None))
+
+_MAX_EXACT_INTEGER: Final = 2**53
+"""Beyond it a float no longer tells neighbouring integers apart."""
+
+
+def inputs_equal(first: Any, second: Any) -> bool:
+    """Return True if two inputs are equal: arrays entry by entry, anything else by ``==``.
+
+    NaN equals NaN here, because no mechanism can distinguish the two. Objects that cannot be
+    compared are different.
+
+    Args:
+        first: any object.
+        second: any object.
+
+    Returns:
+        True only for inputs that no function of their values distinguishes, except by the sign of
+        a zero or the type of a number.
+
+    Example:
+        >>> missing = np.array([1.0, np.nan])
+        >>> inputs_equal(missing, missing.copy()), inputs_equal([1, "a"], [1, "b"])
+        (True, False)
+    """
+    if isinstance(first, _PLAIN_TYPES) and isinstance(second, _PLAIN_TYPES):
+        return bool(first == second)
+    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
+        return _same_arrays(first, second)
+    if isinstance(first, (list, tuple)) and isinstance(second, type(first)):
+        return len(first) == len(second) and all(map(inputs_equal, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(
+            inputs_equal(first[k], second[k]) for k in first
+        )
+    if isinstance(first, float) and isinstance(second, float) and first != first:
+        return second != second
+    try:
+        if np.shape(first) != np.shape(second):
+            return False
+        answer = first == second
+        # A table answers column by column of every column, a tensor in a tensor.
+        for _ in range(2):
+            answer = answer.all() if hasattr(answer, "all") else answer
+        return bool(answer)
+    except Exception:
+        # What refuses to be compared has not been shown to be equal.
+        return False
+
+
+def _same_arrays(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
+    if first.shape != second.shape:
+        return False
+    if first.dtype.hasobject or second.dtype.hasobject:
+        return inputs_equal(first.ravel().tolist(), second.ravel().tolist())
+    inexact = first.dtype.kind in "fc" and second.dtype.kind in "fc"
+    return bool(np.array_equal(first, second, equal_nan=inexact))
+
+
+def fingerprint_input(value: Any) -> Hashable:
+    """Return a key of an input's content, by which a later change is detected.
+
+    Lists, mappings, sets, dataclasses, arrays, tensors and frames are read; of other objects, and
+    beyond a million items, nothing is.
+
+    Args:
+        value: any object; it is not copied, arrays become digests.
+
+    Returns:
+        Fingerprints of equal inputs are equal, NaN in the same places included.
+
+    Example:
+        >>> data = {"a": [1.0, np.nan]}
+        >>> before = fingerprint_input(data)
+        >>> data["a"].append(2.0)
+        >>> fingerprint_input({"a": [1.0, np.nan]}) == before, fingerprint_input(data) == before
+        (True, False)
+    """
+    try:
+        return _fingerprint_value(value, [_MAX_FINGERPRINT_ITEMS, _MAX_FINGERPRINT_BYTES])
+    except Exception:
+        # What cannot be read has not been seen to change.
+        return None
+
+
+_MAX_FINGERPRINT_ITEMS: Final = 2**20
+_MAX_FINGERPRINT_BYTES: Final = 2**28
+
+
+def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
+    """Compute the fingerprint, with the numbers of items and bytes that may still be read."""
+    if isinstance(value, float):
+        return "nan" if value != value else value
+    if isinstance(value, (*_PLAIN_TYPES, complex)):
+        return value
+    found: Any = None
+    if isinstance(value, dict):
+        found = [one for item in value.items() for one in item]
+    elif isinstance(value, (list, tuple)):
+        found = value
+    elif isinstance(value, (set, frozenset)):
+        return frozenset(value)
+    elif is_dataclass(value) and not isinstance(value, type):
+        found = [getattr(value, field.name, None) for field in fields(value)]
+    elif isinstance(value, bytearray):
+        return bytes(value)
+    elif hasattr(value, "columns") and hasattr(value, "iloc"):
+        columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
+        found = [list(value.columns), np.asarray(value.index), *columns]
+    elif hasattr(value, "__array__"):
+        return _digest_array(value, left)
+    if found is None:
+        return None
+    left[0] -= len(found)
+    if left[0] < 0:
+        raise OverflowError
+    return (type(value).__name__, *[_fingerprint_value(one, left) for one in found])
+
+
+def _digest_array(value: Any, left: list[int]) -> Hashable:
+    torch = imported_module("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        value = value.detach().cpu()
+    array = np.asarray(value)
+    if array.dtype.hasobject:
+        return _fingerprint_value([array.shape, array.ravel().tolist()], left)
+    left[1] -= array.nbytes
+    if left[1] < 0:
+        raise OverflowError
+    content = hashlib.blake2b(np.ascontiguousarray(array).tobytes(), digest_size=16).digest()
+    return str(array.dtype), array.shape, content
+
+
+def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
+    """Convert an input to an array of real numbers, a number to one entry; else return None.
+
+    Args:
+        value: an array, a number, or anything that converts to an array, such as a tensor.
+
+    Returns:
+        The array in its own type, or None.
+    """
+    if isinstance(value, (list, tuple, str, bytes)) or masked(value):
+        return None
+    if not (isinstance(value, (int, float)) or hasattr(value, "__array__")):
+        return None
+    try:
+        array = np.asarray(value)
+        # A whole number beyond every integer type.
+        array = np.asarray(float(value)) if isinstance(value, int) and array.dtype == "O" else array
+    except (TypeError, ValueError, RuntimeError, OverflowError):
+        return None
+    if array.dtype.kind not in "buif":
+        return None
+    return array.reshape(1) if isinstance(value, (int, float)) else array
+
+
+def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """Compute |second - first| of every entry, 0 if both are NaN or the same infinity.
+
+    Args:
+        first: real numbers.
+        second: real numbers of the same shape.
+
+    Returns:
+        Float64 of the same shape; integers beyond 2**53 are subtracted before they are rounded.
+    """
+    kinds = {first.dtype.kind, second.dtype.kind}
+    if kinds <= set("iu") and any(_exceeds_floats(side) for side in (first, second)):
+        pairs = zip(first.ravel().tolist(), second.ravel().tolist(), strict=True)
+        return np.array([float(abs(b - a)) for a, b in pairs]).reshape(first.shape)
+    x, x_prime = first.astype(np.float64), second.astype(np.float64)
+    alike = (x == x_prime) | (np.isnan(x) & np.isnan(x_prime))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found: npt.NDArray[np.float64] = np.where(alike, 0.0, np.abs(x_prime - x))
+    return found
+
+
+def _exceeds_floats(array: npt.NDArray[Any]) -> bool:
+    return bool(array.size) and (
+        int(array.max()) > _MAX_EXACT_INTEGER or int(array.min()) < -_MAX_EXACT_INTEGER
+    )
+
+
+def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:
+    """Return two inputs as one number per entry of an output, if they are such and differ."""
+    first, second = _broadcast_input(x, shape), _broadcast_input(x_prime, shape)
+    if first is None or second is None or np.array_equal(first, second):
+        return None
+    return first, second
+
+
+def _broadcast_input(x: Any, shape: tuple[int, ...]) -> Floats | None:
+    """Return an input as one number per entry of an output; None if it does not broadcast."""
+    try:
+        array = np.asarray(x)
+        if array.dtype.kind not in "buif" or not np.isfinite(array).all():
+            return None
+        return np.broadcast_to(array, shape or (1,)).astype(np.float64).ravel()
+    except (TypeError, ValueError, RuntimeError):
+        # Ragged lists, tensors that refuse to be arrays, shapes that do not fit.
+        return None
+
+
+def group_columns(x: Floats, x_prime: Floats) -> list[tuple[tuple[int, ...], tuple[float, float]]]:
+    """Return groups of columns with equal inputs, each with its x_i and x'_i.
+
+    Example:
+        >>> group_columns(np.array([0.0, 0.0, 2.0]), np.array([1.0, 1.0, 2.0]))
+        [((0, 1), (0.0, 1.0)), ((2,), (2.0, 2.0))]
+    """
+    kinds, where = np.unique(np.stack([x, x_prime], axis=1), axis=0, return_inverse=True)
+    groups = [tuple(np.flatnonzero(where.ravel() == i).tolist()) for i in range(len(kinds))]
+    return list(zip(groups, map(tuple, kinds.tolist()), strict=True))
+
+
+def read_records(pair: Pair) -> tuple[str, list[Any], list[Any]] | None:
+    """Read both inputs as data sets; return them with the name of one record.
+
+    Args:
+        pair: two lists or tuples (of records), arrays (of rows), numbers (one record each), texts
+            (of words, or of characters where the words agree) or byte strings.
+
+    Returns:
+        (the name of a record, those of x, those of x'), or None for other inputs.
+
+    Example:
+        >>> read_records(Pair("a good film", "a film"))
+        ('word', ['a', 'good', 'film'], ['a', 'film'])
+    """
+    x, x_prime = pair.x, pair.x_prime
+    if isinstance(x, str) and isinstance(x_prime, str):
+        words = x.split(), x_prime.split()
+        if words[0] == words[1]:
+            return "character", list(x), list(x_prime)
+        return "word", *words
+    if isinstance(x, bytes) and isinstance(x_prime, bytes):
+        return "byte", list(x), list(x_prime)
+    rows, rows_prime = _read_rows(x), _read_rows(x_prime)
+    return None if rows is None or rows_prime is None else ("record", rows, rows_prime)
+
+
+def _read_rows(value: Any) -> list[Any] | None:
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, (bool, int, float, np.generic)):
+        return [value]
+    if not hasattr(value, "__array__"):
+        return None
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError, RuntimeError):
+        return None
+    return array.tolist() if array.ndim else [array.item()]
+
+
+def count_replaced(first: Sequence[Any], second: Sequence[Any]) -> int:
+    """Count the places in which two data sets of one size differ.
+
+    Example:
+        >>> count_replaced(["a", "b", "c"], ["a", "c", "b"])
+        2
+    """
+    return sum(not inputs_equal(a, b) for a, b in zip(first, second, strict=True))
+
+
+def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
+    """Count the records to add or remove to turn one data set into the other, in order.
+
+    Args:
+        first: a data set.
+        second: another one.
+
+    Returns:
+        The number, or inf beyond `MOST_CHANGES`.
+
+    Source:
+        Myers (1986), An O(ND) difference algorithm, the greedy algorithm of section 4.
+
+    Example:
+        >>> added_or_removed(["a", "b", "c"], ["b", "c", "d"])
+        2
+    """
+    reach = {1: 0}
+    for changes in range(min(MOST_CHANGES, len(first) + len(second)) + 1):
+        for diagonal in range(-changes, changes + 1, 2):
+            left, right = reach.get(diagonal - 1, -1), reach.get(diagonal + 1, -1)
+            place = right if left < right else left + 1
+            while (
+                place < len(first)
+                and place - diagonal < len(second)
+                and inputs_equal(first[place], second[place - diagonal])
+            ):
+                place += 1
+            reach[diagonal] = place
+            if place >= len(first) and place - diagonal >= len(second):
+                return changes
+    return math.inf
+
+
+Norm = Literal["l1", "l2", "linf"]
+NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
+"""The norms in which distances are measured."""
+
+_DIMENSION_END = 2**60
+
+
+@hinted
+def dimension(dim: int) -> int:
+    """Check the number of entries of a vector of float64: at least 1, below 2**60."""
+    dim = integer("dim", dim, 1)
+    if dim >= _DIMENSION_END:
+        raise invalid("dim", "below 2**60, the largest vector that can be addressed", dim)
+    return dim
+
+
+@hinted
+def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
+    """Compute the norm of x' - x, summed without loss and without intermediate overflow.
+
+    Args:
+        pair: two arrays of numbers of equal shape, or two numbers.
+        norm: "l1" (sum of absolute differences), "l2" (Euclidean) or "linf" (the largest).
+
+    Returns:
+        The distance in the units of the inputs; inf if it is beyond the range of float64.
+
+    Raises:
+        TypeError: if the pair does not hold arrays of real numbers, or `norm` is not a string.
+        ValueError: if the shapes differ or `norm` is none of the three.
+
+    Example:
+        >>> pair = Pair([0, 0, 0, 0], [1, 1, 1, 1])
+        >>> distance(pair, "l1"), distance(pair, "l2")
+        (4.0, 2.0)
+    """
+    choice("norm", norm, NORMS)
+    pair = pair_of(pair)
+    x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
+    if x is None or x_prime is None:
+        name, value = ("x", pair.x) if x is None else ("x_prime", pair.x_prime)
+        raise mistyped(name, "an array of real numbers", value)
+    if x.shape != x_prime.shape:
+        raise invalid("pair", "two arrays of equal shape", (x.shape, x_prime.shape))
+    apart = entry_gaps(x, x_prime).ravel()
+    if norm == "linf":
+        return float(apart.max(initial=0.0))
+    if norm == "l2":
+        # hypot scales by the largest entry: squares neither overflow nor vanish.
+        return math.hypot(*apart.tolist())
+    try:
+        return math.fsum(apart.tolist())
+    except OverflowError:
+        return math.inf
+
+
+@hinted
+def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
+    """Compute the distance of two inputs by every measure that applies to them.
+
+    Args:
+        pair: two inputs of any kind.
+
+    Returns:
+        For numbers of equal shape "l1", "l2", "linf" in the units of the inputs, "changed" of
+        "entries". For arrays of two dimensions or more, for arrays of two lengths, for lists,
+        tuples and texts the "unit" of which they consist (record, word, character, byte), "size"
+        and "size_prime" in that unit, "replaced" where both are equal, and "added_or_removed"
+        (inf beyond 200; not for numbers of equal shape). Empty for inputs of other kinds.
+
+    Raises:
+        TypeError: if `pair` is no `Pair`.
+
+    Example:
+        >>> distances(Pair([0, 0], [1, 0]))
+        {'l1': 1.0, 'l2': 1.0, 'linf': 1.0, 'changed': 1, 'entries': 2}
+        >>> distances(Pair("a good film", "a film"))
+        {'unit': 'word', 'size': 3, 'size_prime': 2, 'added_or_removed': 1}
+    """
+    pair = pair_of(pair)
+    x, x_prime = as_real_numbers(pair.x), as_real_numbers(pair.x_prime)
+    if x is None or x_prime is None or x.shape != x_prime.shape:
+        return _count_record_changes(pair)
+    found: dict[str, Any] = {norm: distance(pair, norm) for norm in NORMS}
+    changed = entry_gaps(x, x_prime) != 0.0
+    found.update(changed=int(changed.sum()), entries=changed.size)
+    if changed.ndim >= 2:
+        rows = changed.any(axis=tuple(range(1, changed.ndim)))
+        found.update(unit="record", size=rows.size, size_prime=rows.size, replaced=int(rows.sum()))
+    return found
+
+
+def _count_record_changes(pair: Pair) -> dict[str, Any]:
+    parts = read_records(pair)
+    if parts is None:
+        return {}
+    unit, first, second = parts
+    found: dict[str, Any] = {"unit": unit, "size": len(first), "size_prime": len(second)}
+    if len(first) == len(second):
+        found["replaced"] = count_replaced(first, second)
+    found["added_or_removed"] = added_or_removed(first, second)
+    return found

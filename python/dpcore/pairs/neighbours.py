@@ -1,0 +1,596 @@
+"""Neighbours at a bounded distance: L1, L2 and Linf balls around a vector.
+
+Ready-made pairs: zeros against ones, and the patterns that auditors usually try.
+
+Protocols of a search: the domain of inputs, and the relation of neighbours.
+
+Checks that an audit's two inputs are neighbours, in any domain.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import about, choice, flag, hinted, instance, invalid, mistyped, real, vector
+from ..records import Pair, Record
+from .differences import Norm, dimension, distance, distances
+
+__all__ = [
+    "L1",
+    "L2",
+    "SLACK",
+    "WHICH",
+    "Bounded",
+    "Box",
+    "Domain",
+    "Floats",
+    "Linf",
+    "Neighbour",
+    "Which",
+    "domain_of",
+    "format_neighbour",
+    "neighbour_of",
+    "patterns",
+    "refuse_farther",
+    "zeros_ones",
+]
+
+
+Floats = npt.NDArray[np.float64]
+
+Which = Literal["one", "all"]
+WHICH: Final[tuple[Which, ...]] = get_args(Which)
+"""Entries that `patterns` changes: one, or all of them."""
+
+
+@hinted
+def zeros_ones(dim: int) -> Pair:
+    """Make the pair of the reconstruction attack: all zeros against all ones.
+
+    Args:
+        dim: number of entries, at least 1.
+
+    Returns:
+        `Pair(zeros(dim), ones(dim))` in float64: L1 distance dim, L2 sqrt(dim), Linf 1.
+
+    Raises:
+        TypeError: if `dim` is not an integer.
+        ValueError: if `dim` is below 1.
+
+    Source:
+        Habernal (2022), section 4: D = (0, ..., 0) and D' = (1, ..., 1).
+
+    Example:
+        >>> zeros_ones(2)
+        Pair(x=array([0., 0.]), x_prime=array([1., 1.]))
+    """
+    dim = dimension(dim)
+    return Pair(np.zeros(dim), np.ones(dim))
+
+
+@hinted
+def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
+    """List the pairs of query answers that the literature tries, each in one order only.
+
+    From (1, ..., 1): the first entry one up or one down (`which="one"`, at L1 distance 1); and
+    for `which="all"`, at Linf distance 1, also the first entry up and the others down, the first
+    down and the others up, one half up and the other down, all up, all down, and the halves
+    (1, ..., 0, ...) against (0, ..., 1, ...). An audit chooses which input goes into the
+    numerator, so a pair is not listed twice for its two orders; in few dimensions several
+    patterns are one pair, which is listed once.
+
+    Of two pairs at one L1 distance an attack sees most on the one that differs in a single entry:
+    in the example noise a tenth too small (its loss is 1.11 on both) is refuted there, and hardly
+    seen where the distance is spread over 128 entries.
+
+    Args:
+        dim: number of entries, at least 1.
+        which: "one" if neighbours differ in one entry, "all" if every entry may differ. There
+            is no default: at a claim about one entry, all of them refute what is private.
+
+    Returns:
+        Pairs of float64 vectors: 2 for "one", at most 8 for "all".
+
+    Raises:
+        TypeError: if `dim` is not an integer or `which` not a string.
+        ValueError: if `dim` is below 1 or `which` neither of the two.
+
+    Source:
+        Ding, Wang, Wang, Zhang and Kifer (2018), the categories of their input selector; Bichsel,
+        Steffen, Bogunovic and Vechev (2021) try the same set.
+
+    Example:
+        >>> [pair.x_prime.tolist() for pair in patterns(3, "one")]
+        [[0.0, 1.0, 1.0], [2.0, 1.0, 1.0]]
+        >>> [len(patterns(dim, "all")) for dim in (1, 2, 5)]
+        [2, 7, 8]
+        >>> import dpcore
+        >>> spread = Pair(np.zeros(128), np.full(128, 1 / 128))
+        >>> for pair in (patterns(128, "one"), spread):
+        ...     report = dpcore.audit(dpcore.Laplace(0.9), pair, claim=1.0, trials=10**5, rng=7)
+        ...     print(f"{report.epsilon_lower:.2f} {report.verdict}")
+        1.08 refuted
+        0.07 not refuted by this attack
+    """
+    dim = dimension(dim)
+    choice("which", which, WHICH)
+    first, front = np.arange(dim) == 0, np.arange(dim) < dim // 2
+    ones, zeros = np.ones(dim), np.zeros(dim)
+    found: list[tuple[Floats, Floats]] = [(ones, ones - first), (ones, ones + first)]
+    if which == "all":
+        found += [
+            (ones, zeros + 2.0 * first),
+            (ones, zeros + 2.0 * ~first),
+            (ones, zeros + 2.0 * front),
+            (ones, ones + ones),
+            (ones, zeros),
+            (zeros + front, zeros + ~front),
+        ]
+    distinct: dict[frozenset[bytes], Pair] = {}
+    for x, x_prime in found:
+        distinct.setdefault(frozenset((x.tobytes(), x_prime.tobytes())), Pair(x, x_prime))
+    return tuple(distinct.values())
+
+
+@runtime_checkable
+class Domain(Protocol):
+    """A set of inputs."""
+
+    @property
+    def dim(self) -> int:
+        """Entries, or records, of one input."""
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        """Draw an input of the set."""
+
+    def contains(self, x: Any) -> bool:
+        """Return True if the input belongs to the set."""
+
+
+@runtime_checkable
+class Bounded(Domain, Protocol):
+    """A set of vectors between two bounds."""
+
+    @property
+    def low(self) -> Any:
+        """The smallest entry of an input, a number or one for each entry."""
+
+    @property
+    def high(self) -> Any:
+        """The largest entry of an input, a number or one for each entry."""
+
+    def clip(self, x: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the input of the set that is nearest to a vector."""
+
+
+class Neighbour(Protocol):
+    """Relation "these two inputs differ by what the privacy claim protects"."""
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """Return True if the inputs are two different neighbours of the domain."""
+
+    def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
+        """Yield pairs to try first, the most promising ones in front; not all need hold."""
+
+    def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
+        """Make a pair that differs a little from a given one; it need not hold."""
+
+
+SLACK: Final = 1e-9
+"""Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
+
+_RELATION_METHODS: Final = ("holds", "starts", "move")
+
+
+def domain_of(
+    value: Any,
+    name: str = "domain",
+    requirement: str = "a domain with dim, draw and contains",
+) -> Domain:
+    """Check that a value is a domain, an object and not its class, and return it."""
+    # A class has the methods of its objects, too.
+    if isinstance(value, type) or not isinstance(value, Domain):
+        raise mistyped(name, requirement, value)
+    dimension(value.dim)
+    return value
+
+
+_RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
+
+
+def neighbour_of(value: Any) -> Neighbour:
+    """Check that a value is a neighbour relation, an object and not its class, and return it."""
+    parts = [getattr(value, part, None) for part in _RELATION_METHODS]
+    if isinstance(value, type) or not all(map(callable, parts)):
+        raise mistyped(
+            "neighbour",
+            f"a neighbour relation with {', '.join(_RELATION_METHODS)} (dpcore.pairs.{_RELATION_EXAMPLES})",
+            value,
+        )
+    relation: Neighbour = value
+    return relation
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Box(Record, word="Box"):
+    """The vectors with all entries between two numbers.
+
+    Args:
+        low: smallest entry, finite.
+        high: largest entry, finite and at least `low`.
+        dim: number of entries, at least 1.
+        integers: True if entries are whole numbers; `low` and `high` are then whole, too.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is not finite, `high` is below `low`, or, for integers, one of
+            them is not a whole number of magnitude at most 2**53.
+
+    Example:
+        >>> box = Box(0, 3, 2, integers=True)
+        >>> box.contains([1, 3]), box.contains([1.5, 3])
+        (True, False)
+        >>> box.clip(np.array([1.6, 7.0]))
+        array([2, 3])
+    """
+
+    low: float
+    high: float
+    dim: int
+    integers: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields and store plain numbers."""
+        flag("integers", self.integers)
+        low = real("low", self.low)
+        high = real("high", self.high, low=low)
+        for name, value in (("low", low), ("high", high)):
+            # Beyond 2**53 a float no longer tells neighbouring integers apart.
+            if self.integers and not (value.is_integer() and abs(value) <= 2.0**53):
+                raise invalid(name, "a whole number of magnitude at most 2**53", value)
+            object.__setattr__(self, name, value)
+        if not np.isfinite(high - low):
+            raise invalid("high", "at a finite distance from low", high)
+        object.__setattr__(self, "dim", dimension(self.dim))
+
+    def draw(self, rng: np.random.Generator) -> npt.NDArray[Any]:
+        """Draw a vector with independent uniform entries, shape `(dim,)`; int64 for integers."""
+        instance("rng", rng, np.random.Generator)
+        if self.integers:
+            return rng.integers(int(self.low), int(self.high), self.dim, endpoint=True)
+        return rng.uniform(self.low, self.high, self.dim)
+
+    def contains(self, x: Any) -> bool:
+        """Return True if x is a vector of `dim` such entries."""
+        try:
+            array = vector("x", x, self.dim)
+        except (TypeError, ValueError):
+            return False
+        inside = bool(((array >= self.low) & (array <= self.high)).all())
+        return inside and not (self.integers and (array != np.rint(array)).any())
+
+    def clip(self, x: Any) -> npt.NDArray[Any]:
+        """Return the nearest vector of the box, shape `(dim,)`; int64 for integers.
+
+        Args:
+            x: a vector of `dim` finite numbers.
+
+        Raises:
+            TypeError: if x does not hold real numbers.
+            ValueError: if it is not a vector of `dim` finite numbers.
+        """
+        nearest: npt.NDArray[Any] = np.clip(vector("x", x, self.dim), self.low, self.high)
+        return np.rint(nearest).astype(np.int64) if self.integers else nearest
+
+
+_ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
+"""Gaps between entries as shares of the domain's width.
+
+A query that is far from the others decides alone: its tail then shows the whole of its change.
+"""
+
+_MAX_SHIFT_HALVINGS: Final = 7
+"""A move shifts entries by the domain's width times 2^-1 to 2^-7."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class _NormBall(Record):
+    """Vectors at distance at most `radius` in the class's norm."""
+
+    radius: float = 1.0
+
+    norm: ClassVar[Norm]
+
+    def __post_init__(self) -> None:
+        """Check the radius."""
+        radius = real("radius", self.radius, low=0.0, open_low=True)
+        object.__setattr__(self, "radius", radius)
+
+    @property
+    def limit(self) -> str:
+        """Condition of the relation on a pair, in words."""
+        return f"at {self.norm.capitalize()} distance at most {self.radius!r}"
+
+    @property
+    def most(self) -> float:
+        """The radius, as the largest value of `apart`."""
+        return self.radius
+
+    def apart(self, pair: Pair) -> float:
+        """Compute the distance of the two inputs in the class's norm, in the units of the inputs.
+
+        Raises:
+            TypeError: if they are not arrays of real numbers.
+            ValueError: if their shapes differ.
+        """
+        return distance(pair, self.norm)
+
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """Return True if both inputs lie in the domain and differ by at most `radius`."""
+        if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
+            return False
+        return 0.0 < distance(pair, self.norm) <= self.radius * (1.0 + SLACK)
+
+    def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
+        """Yield the usual patterns, then changes of mixed signs on level and gapped vectors.
+
+        Args:
+            domain: where inputs lie; needs `low`, `high` and `clip`.
+            rng: draws more pairs after these, without end.
+
+        Returns:
+            An iterator of pairs.
+
+        Raises:
+            TypeError: if the domain has no bounds.
+        """
+        space = _require_bounded(domain)
+        for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
+            # Clipping also gives them the entries of the domain: integers, say.
+            yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
+        for start, signs in _iterate_combinations(_list_bases(space), _list_directions(space.dim)):
+            yield self._pair(start, signs, space)
+        while True:
+            base = np.asarray(space.draw(rng), dtype=np.float64)
+            yield self._pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
+
+    def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
+        """Shift, align or turn over some entries: one, those level with it, or all the others.
+
+        Args:
+            pair: where the move starts.
+            domain: where inputs lie; needs `low`, `high` and `clip`.
+            rng: chooses the move.
+
+        Returns:
+            The new pair.
+
+        Raises:
+            TypeError: if the domain has no bounds.
+        """
+        space = _require_bounded(domain)
+        base = np.array(pair.x, dtype=np.float64)
+        change = np.asarray(pair.x_prime, dtype=np.float64) - base
+        chosen = _choose_group(base, change, rng)
+        step = (space.high - space.low) * 0.5 ** rng.integers(1, _MAX_SHIFT_HALVINGS, endpoint=True)
+        match rng.integers(5):
+            case 0:
+                base = base + chosen * step
+            case 1:
+                base = base - chosen * step
+            case 2:
+                base[chosen] = base[rng.integers(base.size)]
+            case 3:
+                change[chosen] = -change[chosen]
+            case _:
+                change[chosen] = rng.choice([-1.0, 0.0, 1.0]) * np.abs(change).max()
+        return self._pair(base, change, space)
+
+    def _pair(self, base: Floats, change: Floats, space: Bounded) -> Pair:
+        """Make the pair of base and base + change, inside the domain.
+
+        The change is scaled to the radius.
+        """
+        apart = distance(Pair(np.zeros(change.size), change), self.norm)
+        change = change * (self.radius / apart) if apart > 0.0 else change
+        room = space.low + np.maximum(-change, 0.0), space.high - np.maximum(change, 0.0)
+        x = space.clip(np.clip(base, *room))
+        pair = Pair(x, space.clip(x + change))
+        if distance(pair, self.norm) > self.radius * (1.0 + SLACK):
+            # Rounding to integers went too far: rounding towards zero cannot.
+            return Pair(x, space.clip(x + np.trunc(change)))
+        return pair
+
+
+@hinted
+class L1(_NormBall, word="L1"):
+    """Neighbours at distance at most `radius` in the sum of absolute differences.
+
+    Args:
+        radius: in the units of the inputs, finite and above 0.
+
+    Raises:
+        TypeError: if `radius` is not a number.
+        ValueError: if it is not finite or not above 0.
+
+    Source:
+        Dwork and Roth (2014), definitions 2.4 and 3.1.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> L1(1.0).holds(Pair([0, 0], [0.5, 0.5]), Box(0, 1, 2))
+        True
+        >>> L1(1.0).holds(Pair([0, 0], [1, 1]), Box(0, 1, 2))
+        False
+    """
+
+    __slots__ = ()
+    norm = "l1"
+
+
+@hinted
+class L2(_NormBall, word="L2"):
+    """Neighbours at Euclidean distance at most `radius`.
+
+    Args:
+        radius: in the units of the inputs, finite and above 0.
+
+    Raises:
+        TypeError: if `radius` is not a number.
+        ValueError: if it is not finite or not above 0.
+
+    Source:
+        Dwork and Roth (2014), definition 3.8.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> L2(5.0).holds(Pair([0, 0], [3, 4]), Box(0, 9, 2))
+        True
+    """
+
+    __slots__ = ()
+    norm = "l2"
+
+
+@hinted
+class Linf(_NormBall, word="Linf"):
+    """Neighbours that differ by at most `radius` in every entry.
+
+    Args:
+        radius: in the units of the inputs, finite and above 0.
+
+    Raises:
+        TypeError: if `radius` is not a number.
+        ValueError: if it is not finite or not above 0.
+
+    Source:
+        Ding, Wang, Wang, Zhang and Kifer (2018): one record changes the answer to each of several
+        counting queries by at most 1.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> Linf(1.0).holds(Pair([0, 0], [1, -1]), Box(-5, 5, 2))
+        True
+    """
+
+    __slots__ = ()
+    norm = "linf"
+
+
+def _require_bounded(domain: Domain) -> Bounded:
+    if not isinstance(domain, Bounded):
+        raise mistyped("domain", "one of vectors, with low, high and clip", domain)
+    return domain
+
+
+def _list_directions(dim: int) -> list[Floats]:
+    """List directions of change: one entry, all, halves, one against the rest, alternating."""
+    place = np.arange(dim)
+    first, last, front = place == 0, place == dim - 1, place < (dim + 1) // 2
+    ones = np.ones(dim)
+    found = [
+        ones - 2.0 * first, ones - 2.0 * last, 1.0 * first, ones, 1.0 * last,
+        2.0 * front - ones, 1.0 * front, 1.0 - 2.0 * (place % 2),
+    ]  # fmt: skip
+    return list({signs.tobytes(): signs for signs in found}.values())
+
+
+def _list_bases(space: Bounded) -> list[Floats]:
+    """List vectors to change: constant ones, one entry below or above the others, two halves."""
+    low, high = (np.broadcast_to(np.asarray(end, dtype=np.float64), space.dim)
+                 for end in (space.low, space.high))  # fmt: skip
+    width, middle = high - low, low + (high - low) / 2.0
+    place = np.arange(space.dim)
+    found = [middle]
+    for gap in _ENTRY_GAPS:
+        for part in (place == 0, place == space.dim - 1, place < (space.dim + 1) // 2):
+            # Half the gap each way keeps both sides of a full gap inside the domain.
+            found += [middle + gap * width * (0.5 - part), middle + gap * width * (part - 0.5)]
+    found += [np.zeros(space.dim), np.ones(space.dim), low.copy(), high.copy()]
+    clipped = [np.asarray(space.clip(base), dtype=np.float64) for base in found]
+    return list({base.tobytes(): base for base in clipped}.values())
+
+
+def _iterate_combinations(
+    bases: list[Floats], signs: list[Floats]
+) -> Iterator[tuple[Floats, Floats]]:
+    """Yield all combinations, those that are early in both lists first."""
+    ranks = itertools.product(range(len(bases)), range(len(signs)))
+    for row, column in sorted(ranks, key=sum):
+        yield bases[row], signs[column]
+
+
+def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
+    """Choose the entries that a move changes."""
+    place = int(rng.integers(base.size))
+    alone: npt.NDArray[np.bool_] = np.arange(base.size) == place
+    level: npt.NDArray[np.bool_] = base == base[place]
+    alike: npt.NDArray[np.bool_] = change == change[place]
+    everything = np.ones(base.size, dtype=np.bool_)
+    others = ~alone if base.size > 1 else alone
+    return (alone, others, level, alike, everything)[rng.integers(5)]
+
+
+class _AnyInput:
+    """The domain of all inputs, for a relation that knows no measure but `holds`."""
+
+    dim = 1
+
+    def contains(self, x: Any) -> bool:
+        return True
+
+    def draw(self, rng: np.random.Generator) -> Any:
+        raise NotImplementedError("a relation is only asked here, not searched")
+
+
+def format_neighbour(neighbour: Any) -> str:
+    """Format a relation as its constructor call, or as its class name if that is unknown.
+
+    Example:
+        >>> from dpcore.pairs import L1
+        >>> format_neighbour(L1(2.0))
+        'L1(radius=2.0)'
+    """
+    shown = repr(neighbour)
+    # An address differs from run to run.
+    return type(neighbour).__qualname__ if " object at 0x" in shown else shown
+
+
+def refuse_farther(pair: Pair, neighbour: Any) -> None:
+    """Refuse a pair that a relation does not call neighbours; two equal inputs pass.
+
+    Args:
+        pair: the two inputs.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation; its
+            `holds` is called with a domain that contains everything.
+
+    Raises:
+        TypeError: if `neighbour` is no relation, or one of inputs of another kind.
+        ValueError: if the inputs are farther apart than neighbours are; the message has both
+            distances.
+
+    Example:
+        >>> from dpcore.pairs import L1
+        >>> refuse_farther(Pair([0, 0], [1, 1]), L1(1.0))
+        Traceback (most recent call last):
+        ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 2.0
+    """
+    relation: Any = neighbour_of(neighbour)
+    if not hasattr(relation, "apart"):
+        if not relation.holds(pair, _AnyInput()):
+            found = distances(pair) or (pair.x, pair.x_prime)
+            raise invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)
+        return
+    apart = relation.apart(pair)
+    # Written so that NaN is refused, too.
+    if not apart <= relation.most * (1.0 + SLACK):
+        shown = format_neighbour(relation)
+        error = invalid("pair", f"{relation.limit} (neighbour={shown})", apart)
+        raise about(error, "pair", neighbour=shown)

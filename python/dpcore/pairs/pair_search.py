@@ -1,0 +1,360 @@
+"""The search for the pair that leaks most: pilots on many pairs, larger ones on the best."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import count, flag, hinted, instance, integer, invalid, mistyped, real
+from ..records import Pair, Record
+from .datasets import input_key
+from .neighbours import Domain, Neighbour, domain_of, neighbour_of
+
+__all__ = [
+    "Search",
+    "Searched",
+    "drive",
+    "explore",
+    "search",
+]
+
+
+_MIN_ROUND_PAIRS = 8
+"""Pairs in a late round: half of them survivors, half new ones."""
+
+_TRIES_PER_PAIR = 20
+"""Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
+
+
+@hinted
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Search(Record, word="Search"):
+    """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
+
+    It holds no state and draws no outputs. `drive` runs it; an auditor that keeps its own order
+    of things calls `start`, `propose` and `schedule` itself.
+
+    Args:
+        domain: where inputs lie.
+        neighbour: which of them are neighbours.
+        rounds: rounds of pilots, at least 1.
+        budget: pilot draws on each side, all pairs and rounds together.
+        candidates: pairs in the first round, at least 1.
+        seconds: time that it may take, or None; see `search`.
+    """
+
+    domain: Domain
+    neighbour: Neighbour
+    rounds: int = 8
+    budget: int = 10**7
+    candidates: int = 64
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        if self.seconds is not None:
+            seconds = real("seconds", self.seconds, low=0.0, open_low=True)
+            object.__setattr__(self, "seconds", seconds)
+        domain_of(self.domain)
+        neighbour_of(self.neighbour)
+        for name in ("rounds", "candidates"):
+            object.__setattr__(self, name, integer(name, getattr(self, name), 1))
+        object.__setattr__(self, "budget", count("budget", self.budget))
+        if self.budget < self.rounds * self.candidates:
+            requirement = f"at least rounds x candidates = {self.rounds * self.candidates}"
+            raise invalid("budget", requirement, self.budget)
+
+    def schedule(self) -> tuple[tuple[int, int], ...]:
+        """List for each round the number of pairs and the pilot draws a side for each pair.
+
+        The number of pairs halves from round to round, and every round costs the same.
+
+        Example:
+            >>> from dpcore.pairs import L1, Box
+            >>> Search(Box(0, 1, 1), L1(), rounds=4, budget=64000, candidates=32).schedule()
+            ((32, 500), (16, 1000), (8, 2000), (8, 2000))
+        """
+        least = min(_MIN_ROUND_PAIRS, self.candidates)
+        widths = (max(least, self.candidates >> number) for number in range(self.rounds))
+        return tuple((width, self.budget // (self.rounds * width)) for width in widths)
+
+    def start(self, rng: np.random.Generator) -> list[Pair]:
+        """List the pairs of the first round.
+
+        Args:
+            rng: chooses among the combinations and draws the random ones.
+
+        Returns:
+            At most `candidates` distinct neighbours of the domain.
+
+        Raises:
+            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
+            ValueError: if no neighbours were found.
+        """
+        instance("rng", rng, np.random.Generator)
+        tries = itertools.islice(
+            self.neighbour.starts(self.domain, rng), _TRIES_PER_PAIR * self.candidates
+        )
+        found = self._distinct(tries, self.candidates, ())
+        if not found:
+            requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
+            raise invalid("domain", requirement, self.domain)
+        return found
+
+    def propose(
+        self,
+        best: Sequence[tuple[Pair, float]],
+        rng: np.random.Generator,
+        most: int = _MIN_ROUND_PAIRS // 2,
+        known: Iterable[Pair] = (),
+    ) -> list[Pair]:
+        """Propose new pairs around the best ones so far.
+
+        Args:
+            best: pairs and their merits, the best first; earlier ones are moved more often.
+            rng: chooses pairs and moves.
+            most: how many proposals are wanted.
+            known: pairs that have been tried, besides those in `best`.
+
+        Returns:
+            At most `most` neighbours of the domain, none of them known.
+
+        Raises:
+            TypeError: if `rng` is not a Generator, or the domain does not suit the relation.
+            ValueError: if `best` is empty.
+        """
+        instance("rng", rng, np.random.Generator)
+        if not best:
+            raise invalid("best", "at least one pair with its merit", best)
+        tried = [*(pair for pair, _ in best), *known]
+        return self._distinct(self._moves(best, rng, _TRIES_PER_PAIR * most), most, tried)
+
+    def _moves(
+        self, best: Sequence[tuple[Pair, float]], rng: np.random.Generator, tries: int
+    ) -> Iterator[Pair]:
+        for _ in range(tries):
+            # The smaller of two ranks: the best pair gets most of the moves.
+            rank = int(rng.integers(len(best), size=2).min())
+            pair = best[rank][0]
+            # One move climbs; now and then two at once leave a ridge.
+            for _ in range(1 + int(rng.integers(3) == 0)):
+                pair = self.neighbour.move(pair, self.domain, rng)
+            yield pair
+
+    def _distinct(self, pairs: Iterable[Pair], most: int, tried: Iterable[Pair]) -> list[Pair]:
+        """Return the first pairs that are neighbours and not a repetition, in either order."""
+        seen = {_pair_key(pair) for pair in tried}
+        found: list[Pair] = []
+        for pair in pairs:
+            if len(found) == most:
+                break
+            if _pair_key(pair) not in seen and self.neighbour.holds(pair, self.domain):
+                seen.add(_pair_key(pair))
+                found.append(pair)
+        return found
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Searched(Record, word="Searched"):
+    """Cost of a search; it does not contain the pair that was found.
+
+    Args:
+        evaluations: pilots that were compared, of new pairs and again of good ones.
+        finished: rounds that came to their end.
+        rounds: rounds of the plan.
+        seconds: time that the search might take, or None.
+        ended: True if that time ended it.
+    """
+
+    evaluations: int
+    finished: int
+    rounds: int
+    seconds: float | None
+    ended: bool
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for name, low in (("evaluations", 1), ("finished", 0), ("rounds", 1)):
+            integer(name, getattr(self, name), low)
+        if self.seconds is not None:
+            real("seconds", self.seconds, low=0.0, open_low=True)
+        flag("ended", self.ended)
+
+
+@hinted
+def search(
+    domain: Domain,
+    neighbour: Neighbour,
+    *,
+    rounds: int = 8,
+    budget: int | float | str = 10**7,
+    candidates: int = 64,
+    seconds: float | None = None,
+) -> Search:
+    """Plan a search for the pair of neighbours on which a mechanism leaks most.
+
+    It starts from the usual patterns, changes of mixed signs, gaps between entries and random
+    pairs; each round keeps the better half, moves entries of the best, and doubles the pilots
+    until few pairs are left. Whatever it finds was chosen on pilot draws: the audit counts that
+    one pair on fresh draws, so a search costs nothing in confidence.
+
+    Args:
+        domain: where inputs lie, such as `Box(low, high, dim)`.
+        neighbour: `L1`, `L2`, `Linf`, `Replace`, `AddRemove`, or an own relation.
+        rounds: rounds of pilots, at least 1.
+        budget: pilot draws on each side, all pairs and rounds together.
+        candidates: pairs in the first round, at least 1.
+        seconds: time that the search may take. The first pilot is finished whatever it takes
+            (`budget / (rounds x candidates)` draws a side: give a smaller `budget` where a draw
+            is slow), and none begins that would probably end too late. How far it comes depends
+            on the machine: `Audit.searched` says it, and `Audit.pair` repeats the audit
+            without a search. None takes the time that `budget` draws take.
+
+    Returns:
+        The plan.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if a number is out of range, or `budget` below `rounds` x `candidates`.
+
+    Source:
+        Jamieson and Talwalkar (2016) for successive halving; Bichsel, Gehr, Drachsler-Cohen,
+        Tsankov and Vechev (2018) for searching the neighbours by a mechanism's own outputs.
+
+    Example:
+        >>> from dpcore.pairs import Box, Linf
+        >>> plan = search(Box(-30, 30, 5), Linf(1.0))
+        >>> pairs = plan.start(np.random.default_rng(1))
+        >>> len(pairs), all(plan.neighbour.holds(pair, plan.domain) for pair in pairs)
+        (64, True)
+    """
+    return Search(domain, neighbour, rounds, count("budget", budget), candidates, seconds)
+
+
+@hinted
+def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
+    """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
+
+    Only merits of the same round, found on pilots of the same size, are compared, and survivors
+    are evaluated anew: a lucky pilot does not carry a pair to the end.
+
+    Args:
+        plan: the search.
+        evaluate: `(pair, size) -> merit`: what `size` pilot draws a side promise of a pair,
+            such as the bound that an audit would certify; larger is better, never NaN.
+        rng: chooses pairs and moves; the result is a function of it and of the merits.
+
+    Returns:
+        The best pair of the last round.
+
+    Raises:
+        TypeError: if `plan` is not a `Search`, `evaluate` not callable or `rng` not a Generator.
+        ValueError: if a merit is not a number, or the domain holds no neighbours.
+
+    Example:
+        >>> from dpcore.pairs import L1, Box, distance
+        >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8)
+        >>> best = drive(plan, lambda pair, size: float(pair.x.max()), np.random.default_rng(1))
+        >>> distance(best, "l1") <= 2.0
+        True
+    """
+    return explore(plan, evaluate, rng)[0]
+
+
+@hinted
+def explore(
+    plan: Search,
+    evaluate: Callable[[Pair, int], float],
+    rng: np.random.Generator,
+    clock: Callable[[], float] = time.monotonic,
+) -> tuple[Pair, Searched]:
+    """Run a search as `drive` does, and return its cost too.
+
+    Args:
+        plan: the search.
+        evaluate: as for `drive`.
+        rng: as for `drive`; the pair is a function of it, of the merits and of how many pairs
+            were evaluated, which alone depends on the clock.
+        clock: seconds, read where `plan.seconds` is given.
+
+    Returns:
+        The best pair of the last round begun, and the course of the search.
+
+    Raises:
+        TypeError: as for `drive`.
+        ValueError: as for `drive`.
+
+    Example:
+        >>> from dpcore.pairs import L1, Box
+        >>> plan = search(Box(0, 9, 1), L1(2.0), rounds=3, candidates=8, seconds=2.5)
+        >>> ticks = iter(range(99))
+        >>> explore(plan, lambda pair, size: 0.0, np.random.default_rng(1), ticks.__next__)[1]
+        Searched(evaluations=2, finished=0, rounds=3, seconds=2.5, ended=True)
+    """
+    instance("plan", plan, Search)
+    if not callable(evaluate):
+        raise mistyped("evaluate", "a callable (pair, size) -> merit", evaluate)
+    pool = plan.start(rng)
+    known, best_pair, evaluations = list(pool), pool[0], 0
+    rounds, watch = plan.schedule(), _SearchTimer(plan.seconds, clock)
+    for number, (_, size) in enumerate(rounds):
+        merits: list[tuple[Pair, float]] = []
+        for pair in pool:
+            if watch.ends_before(size):
+                break
+            merits.append((pair, _check_merit(evaluate(pair, size))))
+            watch.took(size)
+        ranked = sorted(merits, key=lambda found: -found[1])
+        best_pair = ranked[0][0] if ranked else best_pair
+        evaluations += len(merits)
+        if len(merits) < len(pool):
+            course = evaluations, number, len(rounds), plan.seconds, True
+            return best_pair, Searched(*course)
+        if number + 1 < len(rounds):
+            width = rounds[number + 1][0]
+            best = ranked[: (width + 1) // 2]
+            fresh = plan.propose(best, rng, width - len(best), known)
+            known += fresh
+            pool = [*(pair for pair, _ in best), *fresh]
+    return best_pair, Searched(evaluations, len(rounds), len(rounds), plan.seconds, False)
+
+
+class _SearchTimer:
+    """Time limit of a search: no pilot begins that would probably end too late."""
+
+    def __init__(self, seconds: float | None, clock: Callable[[], float]) -> None:
+        self._seconds, self._clock = seconds, clock
+        self._begun = self._last = 0.0 if seconds is None else clock()
+        self._each = 0.0
+
+    def ends_before(self, size: int) -> bool:
+        """Return True if the time ends before a pilot of that size; never before the first one."""
+        if self._seconds is None or self._last == self._begun:
+            return False
+        return self._last - self._begun + size * self._each > self._seconds
+
+    def took(self, size: int) -> None:
+        """Record that a pilot of that size is done."""
+        if self._seconds is not None:
+            now = self._clock()
+            self._each, self._last = (now - self._last) / size, now
+
+
+def _check_merit(value: float) -> float:
+    try:
+        merit = float(value)
+    except (TypeError, ValueError):
+        raise mistyped("merit of a pair", "a real number", value) from None
+    if math.isnan(merit):
+        raise invalid("merit of a pair", "a real number", value)
+    return merit
+
+
+def _pair_key(pair: Pair) -> frozenset[object]:
+    # An audit chooses the side in the numerator: both orders are one pair.
+    return frozenset((input_key(pair.x), input_key(pair.x_prime)))

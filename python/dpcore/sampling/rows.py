@@ -1,0 +1,716 @@
+"""Checks that rows are independent draws, which every certified bound assumes.
+
+Nothing here can show that rows are independent. Each check speaks only where chance is excluded:
+
+- *calls* (`_calls`): one output for all rows of a call, another for all rows of the next; and, on
+  a few short calls of their own, columns that vary more between calls than within them.
+- *neighbours* (`_neighbours`): rows that stand 1, 2, 3 ... apart in a call, against the mean and
+  the variance over all orders of these rows.
+- *dispersion* (`_dispersion`): hits of the event from sub-block to sub-block.
+
+The budget: of audits with independent rows fewer than one in a million may be called invalid or
+end in an error here.
+
+| check | how often by chance, at most |
+|---|---|
+| one output for a whole call, all calls | 1e-8 |
+| one output for a whole call, short calls: 1e-15 a column | 1e-10 |
+| all short calls on a side equal, of commands alone: 1e-11, 2 sides | 2e-11 |
+| columns from call to call: 4, p-value 1e-11 | 1e-8 |
+| neighbours: 7 (8) standard deviations, 25 pairs expected, 2 sides | 3e-7 |
+| dispersion: p-value 1e-9, 25 hits and misses expected, all resolutions, 2 sides | 1e-7 |
+
+The last two are not the normal's tail or the chi-square's but what counts of 25 leave of it: 7
+standard deviations above a Poisson mean of 25 are 2e-9 (8: 2e-11), and a nominal 1e-9 of Pearson's
+statistic is about 3e-8 in the finest resolution alone.
+
+Check for one output in all rows of a call: noise drawn once in place of once a row.
+
+Comparison of near rows of a call with all orders in which the rows could stand.
+
+Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
+lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
+variance (S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, S_k the sum of v^k
+(Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; the pairs of any lag
+are n edges that meet every row twice, and nothing else of them enters). The number of equal pairs
+is treated likewise. Nothing is assumed of the law of a row, ties included.
+
+Test that an event is equally likely in all sub-blocks.
+
+Evidence on the independence of one side's counted rows, added up block by block.
+
+Probe by a few short calls: values that all rows of a call share differ between calls.
+
+An audit may make no more than three calls on a side, and of a mistake in every row nobody should
+learn after an hour.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import about, invalid
+from ..events.device_outputs import Held, move_to_host
+from ..mechanisms.answers import join_outputs
+from .replay import encode_rows
+from .value_tables import (
+    MOST_COLUMNS,
+    Array,
+    entries_differ,
+    entries_equal,
+    few_columns,
+    list_sequences,
+    split_by_kind,
+)
+
+__all__ = [
+    "WAY_TO_DRAW",
+    "Calls",
+    "Evidence",
+    "Same",
+    "blocks_apart",
+    "list_doubts",
+    "probe_calls",
+    "same_rows",
+]
+
+
+FEWEST: Final = 32
+"""Rows in a call from which two equal throughout, but different, exclude chance."""
+_EQUAL_CALLS_LEVEL: Final = 1e-8
+_FIRST_COMPARED_ROWS: Final = 64
+"""Rows that are compared before all of them are."""
+
+
+class Same(NamedTuple):
+    """Columns that are equal in all rows of one call.
+
+    Args:
+        rows: in the call.
+        columns: which ones are, for each table of `split_by_kind`.
+        values: the first row, for each table.
+    """
+
+    rows: int
+    columns: tuple[npt.NDArray[np.bool_], ...]
+    values: tuple[Array, ...]
+
+
+def same_rows(outputs: Array | Held) -> Same | None:
+    """Find the columns that are equal in all rows of a call; None if there are none.
+
+    A call of one row gives None.
+
+    Args:
+        outputs: outputs of one call, any dtype, shape `(size, ...)`.
+
+    Returns:
+        The columns and their values. Equality throughout of `m` independent rows and, in another
+        call, of `m` rows with another value, has a probability of at most `2 / 4**m`.
+    """
+    if len(outputs) < 2:
+        return None
+    if isinstance(outputs, Held):
+        return _same_held(outputs)
+    tables = split_by_kind(outputs)
+    columns = tuple(map(_same_columns, tables))
+    if not any(map(np.any, columns)):
+        return None
+    return Same(len(outputs), columns, tuple(table[0].copy() for table in tables))
+
+
+def _same_held(outputs: Held) -> Same | None:
+    """Find the equal columns on the device of the outputs.
+
+    Mostly the first two rows show that there are none.
+    """
+    first = move_to_host(outputs[:2]).reshape(2, math.prod(outputs.shape[1:]))
+    if not entries_equal(first[0], first[1]).any():
+        return None
+    rows = outputs.tensor.reshape(len(outputs), first.shape[1])
+    same = rows == rows[0]
+    if outputs.tensor.is_floating_point():
+        same |= rows.isnan() & rows[0].isnan()
+    found = move_to_host(Held(same.all(0)))
+    return Same(len(outputs), (found,), (first[0].copy(),)) if found.any() else None
+
+
+def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
+    same = entries_equal(table[0], table[1])
+    for stop in (_FIRST_COMPARED_ROWS, len(table)):
+        places = np.flatnonzero(same)
+        if not places.size:
+            break
+        part = table[:stop] if places.size == same.size else table[:stop, places]
+        first = np.broadcast_to(part[0], part.shape)
+        same[places] = entries_equal(part, first).all(axis=0)
+    return same
+
+
+WAY_TO_DRAW: Final = (
+    "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
+    "output and pass dpcore.repeat(function)"
+)
+"""Advice on drawing rows that do not share noise, unless a mechanism has a `way_to_draw`."""
+
+_OTHER_SIZE: Final = 1 / 16
+"""Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""
+
+
+@dataclass
+class Calls:
+    """The calls of a mechanism so far, by the input and the number of rows.
+
+    Args:
+        name: what complaints call the mechanism.
+        way_to_draw: how to draw rows that do not share their noise.
+    """
+
+    name: str
+    way_to_draw: str = WAY_TO_DRAW
+    _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
+    _seen: int = 0
+
+    def see(self, side: int, same: Same | None) -> None:
+        """Record one call.
+
+        Args:
+            side: 0 for x, 1 for x'.
+            same: what was equal in all its rows.
+
+        Raises:
+            ValueError: if an earlier call on that side was as equal throughout, and different.
+        """
+        self._seen += 1
+        if same is None or same.rows < FEWEST:
+            return
+        for (other_side, rows), first in self._first.items():
+            if other_side == side and self._excluded(min(rows, same.rows), same):
+                slack = None if rows == same.rows else _OTHER_SIZE
+                place = first_difference([first, same], slack)
+                if place is not None:
+                    raise one_output(self.name, same, place, self.way_to_draw)
+        self._first.setdefault((side, same.rows), same)
+
+    def _excluded(self, rows: int, same: Same) -> bool:
+        """Return True if chance is excluded, given the number of calls and columns."""
+        columns = sum(map(len, same.columns))
+        return 2 * math.log(self._seen) + math.log(columns) < rows * math.log(4) + math.log(
+            _EQUAL_CALLS_LEVEL
+        )
+
+
+def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
+    """Find the first column that is constant within each of some calls but differs between them."""
+    start = 0
+    if len({tuple(map(np.shape, call.columns)) for call in calls}) > 1:
+        # Objects in one call, a table of numbers in another.
+        return None
+    for part, values in enumerate(calls[0].values):
+        both = np.logical_and.reduce([call.columns[part] for call in calls])
+        apart = [entries_differ(values, call.values[part], slack) for call in calls[1:]]
+        found = np.flatnonzero(both & np.logical_or.reduce(apart))
+        if found.size:
+            return start + int(found[0])
+        start += len(values)
+    return None
+
+
+def by_chance(calls: Sequence[Same], column: int) -> float:
+    """Compute the probability that a random order of all rows leaves each call constant.
+
+    Args:
+        calls: calls of equally many rows, each equal throughout in the column.
+        column: counted through all tables.
+
+    Returns:
+        The p-value, given how often each value occurs: `(G! / prod c!) / ((mG)! / prod (mc)!)`.
+    """
+    entries = [np.concatenate([v.astype(object) for v in call.values])[column] for call in calls]
+    groups: list[tuple[Any, int]] = []
+    for entry in entries:
+        for number, (value, count) in enumerate(groups):
+            if not _calls_differ(value, entry):
+                groups[number] = value, count + 1
+                break
+        else:
+            groups.append((entry, 1))
+    rows = calls[0].rows
+    counts = [count for _, count in groups]
+    whole = math.lgamma(len(calls) + 1) - sum(math.lgamma(count + 1) for count in counts)
+    mixed = math.lgamma(rows * len(calls) + 1) - sum(math.lgamma(rows * c + 1) for c in counts)
+    return math.exp(whole - mixed)
+
+
+def _calls_differ(first: Any, second: Any) -> bool:
+    if isinstance(first, float) and isinstance(second, float):
+        return bool(entries_differ(np.array([first]), np.array([second]), None)[0])
+    pair = np.empty((2, 1), dtype=object)
+    pair[0, 0], pair[1, 0] = first, second
+    return not bool(entries_equal(pair[0], pair[1])[0])
+
+
+def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRAW) -> ValueError:
+    """Make the error about one noise for all rows of a call, with the code to write instead."""
+    columns = sum(map(len, call.columns))
+    where = f" in place {column} of {columns}" if columns > 1 else ""
+    what = f"outputs of {name}"
+    error = ValueError(
+        f"{what} must be drawn anew for every row of a call, got one value for all "
+        f"{call.rows:,} rows of a call{where} and another for all rows of another call: "
+        f"{way_to_draw}"
+    )
+    return about(error, what)
+
+
+_FIRST_ORDERED_TRIALS: Final = 2**11
+_LATER_ORDERED_TRIALS: Final = 2**10
+_ORDER_CHECK_PERIOD: Final = 2**19
+"""Rows that are looked at: the first 2,048 trials, then 1,024 at the start of every 2**19."""
+_MIN_ORDERED_ROWS: Final = 8
+"""Rows in a call below which it has no order to speak of."""
+_MAX_LAG: Final = 256
+_EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
+"""Distances at which equal rows are counted; scores are compared at all up to `_MAX_LAG`."""
+_DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
+_DOUBLING_LAG_SIGMAS: Final = 7.0
+_OTHER_LAG_SIGMAS: Final = 8.0
+"""Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
+_MIN_EXPECTED_PAIRS: Final = 25.0
+"""Equal (and unequal) pairs expected, below which nothing is said."""
+_SUM_UNIT: Final = 2.0**-24
+"""Sums are kept as whole multiples of this, so that no order of adding changes them."""
+
+Sums = npt.NDArray[np.int64]
+"""Excess over the mean, variance and what the pairs are told from; shape `(3, 6, 256)`.
+
+By sequence (equal rows, hits of the event, ranks of at most four columns) and lag. The last is
+the number of pairs expected for equal rows; for scores the sum of the fourth powers of products.
+"""
+
+
+def looked_at(start: int, rows: int) -> int:
+    """Return the number of a call's rows that are compared: a function of its first trial alone."""
+    behind = start % _ORDER_CHECK_PERIOD
+    return max(
+        0,
+        min(
+            rows,
+            (_FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS)
+            - behind,
+        ),
+    )
+
+
+def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
+    """Compare the rows of a call with those that stand near them.
+
+    Args:
+        outputs: rows of one call, any dtype, shape `(size, ...)`.
+        answers: which of them hit the event.
+
+    Returns:
+        What to add up over calls; None where the rows are too few.
+    """
+    rows = len(outputs)
+    if rows < _MIN_ORDERED_ROWS:
+        return None
+    ranks, codes = list_sequences(few_columns(outputs))
+    scores = np.array([answers, *ranks], dtype=np.float64)
+    sums = np.zeros((3, 2 + MOST_COLUMNS, _MAX_LAG))
+    _add_products(sums[:, 1 : 1 + len(scores)], scores - scores.mean(axis=1, keepdims=True))
+    _add_equal(sums[:, 0], codes)
+    return np.rint(sums / _SUM_UNIT).astype(np.int64)
+
+
+def _add_products(sums: npt.NDArray[np.float64], scores: npt.NDArray[np.float64]) -> None:
+    """Add the sums of v_i v_(i+L) for all lags at once, by their Fourier transform.
+
+    Scores keep their own scale in every call: brought to one variance, the few hits of a rare
+    event, met by chance, would outweigh all calls in which another event was counted.
+    """
+    rows = scores.shape[1]
+    lags = min(_MAX_LAG, (rows - 1) // 2)
+    squares = scores * scores
+    second, fourth = squares.sum(axis=1), (squares * squares).sum(axis=1)
+    waves = np.fft.rfft(scores, axis=1)
+    power = waves.real * waves.real + waves.imag * waves.imag
+    products = np.fft.irfft(power, rows, axis=1)[:, 1 : lags + 1]
+    n = float(rows)
+    mean = -second / (n - 1)
+    variance = (second**2 - fourth) / (n - 1)
+    variance += (second**2 - 2 * fourth) / ((n - 1) * (n - 2)) - mean**2
+    sums[0, :, :lags] = products - mean[:, None]
+    sums[1, :, :lags] = np.maximum(variance, 0.0)[:, None]
+    sums[2, :, :lags] = (fourth**2 / n)[:, None]
+
+
+def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> None:
+    """Add the numbers of equal pairs, at the lags of `_EQUAL_LAGS`."""
+    n = float(len(codes))
+    counts = np.bincount(codes).astype(np.float64)
+    two, three = counts * (counts - 1), counts * (counts - 1) * (counts - 2)
+    if not two.any():
+        return
+    pair = two.sum() / (n * (n - 1))
+    triple = three.sum() / (n * (n - 1) * (n - 2))
+    four = (three * (counts - 3)).sum() + two.sum() ** 2 - (two**2).sum()
+    pairs = four / (n * (n - 1) * (n - 2) * (n - 3))
+    mean = n * pair
+    variance = mean + 2 * n * triple + n * (n - 3) * pairs - mean**2
+    for lag in _EQUAL_LAGS:
+        if 2 * lag < n:
+            equal = np.count_nonzero(codes[lag:] == codes[:-lag])
+            equal += np.count_nonzero(codes[:lag] == codes[-lag:])
+            # Of two values, one rare, equal pairs change by twos: as often as rare ones meet.
+            told = min(mean, n - mean, variance / 4.0)
+            sums[:, lag - 1] = equal - mean, max(variance, 0.0), told
+
+
+_LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
+_LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
+
+
+def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
+    """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
+    excess, variance, rest = sums * _SUM_UNIT
+    # For n scores of which few, a share q, are large the ratio is n q^2: their pairs expected.
+    fourth = np.where(rest > 0.0, rest, 1.0)
+    pairs = np.where(rest > 0.0, variance**2 / fourth, 0.0)
+    pairs[0] = rest[0]
+    told = (pairs >= _MIN_EXPECTED_PAIRS) & (variance > 0.0)
+    return np.where(told, excess / np.sqrt(np.where(told, variance, 1.0)), 0.0)
+
+
+def farthest_lag(sums: Sums) -> tuple[int, float] | None:
+    """Find the lag at which rows are least like independent ones, if chance is excluded.
+
+    Args:
+        sums: added up over calls.
+
+    Returns:
+        The lag and by how many standard deviations rows are more alike than independent ones
+        (less, if negative); None where all is well.
+    """
+    sigmas = lag_deviations(sums)
+    beyond = np.abs(sigmas) / _LAG_THRESHOLDS
+    sequence, place = np.unravel_index(int(np.argmax(beyond)), beyond.shape)
+    if beyond[sequence, place] < 1.0:
+        return None
+    return int(place) + 1, float(sigmas[sequence, place])
+
+
+Blocks = Sequence[tuple[int, int]]
+"""Trials and hits of sub-blocks, in their order."""
+
+_EARLY_SUB_BLOCKS: Final = 16
+_LATER_SUB_BLOCKS: Final = 4
+"""Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
+_MIN_SUB_BLOCK_TRIALS: Final = 64
+_MIN_EXPECTED_HITS: Final = 25.0
+"""Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
+
+
+def cut_block(rows: int, start: int = 0) -> list[int]:
+    """Return the edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
+    most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
+    pieces = max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS))
+    return [rows * piece // pieces for piece in range(pieces + 1)]
+
+
+def dispersion_p_value(strata: Sequence[Blocks]) -> float:
+    """Compute the p-value of Pearson's test that an event is equally likely in all sub-blocks.
+
+    Neighbouring sub-blocks are pooled until 25 hits and 25 misses are expected in each pool; then
+    the pools are joined in twos, fours, ... and tested again, for what changes slowly.
+
+    Args:
+        strata: sub-blocks in which one event was counted; several where the event changed.
+
+    Returns:
+        The smallest p-value of all these tests; 1 where there are no two pools.
+    """
+    pools = [pool for pool in map(_pool_blocks, strata) if len(pool) > 1]
+    least = 1.0
+    while pools:
+        least = min(least, _pearson_p_value(pools))
+        pools = [pool for pool in map(_halve_pool, pools) if len(pool) > 1]
+    return least
+
+
+def _pool_blocks(blocks: Blocks) -> npt.NDArray[np.float64]:
+    rows, hits = sum(n for n, _ in blocks), sum(k for _, k in blocks)
+    rarer = min(hits, rows - hits)
+    found: list[list[int]] = []
+    if rarer < 2 * _MIN_EXPECTED_HITS:
+        return np.array(found)
+    enough = _MIN_EXPECTED_HITS * rows / rarer
+    for n, k in blocks:
+        if found and found[-1][0] < enough:
+            found[-1][0] += n
+            found[-1][1] += k
+        else:
+            found.append([n, k])
+    if len(found) > 1 and found[-1][0] < enough:
+        # What is left over is too short to stand by itself.
+        n, k = found.pop()
+        found[-1][0] += n
+        found[-1][1] += k
+    return np.array(found, dtype=np.float64)
+
+
+def _halve_pool(pool: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    return np.add.reduceat(pool, np.arange(0, len(pool) - 1, 2))
+
+
+def _pearson_p_value(pools: Sequence[npt.NDArray[np.float64]]) -> float:
+    from scipy.special import chdtrc
+
+    total, freedom = 0.0, 0
+    for sizes, hits in (pool.T for pool in pools):
+        rate = hits.sum() / sizes.sum()
+        total += float(((hits - sizes * rate) ** 2 / (sizes * rate * (1.0 - rate))).sum())
+        freedom += len(sizes) - 1
+    return float(chdtrc(freedom, total))
+
+
+_DISPERSION_LEVEL: Final = 1e-9
+"""p-value below which counts vary too much for independent rows."""
+
+_NO_BOUND_REASON = "the mechanism's rows depend on each other, and no bound holds"
+
+
+@dataclass(slots=True, eq=False)
+class Evidence:
+    """Evidence on independence from the rows of some blocks, on one side and for one event.
+
+    Args:
+        blocks: trials and hits of each sub-block, in their order.
+        near: what neighbouring rows say (see `_neighbours`); None where nothing was compared.
+    """
+
+    blocks: list[tuple[int, int]] = field(default_factory=list)
+    near: Sums | None = None
+
+    @classmethod
+    def of(
+        cls,
+        outputs: Array | Held,
+        start: int,
+        hits: Callable[[int, int], int],
+        answers: Callable[[int], npt.NDArray[np.bool_]],
+    ) -> Evidence:
+        """Collect the evidence of one block, which is one call of the mechanism.
+
+        Args:
+            outputs: of the call.
+            start: its first trial.
+            hits: how often the event happened in the rows `first .. end`.
+            answers: whether it happened in each of the first rows, up to an end.
+        """
+        edges = cut_block(len(outputs), start)
+        counts = [(b - a, hits(a, b)) for a, b in itertools.pairwise(edges)]
+        rows = looked_at(start, len(outputs))
+        return cls(counts, compare_neighbours(outputs[:rows], answers(rows)) if rows else None)
+
+    @classmethod
+    def of_answers(
+        cls, outputs: Array | Held, start: int, answers: npt.NDArray[np.bool_]
+    ) -> Evidence:
+        """Collect the evidence if the event has been decided for every row."""
+
+        def hits(first: int, end: int) -> int:
+            return int(np.count_nonzero(answers[first:end]))
+
+        return cls.of(outputs, start, hits, lambda end: answers[:end])
+
+    def __iadd__(self, other: Evidence) -> Evidence:
+        """Add the evidence of later blocks in place, since there may be very many."""
+        self.blocks += other.blocks
+        if other.near is not None:
+            self.near = other.near.copy() if self.near is None else self.near + other.near
+        return self
+
+
+def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
+    """List contradictions to the assumption that an audit's rows are independent draws of one law.
+
+    Args:
+        sides: on x and on x', what was seen of each event that was counted.
+
+    Returns:
+        One sentence for each contradiction; empty if there is none.
+    """
+    found = []
+    for side, parts in zip(("x", "x'"), sides, strict=True):
+        compared = [part.near for part in parts if part.near is not None]
+        apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
+        if apart is not None:
+            found.append(_describe_likeness(side, *apart))
+        chance = dispersion_p_value([part.blocks for part in parts])
+        if chance < _DISPERSION_LEVEL:
+            found.append(_describe_variation(side, "block to block", chance))
+    return tuple(found)
+
+
+def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
+    """List such contradictions between two or more audits of one event.
+
+    Only their trials and hits are compared.
+
+    Args:
+        sides: on x and on x', trials and hits of each audit.
+    """
+    chances = [dispersion_p_value([blocks]) for blocks in sides]
+    return tuple(
+        _describe_variation(side, "audit to audit", chance)
+        for side, chance in zip(("x", "x'"), chances, strict=True)
+        if chance < _DISPERSION_LEVEL
+    )
+
+
+def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
+    more = "more" if sigmas > 0.0 else "less"
+    place = "next to each other" if lag == 1 else f"{lag} places apart"
+    return (
+        f"outputs on {side} that stand {place} in a call are {more} alike than independent draws "
+        f"would be ({abs(sigmas):.1f} standard deviations): {_NO_BOUND_REASON}"
+    )
+
+
+def _describe_variation(side: str, where: str, chance: float) -> str:
+    return (
+        f"counts on {side} vary more from {where} than those of independent draws would "
+        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
+    )
+
+
+def varying_calls(chance: float) -> str:
+    """Format the sentence on columns that vary more between calls than within them."""
+    return (
+        f"outputs vary more from call to call than those of independent draws would "
+        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
+    )
+
+
+_PROBE_CALLS: Final = 6
+_EXTRA_PROBE_CALLS: Final = 18
+_EXTRA_PROBE_ROWS: Final = 512
+"""Calls on each side; more of them, and longer, where those were equal throughout."""
+_TRIALS_PER_PROBE_ROW: Final = 600
+"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
+_MIN_PROBE_ROWS: Final = 16
+"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
+_CONSTANT_CALLS_LEVEL: Final = 1e-15
+_CALL_VARIATION_LEVEL: Final = 1e-11
+_MAX_RANK_KURTOSIS: Final = 3.0
+"""Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
+
+Draw = Callable[[int, int, int], Array]
+"""(side, number of the call, rows) -> outputs."""
+
+
+def probe_calls(
+    draw: Draw,
+    name: str,
+    trials: int,
+    block: int,
+    way_to_draw: str = WAY_TO_DRAW,
+    seeded_by: str | None = None,
+) -> tuple[str, ...]:
+    """Make a few short calls on both sides and compare them.
+
+    Args:
+        draw: makes one call.
+        name: what complaints call the mechanism.
+        trials: of the audit.
+        block: rows that a call of the audit has; these have no more.
+        way_to_draw: see `Calls`.
+        seeded_by: where randomness should come from, of a mechanism whose calls may all be the
+            same; None leaves that to the blocks of the audit.
+
+    Returns:
+        What speaks against independence, one sentence for each contradiction.
+
+    Raises:
+        ValueError: if a call has one value in all its rows, and another call another; with
+            `seeded_by`, if all calls on a side have the same rows, which vary.
+    """
+    if block < 2:
+        return ()
+    longest = min(FEWEST, block)
+    rows = min(longest, max(_MIN_PROBE_ROWS, trials // _TRIALS_PER_PROBE_ROW))
+    first = [[draw(side, number, rows) for number in range(_PROBE_CALLS)] for side in (0, 1)]
+    for side, outputs in enumerate(first):
+        if seeded_by is not None and _same_by_chance(outputs) < _CALL_VARIATION_LEVEL:
+            found = (
+                f"the same varying outputs in {_PROBE_CALLS} calls on {'x_prime' if side else 'x'}"
+            )
+            raise invalid(f"outputs of {name}", f"drawn anew in every call from {seeded_by}", found)
+        if _refuse_equal_calls(outputs, name, way_to_draw):
+            more = max(_EXTRA_PROBE_CALLS, _EXTRA_PROBE_ROWS // longest)
+            calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
+            _refuse_equal_calls(calls, name, way_to_draw)
+    chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
+    return (varying_calls(chance),) if chance < _CALL_VARIATION_LEVEL else ()
+
+
+def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
+    """Refuse calls that are constant but not equal; return True if all are constant."""
+    calls = [call for call in map(same_rows, outputs) if call is not None]
+    shapes = {tuple(map(len, call.columns)) for call in calls}
+    if len(calls) < len(outputs) or len(shapes) > 1:
+        return False
+    column = first_difference(calls)
+    if column is not None and by_chance(calls, column) < _CONSTANT_CALLS_LEVEL:
+        raise one_output(name, calls[0], column, way_to_draw)
+    return True
+
+
+def _same_by_chance(calls: list[Array]) -> float:
+    """Return the probability that a random order of all rows makes all calls equal.
+
+    It is 1 where they differ. Of `G` calls of `n` rows, in which value `j` occurs
+    `m_j` times a call, it is
+    `(n! / prod m_j!) / ((G n)! / prod (G m_j)!)`.
+    """
+    rows = [encode_rows(call) for call in calls]
+    first = rows[0]
+    if first is None or not all(one is not None and np.array_equal(one, first) for one in rows):
+        return 1.0
+    counts = np.unique(first, axis=0, return_counts=True)[1].tolist()
+    orders = [
+        math.lgamma(of * len(first) + 1) - sum(math.lgamma(of * count + 1) for count in counts)
+        for of in (1, len(calls))
+    ]
+    return math.exp(orders[0] - orders[1])
+
+
+def _between_calls_p_value(sides: list[list[Array]]) -> float:
+    """Compute the smallest Kruskal-Wallis p-value over a few columns, with calls as groups.
+
+    The statistics of both sides are added: with so few rows neither says much by itself.
+    """
+    from scipy.special import chdtrc
+
+    found: dict[int, tuple[float, int]] = {}
+    for outputs in sides:
+        groups = len(outputs)
+        for column, ranks in enumerate(list_sequences(join_outputs(outputs))[0]):
+            rows, centred = len(ranks), ranks - ranks.mean()
+            squares = centred * centred
+            second, fourth = float(squares.sum()), float((squares * squares).sum())
+            # A constant has a variance by rounding alone.
+            if second > 1e-9 and rows * fourth <= _MAX_RANK_KURTOSIS * second**2:
+                sums = centred.reshape(groups, -1).sum(axis=1)
+                own = (rows - 1) * float((sums**2).sum()) / (rows / groups) / second
+                statistic, freedom = found.get(column, (0.0, 0))
+                found[column] = statistic + own, freedom + groups - 1
+    return min((float(chdtrc(free, own)) for own, free in found.values()), default=1.0)

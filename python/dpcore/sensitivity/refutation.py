@@ -1,0 +1,671 @@
+"""The search for a pair that refutes a claimed sensitivity.
+
+A bound on a sensitivity as a test: hypothesis and the search look for a small counterexample.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal, get_args
+
+import numpy as np
+
+from ..errors import choice, count, flag, hinted, integer, invalid, mistyped, real, show
+from ..pairs import NORMS, Domain, Neighbour
+from ..pairs.differences import Norm
+from ..pairs.neighbours import domain_of, neighbour_of
+from ..progress import interrupted_again
+from ..records import Pair, Record
+from ..streams import Rng, seed_of
+from .closed_forms import Sensitivity, in_norm
+from .search import (
+    Catch,
+    Done,
+    Inputs,
+    ModuleCalls,
+    OneRecord,
+    Probe,
+    Space,
+    climb_coordinates,
+    torch_module,
+    try_extremes,
+    try_pairs,
+    try_random,
+    try_scipy,
+    try_torch,
+)
+
+__all__ = [
+    "METHODS",
+    "SLACK",
+    "Method",
+    "Refutation",
+    "SensitivityError",
+    "assert_sensitivity",
+    "members_of",
+    "pairs_of",
+    "probe_of",
+    "refute",
+    "space_of",
+]
+
+
+Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
+METHODS: Final[tuple[Method, ...]] = get_args(Method)
+"""The parts of a search, in their order."""
+
+SLACK: Final = 1e-9
+"""Relative excess over a claim that rounding may explain."""
+
+_MIN_SEARCH_TRIALS: Final = 8
+_ASCENT_RESTARTS: Final = 4
+"""Random pairs from which the last ascent starts, after the best one."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Refutation(Record, word="Refutation"):
+    """The worst pair that a search has found; its distance is a lower bound on the sensitivity.
+
+    Attributes:
+        f: name of the function.
+        norm: "l1", "l2" or "linf", of the outputs.
+        domain: where inputs lie.
+        claimed: the sensitivity that was claimed, in the units of f.
+        attained: norm of f(x) - f(x') on the pair: a lower bound on the sensitivity. Never the
+            sensitivity itself: a search that finds no more proves nothing.
+        pair: the two inputs, neighbours of the domain.
+        evaluations: calls of f on one input each.
+        found_by: the part of the search that found the pair.
+        seed: what repeats the search.
+        partial: True if Ctrl-C ended it early.
+    """
+
+    f: str
+    norm: Norm
+    domain: Any
+    claimed: float
+    attained: float
+    pair: Pair
+    evaluations: int
+    found_by: str
+    seed: int
+    partial: bool = False
+
+    @property
+    def refuted(self) -> bool:
+        """True if the pair exceeds the claim by more than rounding, 1e-9 of it."""
+        return self.attained > self.claimed * (1.0 + SLACK)
+
+    def __str__(self) -> str:
+        """Return the claim, the attained distance and the pair as text."""
+        x, x_prime = (" ".join(repr(side).split()) for side in (self.pair.x, self.pair.x_prime))
+        # Records show long arrays shortened.
+        shown = repr(self.pair) if max(len(x), len(x_prime)) > 80 else f"x = {x}, x' = {x_prime}"
+        verdict = "" if self.refuted else ", so the claim is not refuted, nor proved"
+        ended = ", ended by Ctrl-C" if self.partial else ""
+        return (
+            f"claimed {self.claimed:.10g}, attained {self.attained:.10g} by this pair (a lower "
+            f"bound on the sensitivity{verdict}): {shown}; {self.norm} norm of {self.f}, found by "
+            f"{self.found_by} in {self.evaluations} calls, seed {self.seed}{ended}"
+        )
+
+
+@hinted
+def refute(
+    f: Callable[..., Any],
+    claimed: float | Sensitivity,
+    norm: Norm,
+    domain: Domain,
+    *,
+    neighbour: Neighbour | None = None,
+    rows: bool = False,
+    trials: int | float | str = 10_000,
+    rng: Rng = None,
+    methods: Sequence[Method] | None = None,
+    stop_when_refuted: bool = False,
+    catch: Catch = (),
+) -> Refutation:
+    """Search for the pair of neighbours on which f changes most, against a claimed sensitivity.
+
+    ``max norm(f(x) - f(x'))`` over neighbours x, x': the domain's own witness, its extreme
+    members, random ones, coordinate ascent, gradient ascent where f is a torch module, scipy's
+    optimisers, and once more coordinate ascent from the best pair.
+
+    Args:
+        f: a function of one input of the domain, for vectors shape `(dim,)`, that returns a number
+            or an array of one shape; without noise. A torch module is called without gradients,
+            on a tensor of its parameters' type.
+        claimed: the sensitivity to refute, finite and at least 0, in the units of f.
+        norm: the norm of f(x) - f(x'): "l1", "l2" or "linf".
+        domain: where inputs lie: a set of this package or any with `dim`, `draw`, `contains` and,
+            for the searches that move an input, `clip`.
+        neighbour: which members are neighbours: a relation of `dpcore.pairs`. None: any two, or
+            for a `Histogram` those that differ in one record.
+        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, row by row.
+            This is never guessed: many functions accept rows and mean something else by them.
+        trials: calls of f in all, a row counting as one; at least 8.
+        rng: None, an int seed or a numpy Generator; the result is a function of it and of f.
+        methods: some of `METHODS`; None takes all that apply.
+        stop_when_refuted: True to stop at the first pair that exceeds the claim; otherwise the
+            worst pair within the budget is wanted.
+        catch: exception classes by which f says that it is not defined on an input, such as a
+            constant row under min-max scaling: such inputs are left out of the search.
+
+    Returns:
+        The worst pair found: a lower bound on the sensitivity, whether it refutes the claim or
+        not. After Ctrl-C, the worst one until then.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind, or f does not return real numbers.
+        ValueError: if one is out of range, f returns NaN, inf or another shape than before, its
+            outputs on one input differ, or the domain holds no neighbours. What f raises passes
+            through untouched.
+        KeyboardInterrupt: on Ctrl-C before f was evaluated on a pair.
+
+    Source:
+        Habernal (2021), section 4, for the random pairs; Hooke and Jeeves (1961) for the
+        coordinate ascent.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> clip = lambda x: x * min(1.0, 10.0 / np.linalg.norm(x))
+        >>> found = refute(clip, 20.0, "l1", Box(-10, 10, 16), trials=2000, rng=1)
+        >>> found.refuted, round(found.attained, 6)
+        (True, 80.0)
+    """
+    claimed = real("claimed", in_norm("claimed", claimed, norm), low=0.0)
+    trials = count("trials", trials)
+    if trials < _MIN_SEARCH_TRIALS:
+        raise invalid("trials", f"a whole number at least {_MIN_SEARCH_TRIALS}", trials)
+    flag("stop_when_refuted", stop_when_refuted)
+    seed = seed_of(rng)
+    space, chosen = space_of(domain, neighbour, rows), _choose_methods(methods, f)
+    probe = probe_of(f, norm, rows, trials, catch)
+    probe.target = claimed * (1.0 + SLACK) if stop_when_refuted else np.inf
+    partial = False
+    try:
+        _run_search(probe, space, np.random.default_rng(seed), chosen, f)
+    except Done:
+        pass
+    except KeyboardInterrupt:
+        if probe.best is None or interrupted_again():
+            raise
+        partial = True
+    return _make_refutation(probe, space, claimed, seed, partial)
+
+
+def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
+    """Check the arguments and return the space of pairs."""
+    domain_of(domain)
+    flag("rows", rows)
+    if rows and not hasattr(domain, "clip"):
+        raise invalid("rows", "False for inputs that are no vectors", rows)
+    if neighbour is None:
+        return Space(domain, OneRecord() if hasattr(domain, "neighbouring") else None)
+    return Space(domain, neighbour_of(neighbour))
+
+
+def probe_of(f: Any, norm: Norm, rows: bool, trials: int, catch: Any) -> Probe:
+    """Check the arguments and return the object that calls f and counts the calls."""
+    if not callable(f):
+        raise mistyped("f", "a callable x -> number or array", f)
+    choice("norm", norm, NORMS)
+    called = ModuleCalls(f, rows) if torch_module(f) else f
+    return Probe(called, norm, rows, trials, _read_catch(catch))
+
+
+def _read_catch(catch: Any) -> Catch:
+    kinds = catch if isinstance(catch, tuple) else (catch,)
+    if not all(isinstance(kind, type) and issubclass(kind, Exception) for kind in kinds):
+        raise mistyped("catch", "an exception class or a tuple of them", catch)
+    return kinds
+
+
+def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
+    if methods is None:
+        return METHODS
+    if isinstance(methods, str) or not isinstance(methods, Sequence):
+        raise mistyped("methods", "a list of names", methods)
+    chosen = {choice("method", method, METHODS) for method in methods}
+    if not chosen:
+        raise invalid("methods", "at least one name", methods)
+    if "torch" in chosen and not torch_module(f):
+        raise mistyped("f", "a torch module for the method 'torch'", f)
+    return tuple(method for method in METHODS if method in chosen)
+
+
+def _run_search(
+    probe: Probe,
+    space: Space,
+    rng: np.random.Generator,
+    chosen: tuple[str, ...],
+    f: Any,
+) -> None:
+    if "witness" in chosen:
+        with probe.allowance("the domain's witness", 1.0):
+            try_pairs(probe, _list_witnesses(space, f, probe.norm))
+    if "extremes" in chosen and space.free:
+        with probe.allowance("extreme members", 0.15):
+            try_extremes(probe, space, rng)
+    if "random" in chosen or probe.best is None:
+        with probe.allowance("random pairs", 0.15 if probe.best else 0.5):
+            try_random(probe, space, rng)
+    if "ascent" in chosen:
+        with probe.allowance("coordinate ascent", 0.4):
+            climb_coordinates(probe, space, rng, _get_best_pair(probe, space))
+    if "torch" in chosen and isinstance(probe.f, ModuleCalls) and space.moves:
+        with probe.allowance("gradient ascent", 0.5):
+            try_torch(probe, space, rng, probe.f, _get_best_pair(probe, space))
+    if "scipy" in chosen and space.moves:
+        with probe.allowance("scipy", 0.7):
+            try_scipy(probe, space, rng, _get_best_pair(probe, space))
+    if "ascent" in chosen:
+        with probe.allowance("coordinate ascent", 1.0):
+            for start in [_get_best_pair(probe, space), *space.random(rng, _ASCENT_RESTARTS)]:
+                climb_coordinates(probe, space, rng, start)
+
+
+def _get_best_pair(probe: Probe, space: Space) -> Inputs:
+    if probe.best is None:
+        requirement = "large enough to hold two neighbours"
+        raise invalid("domain", requirement, space.domain)
+    return probe.best[1:3]
+
+
+def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
+    """List the most distant pairs of the domain, and of the range of f if f has one."""
+    from .closed_forms import sensitivity
+
+    found: list[Inputs] = []
+    for domain in (space.domain, _get_range(f, space.domain.dim)):
+        try:
+            pair = sensitivity(domain, norm).pair
+        except (TypeError, ValueError):
+            # No closed form for it.
+            continue
+        fitted = space.fit(pair.x, pair.x_prime) if space.free else (pair.x, pair.x_prime)
+        if fitted is not None and space.holds(*fitted):
+            found.append(fitted)
+    return found
+
+
+def _get_range(f: Any, dim: int) -> Any:
+    of = getattr(f, "range", None)
+    return of(dim) if callable(of) else None
+
+
+def _make_refutation(
+    probe: Probe, space: Space, claimed: float, seed: int, partial: bool
+) -> Refutation:
+    x, x_prime = _get_best_pair(probe, space)
+    gap, _, _, found_by = probe.best or (0.0, None, None, "")
+    attained = probe.again(x, x_prime, gap)
+    return Refutation(
+        probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
+        probe.evaluations, found_by, seed, partial,
+    )  # fmt: skip
+
+
+_MAX_SHOWN_ENTRIES: Final = 12
+"""Entries of a vector, or of its non-zero ones, that a message lists."""
+
+_SIMPLIFICATION_CALLS: Final = 20_000
+"""Calls of f spent on making a counterexample smaller."""
+
+_MAX_SINGLE_ENTRIES: Final = 16
+"""Places at which an entry is tried alone."""
+
+_ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
+"""Decimals to which an entry of a counterexample may be rounded."""
+
+_MAX_BIN_COUNT: Final = 20
+"""Largest count of a histogram's bin that hypothesis tries."""
+
+_MAX_WHOLE_NUMBER: Final = 2**10
+"""Largest whole number that hypothesis tries on purpose."""
+
+
+class SensitivityError(AssertionError):
+    """A pair of neighbours on which f changes by more than its bound.
+
+    Attributes:
+        pair: the counterexample.
+        attained: norm of f(x) - f(x') on it.
+        bound: the bound that it exceeds.
+    """
+
+    def __init__(self, message: str, pair: Pair, attained: float, bound: float) -> None:
+        super().__init__(message)
+        self.pair, self.attained, self.bound = pair, attained, bound
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Rebuild with all fields: the default keeps the message alone."""
+        return type(self), (self.args[0], self.pair, self.attained, self.bound)
+
+
+@hinted
+def assert_sensitivity(
+    f: Callable[..., Any],
+    bound: float | Sensitivity,
+    norm: Norm,
+    domain: Domain,
+    *,
+    neighbour: Neighbour | None = None,
+    rows: bool = False,
+    max_examples: int = 200,
+    trials: int | float | str = 5000,
+    rng: Rng = 0,
+    derandomize: bool = True,
+    catch: Catch = (),
+) -> None:
+    """Fail if a pair of neighbours is found on which f changes by more than a bound.
+
+    First `refute` searches for the worst pair, then hypothesis tries simple ones. Whatever
+    violates the bound is made smaller, and the smallest is shown: few entries that are not 0,
+    few digits. That nothing was found is no proof. Inside a test with `@given` only the search
+    runs, for hypothesis does not nest; such a test can draw from `pairs_of` itself.
+
+    Args:
+        f: a function of one input of the domain, as `refute` takes it.
+        bound: the sensitivity that f should have at most, finite and at least 0.
+        norm: the norm of f(x) - f(x'): "l1", "l2" or "linf".
+        domain: where inputs lie.
+        neighbour: which members are neighbours, as in `refute`.
+        rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`.
+        max_examples: pairs that hypothesis tries, at least 1.
+        trials: calls of f by the search, at least 8.
+        rng: seed of the search; fixed, so that a test which passes once passes always.
+        derandomize: False lets hypothesis draw other examples in each run.
+        catch: exception classes by which f says that it is not defined on an input.
+
+    Raises:
+        SensitivityError: an AssertionError, if a pair exceeds the bound by more than 1e-9 of it.
+        ImportError: if hypothesis is not installed.
+        TypeError: if an argument is of the wrong kind, or f does not return real numbers.
+        ValueError: if one is out of range, or f returns NaN, inf or another shape than before.
+
+    Source:
+        MacIver and Hatfield-Dodds (2019) for hypothesis; Zeller and Hildebrandt (2002) for
+        removing parts of a counterexample by halves.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> assert_sensitivity(np.mean, 0.25, "l1", Box(0, 1, 4), trials=500)
+        Traceback (most recent call last):
+        ...
+        dpcore.sensitivity.refutation.SensitivityError: numpy.mean must have an l1 sensitivity of
+        at most 0.25, got 0.5 on x = [0, 0, 0, 0], x' = [0, 0, 1, 1]
+    """
+    bound = real("bound", in_norm("bound", bound, norm), low=0.0)
+    max_examples = integer("max_examples", max_examples, 1)
+    flag("derandomize", derandomize)
+    _import_hypothesis()
+    found = refute(
+        f, bound, norm, domain,
+        neighbour=neighbour, rows=rows, trials=trials, rng=rng, catch=catch,
+    )  # fmt: skip
+    space = space_of(domain, neighbour, rows)
+    limit = bound * (1.0 + SLACK)
+
+    def probe(calls: int = 2**62) -> Probe:
+        return probe_of(f, norm, rows, calls, catch)
+
+    pairs = [(found.pair.x, found.pair.x_prime)] if found.refuted else []
+    pairs += _falsify_bound(probe(), space, limit, max_examples, derandomize)
+    if pairs:
+        smaller = [
+            _PairSimplifier(probe(_SIMPLIFICATION_CALLS), space, limit)(pair) for pair in pairs
+        ]
+        _raise_failure(probe(), min(smaller, key=_pair_size), bound)
+
+
+@hinted
+def members_of(domain: Domain) -> Any:
+    """Make a hypothesis strategy for the members of a domain, which shrinks to simple ones.
+
+    Args:
+        domain: a set of this package or any with `draw`; one without `clip` shrinks poorly.
+
+    Returns:
+        A strategy.
+
+    Raises:
+        ImportError: if hypothesis is not installed.
+        TypeError: if `domain` is none.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> from hypothesis import find
+        >>> find(members_of(Box(-1, 1, 3)), lambda x: x[1] > 0.2).shape
+        (3,)
+    """
+    return _make_members(space_of(domain, None, False))
+
+
+@hinted
+def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
+    """Make a hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
+
+    Args:
+        domain: a set of this package or any with `draw`.
+        neighbour: which members are neighbours, as in `refute`; relations other than `L1`, `L2`,
+            `Linf` and that of a `Histogram` shrink poorly.
+
+    Returns:
+        A strategy of `Pair`.
+
+    Raises:
+        ImportError: if hypothesis is not installed.
+        TypeError: if an argument is of the wrong kind.
+
+    Example:
+        >>> from dpcore.pairs import Box
+        >>> from hypothesis import find
+        >>> pair = find(pairs_of(Box(0, 1, 2)), lambda pair: bool((pair.x > pair.x_prime).all()))
+        >>> Box(0, 1, 2).contains(pair.x)
+        True
+    """
+    return _make_pairs(space_of(domain, neighbour, False)).map(lambda pair: Pair(*pair))
+
+
+def _import_hypothesis() -> Any:
+    try:
+        import hypothesis.extra.numpy
+    except ImportError:
+        text = "this needs the package hypothesis: pip install hypothesis"
+        raise ImportError(text) from None
+    return hypothesis
+
+
+def _make_members(space: Space) -> Any:
+    st = _import_hypothesis().strategies
+    if not hasattr(space.domain, "clip"):
+        seeds = st.integers(0, 2**32 - 1)
+        return seeds.map(lambda seed: space.domain.draw(np.random.default_rng(seed)))
+    if hasattr(space.domain, "neighbouring"):
+        elements, base = st.integers(0, _MAX_BIN_COUNT).map(float), 0.0
+    else:
+        low, high = _domain_ends(space.domain)
+        elements, base = _make_entries(low, high), min(max(0.0, low), high)
+    return _make_vectors(space.domain.dim, elements, base).map(space.clip)
+
+
+def _make_entries(low: float, high: float) -> Any:
+    """Make a strategy for numbers in an interval, often small whole ones.
+
+    Functions often branch at small whole numbers.
+    """
+    st = _import_hypothesis().strategies
+    first, last = max(math.ceil(low), -_MAX_WHOLE_NUMBER), min(math.floor(high), _MAX_WHOLE_NUMBER)
+    anything = st.floats(low, high)
+    return st.integers(first, last).map(float) | anything if first <= last else anything
+
+
+def _make_vectors(dim: int, elements: Any, base: float) -> Any:
+    """Make a strategy for vectors: sparse ones with few entries off the base, and dense ones.
+
+    Vectors shrink to the base where they can.
+    """
+    st, arrays = _import_hypothesis().strategies, _import_hypothesis().extra.numpy.arrays
+    sparse = arrays(np.float64, dim, elements=elements, fill=st.just(base))
+    return sparse | arrays(np.float64, dim, elements=elements)
+
+
+def _domain_ends(domain: Any) -> tuple[float, float]:
+    radius = float(getattr(domain, "radius", 1.0))
+    low, high = getattr(domain, "low", -radius), getattr(domain, "high", radius)
+    return float(np.min(low)), float(np.max(high))
+
+
+def _make_pairs(space: Space) -> Any:
+    st, members = _import_hypothesis().strategies, _make_members(space)
+    if space.free:
+        return st.tuples(members, members)
+    if space.moves:
+        radius = float(getattr(space.neighbour, "radius", 1.0))
+        changes = _make_vectors(space.domain.dim, _make_entries(-radius, radius), 0.0)
+        built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
+        return built.filter(lambda pair: pair is not None)
+    if hasattr(space.domain, "neighbouring"):
+        places = st.integers(0, space.domain.dim - 1)
+        records = st.builds(lambda place: np.eye(1, space.domain.dim, place)[0], places)
+        both = st.tuples(members, records, st.just(0.0) | records)
+        return both.map(lambda part: (part[0] + part[1], part[0] + part[2])).filter(
+            lambda pair: space.holds(*pair)
+        )
+
+    def proposed(seed: int, number: int) -> Inputs | None:
+        found = space.random(np.random.default_rng(seed), number + 1)
+        return found[-1] if found else None
+
+    some = st.builds(proposed, st.integers(0, 2**32 - 1), st.integers(0, 32))
+    return some.filter(lambda pair: pair is not None)
+
+
+def _falsify_bound(
+    probe: Probe, space: Space, limit: float, max_examples: int, derandomize: bool
+) -> list[Inputs]:
+    """Return the counterexample that hypothesis shrinks to, if it finds one."""
+    hypothesis = _import_hypothesis()
+    if hypothesis.currently_in_test_context():
+        return []
+    last: list[Inputs] = []
+
+    class Falsified(Exception):
+        pass
+
+    def check(pair: Inputs) -> None:
+        gap = float(probe.gaps([pair])[0])
+        if gap > limit:
+            last[:] = [pair]
+            raise Falsified
+        if math.isfinite(gap):
+            hypothesis.target(gap)
+
+    phases = hypothesis.Phase
+    wanted = hypothesis.settings(
+        max_examples=max_examples,
+        derandomize=derandomize,
+        database=None,
+        deadline=None,
+        report_multiple_bugs=False,
+        # A slow f, or a relation that few pairs fulfil, is no fault of the test.
+        suppress_health_check=list(hypothesis.HealthCheck),
+        phases=(phases.generate, phases.target, phases.shrink),
+    )
+    try:
+        wanted(hypothesis.given(_make_pairs(space))(check))()
+    except Falsified:
+        return last
+    return []
+
+
+class _PairSimplifier:
+    """A simplifier of counterexamples: it removes what is not needed and rounds the rest."""
+
+    def __init__(self, probe: Probe, space: Space, limit: float) -> None:
+        self.probe, self.space, self.limit = probe, space, limit
+
+    def __call__(self, pair: Inputs) -> Inputs:
+        """Return a counterexample that is not larger than this one."""
+        if not hasattr(self.space.domain, "clip"):
+            return pair
+        here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
+        with self.probe.allowance("smaller", 1.0):
+            for tried in self._tries(here):
+                # The generator sees what was accepted: both work on the same two arrays.
+                if _pair_size(tried) < _pair_size(here) and self._violates(tried):
+                    here[0][:], here[1][:] = tried
+        return here
+
+    def _violates(self, pair: Inputs) -> bool:
+        domain = self.space.domain
+        if not all(map(domain.contains, pair)) or not self.space.holds(*pair):
+            return False
+        return float(self.probe.gaps([pair])[0]) > self.limit
+
+    def _tries(self, here: Inputs) -> Iterator[Inputs]:
+        dim = here[0].size
+        for place in range(min(dim, _MAX_SINGLE_ENTRIES)):
+            for side in (0, 1):
+                # Where members must add up to something, entries cannot be removed one by one.
+                top = float(np.ceil(np.abs(here[side]).max()))
+                alone = self._with(here, (side,), slice(None), 0.0)
+                yield self._with(alone, (side,), slice(place, place + 1), top)
+        size = dim
+        while size:
+            for first in range(0, dim, size):
+                part = slice(first, first + size)
+                for sides in ((0, 1), (0,), (1,)):
+                    yield self._with(here, sides, part, 0.0)
+            size //= 2
+        for place in range(dim):
+            part = slice(place, place + 1)
+            yield self._with(here, (1,), part, float(here[0][place]))
+            for side in (0, 1):
+                for digits in _ROUNDED_DECIMALS:
+                    yield self._with(here, (side,), part, round(float(here[side][place]), digits))
+
+    @staticmethod
+    def _with(here: Inputs, sides: tuple[int, ...], part: slice, value: float) -> Inputs:
+        x, x_prime = here[0].copy(), here[1].copy()
+        for side in sides:
+            (x, x_prime)[side][part] = value
+        return x, x_prime
+
+
+def _pair_size(pair: Inputs) -> tuple[int, int]:
+    """Count the entries that are not 0, then the characters: the size for a reader."""
+    entries = [entry for side in pair for entry in np.ravel(np.asarray(side)).tolist()]
+    return sum(entry != 0 for entry in entries), sum(len(f"{entry!r}") for entry in entries)
+
+
+def _raise_failure(probe: Probe, pair: Inputs, bound: float) -> None:
+    gap = float(probe.gaps([pair])[0])
+    attained = probe.again(*pair, gap)
+    text = (
+        f"{probe.name} must have an {probe.norm} sensitivity of at most {bound:g}, "
+        f"got {attained:.10g} on x = {_format_input(pair[0])}, x' = {_format_input(pair[1])}"
+    )
+    raise SensitivityError(text, Pair(*pair), attained, bound)
+
+
+def _format_input(x: Any) -> str:
+    if not isinstance(x, np.ndarray) or x.dtype.kind not in "buif" or x.ndim != 1:
+        return show(x)
+    if x.size <= _MAX_SHOWN_ENTRIES:
+        return "[" + ", ".join(map(_format_entry, x.tolist())) + "]"
+    places = np.flatnonzero(x)
+    listed = ", ".join(
+        f"{_format_entry(x[place].item())} at {place}" for place in places[:_MAX_SHOWN_ENTRIES]
+    )
+    more = (
+        "" if places.size <= _MAX_SHOWN_ENTRIES else f" and {places.size - _MAX_SHOWN_ENTRIES} more"
+    )
+    return f"{x.size} entries, 0 but for {listed}{more}" if places.size else f"{x.size} zeros"
+
+
+def _format_entry(value: float) -> str:
+    return repr(value).removesuffix(".0")

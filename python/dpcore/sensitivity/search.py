@@ -1,0 +1,674 @@
+"""The common part of all searches of a pair: checked, counted calls of f, and the best pair.
+
+The parts of the search for the pair on which f changes most.
+
+Optimisers of other packages on the distance between two outputs: scipy's, and torch's gradients.
+
+Both are kept inside the domain by its `clip`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import math
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import invalid, masked, mistyped, show
+from ..loaded import imported_module
+from ..mechanisms.callables import dotted_name
+from ..pairs import Domain, Neighbour, distance
+from ..pairs.differences import Norm
+from ..records import Pair, Record
+from .domains import Floats, row_lengths
+
+Inputs = tuple[Any, Any]
+"""Two inputs of f, neighbours of the domain."""
+
+Catch = type[Exception] | tuple[type[Exception], ...]
+
+_CACHE_ENTRIES: Final = 2**22
+"""Numbers kept of past inputs and outputs (32 MB): a search asks for the same input repeatedly."""
+
+_PAIRING_WORK: Final = 5 * 10**7
+"""Differences taken to find the two outputs that are farthest apart: half a second of numpy."""
+
+_BATCH_TOLERANCE: Final = 1e-6
+"""Relative difference allowed between two calls on one input: rows in a batch round otherwise."""
+
+
+class Spent(Exception):
+    """The signal that a part of the search has used its allowance."""
+
+
+class Done(Exception):
+    """The signal that the claim is refuted and the search can end."""
+
+
+class Probe:
+    """The calls of f within a budget, and the pair with the largest distance of outputs."""
+
+    def __init__(
+        self, f: Callable[..., Any], norm: Norm, rows: bool, trials: int, catch: Catch = ()
+    ) -> None:
+        self.name = dotted_name(f)
+        self.norm = norm
+        self.evaluations = 0
+        self.method = ""
+        self.best: tuple[float, Any, Any, str] | None = None
+        self.target = np.inf
+        self.catch = catch
+        self.f = f
+        self._rows = rows
+        # Two calls are kept back: the best pair is evaluated anew before it is reported.
+        self._limit = trials - 2
+        self._shape: tuple[int, ...] | None = None
+        self._cache: OrderedDict[Hashable, Floats | None] = OrderedDict()
+
+    @property
+    def left(self) -> int:
+        """Calls that the present part of the search may still make."""
+        return self._limit - self.evaluations
+
+    @property
+    def batched(self) -> bool:
+        """True if one call of f takes many inputs."""
+        return self._rows
+
+    @contextlib.contextmanager
+    def allowance(self, method: str, share: float) -> Iterator[None]:
+        """Limit a part of the search to a share of the calls that are left, then end it."""
+        outer, label = self._limit, self.method
+        self.method = method
+        self._limit = self.evaluations + int(share * self.left)
+        with contextlib.suppress(Spent):
+            yield
+        self._limit, self.method = outer, label
+
+    def spend(self, calls: int) -> None:
+        """Count calls of f that were not made through this object."""
+        if calls > self.left:
+            raise Spent
+        self.evaluations += calls
+
+    def outputs(self, inputs: Sequence[Any]) -> Floats:
+        """Return outputs of f, flattened, shape `(len(inputs), m)`; known outputs are cached.
+
+        Rows of NaN stand for inputs on which f raised what is caught.
+        """
+        keys = [_input_key(x) for x in inputs]
+        known = {key: self._cache[key] for key in keys if key in self._cache}
+        wanted = {key: x for key, x in zip(keys, inputs, strict=True) if key not in known}
+        if len(wanted) > self.left:
+            raise Spent
+        known.update(zip(wanted, self._call(list(wanted.values())), strict=True))
+        for key in dict.fromkeys(keys):
+            self._cache[key] = known[key]
+            self._cache.move_to_end(key)
+        undefined = np.full(math.prod(self._shape or (1,)), np.nan)
+        rows = np.stack([undefined if (row := known[key]) is None else row for key in keys])
+        most = max(2, _CACHE_ENTRIES // (rows.shape[1] + np.size(inputs[0])))
+        while len(self._cache) > most:
+            self._cache.popitem(last=False)
+        return rows
+
+    def gaps(self, pairs: Sequence[Inputs]) -> Floats:
+        """Compute the distance of f(x) and f(x') for each pair, and remember the largest."""
+        both = self.outputs([side for pair in pairs for side in pair])
+        found = gaps_of(both[::2], both[1::2], self.norm)
+        place = int(np.argmax(found))
+        self._note(float(found[place]), *pairs[place])
+        return found
+
+    def farthest(self, points: Sequence[Any], most: int) -> list[Inputs]:
+        """Return the pairs of points with the most distant outputs, the most distant first."""
+        values = self.outputs(points)
+        # All pairs of fewer points where a difference of two outputs is costly.
+        room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
+        values = values[: max(2, room)]
+        ranked: list[tuple[float, int, int]] = []
+        for place in range(len(values) - 1):
+            away = gaps_of(values[place + 1 :], values[place], self.norm)
+            other = int(np.argmax(away))
+            ranked.append((float(away[other]), place, place + 1 + other))
+        ranked.sort(reverse=True)
+        found = [(points[i], points[j]) for _, i, j in ranked[:most]]
+        if ranked:
+            self._note(ranked[0][0], *found[0])
+        return found
+
+    def again(self, x: Any, x_prime: Any, expected: float) -> float:
+        """Compute the distance again from two new calls, each on one input, with exact sums."""
+        value, value_prime = self._call([x])[0], self._call([x_prime])[0]
+        if value is None or value_prime is None:
+            raise self._inconstant("an output and an exception from two calls on one input")
+        found = distance(Pair(value, value_prime), self.norm)
+        size = max(expected, float(np.abs(value).max()), float(np.abs(value_prime).max()))
+        # An infinite distance is no number to compare: two finite outputs are as far apart.
+        if np.isfinite(found) and abs(found - expected) > _BATCH_TOLERANCE * size:
+            outcome = f"distances {expected:g} and {found:g} from two calls on one pair"
+            raise self._inconstant(outcome)
+        return found
+
+    def _inconstant(self, outcome: str) -> ValueError:
+        requirement = "a function of its input alone, without noise or memory"
+        return ValueError(f"f ({self.name}) must be {requirement}, got {outcome}")
+
+    def _note(self, gap: float, x: Any, x_prime: Any) -> None:
+        if gap >= 0.0 and (self.best is None or gap > self.best[0]):
+            self.best = (gap, x, x_prime, self.method)
+            if gap > self.target:
+                raise Done
+
+    def _call(self, inputs: list[Any]) -> list[Floats | None]:
+        self.evaluations += len(inputs)
+        if not self._rows or not inputs:
+            return [self._one(x) for x in inputs]
+        batch = np.stack(inputs)
+        try:
+            answer = self.f(batch)
+        except self.catch:
+            # One of the rows is to blame, the others are not.
+            return [None] if len(inputs) == 1 else [self._single(x) for x in inputs]
+        rows = self._array(answer)
+        if rows.ndim == 0 or len(rows) != len(inputs):
+            shapes = f"({len(inputs)}, ...) for inputs of shape {batch.shape}"
+            raise invalid(f"output of f ({self.name})", f"of shape {shapes}", rows.shape)
+        return [self._checked(row, x) for row, x in zip(rows, inputs, strict=True)]
+
+    def _single(self, x: Any) -> Floats | None:
+        self.evaluations -= 1
+        return self._call([x])[0]
+
+    def _one(self, x: Any) -> Floats | None:
+        try:
+            answer = self.f(_copy_input(x))
+        except self.catch:
+            return None
+        return self._checked(self._array(answer), x)
+
+    def _array(self, answer: Any) -> npt.NDArray[Any]:
+        if hasattr(answer, "detach"):
+            answer = answer.detach().cpu()
+        try:
+            value = np.asarray(answer)
+        except (TypeError, ValueError):
+            value = np.asarray(None)
+        if value.dtype.kind not in "buif" or value.size == 0 or masked(answer):
+            raise mistyped(f"output of f ({self.name})", "a number or an array of them", answer)
+        return value.astype(np.float64)
+
+    def _checked(self, value: npt.NDArray[Any], x: Any) -> Floats:
+        if self._shape is None:
+            self._shape = value.shape
+        if value.shape != self._shape:
+            requirement = f"of shape {self._shape}, as on the first input"
+            raise invalid(f"output of f ({self.name})", requirement, value.shape)
+        if not np.isfinite(value).all():
+            where = f"on x = {show(x)}"
+            raise invalid(f"output of f ({self.name}) {where}", "finite", value)
+        return value.reshape(-1)
+
+
+def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
+    """Return the norm of each row's difference: inf beyond float64, -1 for NaN."""
+    with np.errstate(over="ignore"):
+        apart = values - values_prime
+        missing = np.isnan(apart).any(axis=1)
+        apart[missing] = 0.0
+        return np.where(missing, -1.0, row_lengths(apart, norm))
+
+
+def _copy_input(x: Any) -> Any:
+    # f may write into its input; the search still needs it.
+    return x.copy() if isinstance(x, np.ndarray) else x
+
+
+def _input_key(x: Any) -> Hashable:
+    if isinstance(x, np.ndarray):
+        # The bytes of an object array are addresses.
+        content = tuple(map(_input_key, x.ravel())) if x.dtype.hasobject else x.tobytes()
+        return x.dtype.str, x.shape, content
+    if isinstance(x, (list, tuple)):
+        return type(x), tuple(map(_input_key, x))
+    try:
+        hash(x)
+    except TypeError:
+        # Not to be told apart from others: never the same twice.
+        return object()
+    return type(x), x
+
+
+_MAX_COMPARED_MEMBERS: Final = 256
+"""Members of the domain whose outputs are compared all with all."""
+
+_PROPOSALS_PER_PAIR: Final = 20
+"""Pairs that a neighbour relation may propose for each one that holds."""
+
+_MAX_IDLE_MOVES: Final = 200
+"""Moves in a row that lead to pairs known already, before a walk of moves ends."""
+
+_COARSEST_STEP: Final = 2.0
+_FINEST_STEP: Final = 2.0**-30
+"""Steps of a coordinate, as shares of the domain's width there."""
+
+_MIN_ROUND_GAIN: Final = 1e-9
+"""A round that gains less, relatively, goes on with finer steps."""
+
+_MAX_FLOAT: Final = float(np.finfo(np.float64).max)
+
+_MOVES_PER_CALL: Final = 64
+"""Coordinates moved in one call of an f that takes rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class OneRecord(Record, word="OneRecord"):
+    """Neighbours by the domain's own relation: `neighbouring` and `neighbour` of a `Histogram`."""
+
+    def holds(self, pair: Pair, domain: Any) -> bool:
+        """Return True if the inputs differ and the domain calls them neighbours."""
+        apart = not np.array_equal(pair.x, pair.x_prime)
+        return apart and bool(domain.neighbouring(pair.x, pair.x_prime))
+
+    def starts(self, domain: Any, rng: np.random.Generator) -> Iterator[Pair]:
+        """Yield random neighbours without end."""
+        while True:
+            x = domain.draw(rng)
+            yield Pair(x, domain.neighbour(x, rng))
+
+    def move(self, pair: Pair, domain: Any, rng: np.random.Generator) -> Pair:
+        """Draw another neighbour, or change the counts of one bin on both sides."""
+        if rng.integers(2):
+            return Pair(pair.x, domain.neighbour(pair.x, rng))
+        shift = np.zeros(domain.dim)
+        shift[rng.integers(domain.dim)] = rng.choice([-1.0, 1.0]) * 2.0 ** rng.integers(12)
+        return Pair(domain.clip(pair.x + shift), domain.clip(pair.x_prime + shift))
+
+
+class Space:
+    """The pairs to search: any two members of the domain, or the neighbours of a relation."""
+
+    def __init__(self, domain: Domain, neighbour: Neighbour | None) -> None:
+        self.domain = domain
+        self.neighbour = neighbour
+        self._clip: Callable[[Any], Any] | None = getattr(domain, "clip", None)
+        self._ball: tuple[Any, Any] = (
+            getattr(neighbour, "norm", None), getattr(neighbour, "radius", None)
+        )  # fmt: skip
+
+    @property
+    def free(self) -> bool:
+        """True if any two members are neighbours."""
+        return self.neighbour is None
+
+    @property
+    def moves(self) -> bool:
+        """True if coordinates can be moved: inputs are vectors, and neighbours any, or a ball."""
+        return self._clip is not None and (self.free or None not in self._ball)
+
+    def clip(self, x: Any) -> Any:
+        """Return a member near x."""
+        return x if self._clip is None else self._clip(x)
+
+    def holds(self, x: Any, x_prime: Any) -> bool:
+        """Return True if the two members are neighbours."""
+        return self.neighbour is None or self.neighbour.holds(Pair(x, x_prime), self.domain)
+
+    def fit(self, x: Any, x_prime: Any) -> Inputs | None:
+        """Return neighbours near two vectors, or None if they are not neighbours after clipping."""
+        x = self.clip(x)
+        if self.neighbour is None:
+            return x, self.clip(x_prime)
+        norm, radius = self._ball
+        with np.errstate(over="ignore"):
+            change = np.clip(np.asarray(x_prime, dtype=np.float64) - x, -_MAX_FLOAT, _MAX_FLOAT)
+        apart = distance(Pair(np.zeros(change.size), change), norm)
+        x_prime = self.clip(x + change * (radius / apart) if apart > radius else x_prime)
+        return (x, x_prime) if self.holds(x, x_prime) else None
+
+    def random(self, rng: np.random.Generator, most: int) -> list[Inputs]:
+        """Draw neighbours, or take those that the relation proposes; fewer if it finds no more."""
+        if self.neighbour is None:
+            return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
+        proposed = itertools.islice(
+            self.neighbour.starts(self.domain, rng), _PROPOSALS_PER_PAIR * most
+        )
+        kept = (pair for pair in proposed if self.neighbour.holds(pair, self.domain))
+        return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
+
+    def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
+        """Return the smallest and largest entry of each coordinate among draws and extremes."""
+        points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
+        return points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+
+    def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
+        """Return extreme members: constant, one coordinate, halves, random signs, and opposites."""
+        if self._clip is None:
+            return []
+        dim = self.domain.dim
+        drawn = np.array([self.domain.draw(rng) for _ in range(4)], dtype=np.float64)
+        # Twice the largest sum lies outside of any set that these fill.
+        with np.errstate(over="ignore"):
+            reach = min(2.0 * float(np.abs(drawn).sum(axis=1).max()), _MAX_FLOAT) or 1.0
+        place = np.arange(dim)
+        signs = [np.ones(dim), 2.0 * (2 * place < dim) - 1.0, 1.0 - 2.0 * (place % 2)]
+        singles = rng.permutation(dim)[: max(1, most // 4)]
+        signs += [1.0 * (place == single) for single in singles]
+        signs += list(rng.choice([-1.0, 1.0], (max(0, most // 2 - len(signs)), dim)))
+        towards = [side * reach * sign for sign in signs for side in (1.0, -1.0)]
+        return [self.clip(x) for x in towards[:most]]
+
+
+def try_pairs(probe: Probe, pairs: Sequence[Inputs]) -> None:
+    """Evaluate pairs as far as the allowance goes."""
+    step = _MOVES_PER_CALL if probe.batched else 1
+    for first in range(0, len(pairs), step):
+        probe.gaps(pairs[first : first + step])
+
+
+def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
+    """Compare the extreme members, all against all."""
+    points = space.extremes(rng, min(_MAX_COMPARED_MEMBERS, probe.left)) if probe.left > 1 else []
+    if points:
+        probe.farthest(points, 1)
+
+
+def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
+    """Compare random members, all against all; or random neighbours."""
+    most = max(2, min(_MAX_COMPARED_MEMBERS, probe.left))
+    if not space.free:
+        return try_pairs(probe, space.random(rng, max(1, most // 2)))
+    points = [space.domain.draw(rng) for _ in range(most)]
+    if space.moves:
+        # A function may do its worst near the middle, where hardly any draw of a high
+        # dimension falls.
+        for place in range(0, most, 4):
+            share = 10.0 ** rng.uniform(-3.0, 0.0)
+            points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
+    probe.farthest(points, 1)
+    return None
+
+
+def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+    """Run coordinate ascent, with steps that begin at the domain's width and become finer.
+
+    Source:
+        Hooke and Jeeves (1961), direct search.
+    """
+    if not space.moves:
+        return _wander_randomly(probe, space, rng, start)
+    low, high = space.widths(rng)
+    width = np.where(high > low, np.minimum(high - low, _MAX_FLOAT / _COARSEST_STEP), 1.0)
+    here, step = start, _COARSEST_STEP
+    value = float(probe.gaps([here])[0])
+    while step >= _FINEST_STEP:
+        before = value
+        here, value = _climb_round(probe, space, rng, here, value, step * width)
+        if value <= before * (1.0 + _MIN_ROUND_GAIN):
+            step /= 4.0
+    return None
+
+
+Move = tuple[int, int, float]
+"""Side, coordinate and size of a move."""
+
+
+def _climb_round(
+    probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
+) -> tuple[Inputs, float]:
+    """Try every coordinate of both sides once, up and down, in random order."""
+    order = rng.permutation(2 * steps.size)
+    size = _MOVES_PER_CALL if probe.batched else 1
+    for first in range(0, order.size, size):
+        places = [divmod(int(place), steps.size) for place in order[first : first + size]]
+        moves = [
+            (side, place, sign * float(steps[place]))
+            for side, place in places
+            for sign in (1.0, -1.0)
+        ]
+        here, value = _best_of(probe, space, here, value, moves)
+    return here, value
+
+
+def _best_of(
+    probe: Probe, space: Space, here: Inputs, value: float, moves: list[Move]
+) -> tuple[Inputs, float]:
+    """Return the best of some moves, or all moves that gain together.
+
+    With many coordinates, the moves together are better.
+    """
+    tried = [
+        (move, pair) for move in moves if (pair := _move_pair(space, here, [move])) is not None
+    ]
+    if not tried:
+        return here, value
+    found = probe.gaps([pair for _, pair in tried])
+    best = int(np.argmax(found))
+    if not found[best] > value:
+        return here, value
+    gaining = {tried[n][0][:2]: tried[n][0] for n in np.argsort(found) if found[n] > value}
+    together = _move_pair(space, here, list(gaining.values())) if len(gaining) > 1 else None
+    here, value = tried[best][1], float(found[best])
+    if together is not None and (joint := float(probe.gaps([together])[0])) > value:
+        return together, joint
+    return here, value
+
+
+def _move_pair(space: Space, here: Inputs, moves: list[Move]) -> Inputs | None:
+    """Return the pair after some moves; None if it is unchanged or not a pair of neighbours."""
+    sides = [np.array(side, dtype=np.float64) for side in here]
+    for side, place, amount in moves:
+        # Neighbours move together; the other side moves alone.
+        for moved in sides[side:] if not space.free else sides[side : side + 1]:
+            moved[place] = min(max(float(moved[place]) + amount, -_MAX_FLOAT), _MAX_FLOAT)
+    pair = space.fit(*sides)
+    if pair is None or all(map(np.array_equal, pair, here)):
+        return None
+    return pair
+
+
+def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+    """Try random moves of the relation and keep those that gain; without one, draw more pairs."""
+    size = _MOVES_PER_CALL if probe.batched else 1
+    here, value = start, float(probe.gaps([start])[0])
+    last, idle = probe.evaluations, 0
+    # Inputs seen before cost no call: where all are known, only this ends the search.
+    while idle < _MAX_IDLE_MOVES:
+        idle = idle + 1 if probe.evaluations == last else 0
+        last = probe.evaluations
+        if space.neighbour is None:
+            tried = space.random(rng, size)
+        else:
+            pair = Pair(*here)
+            proposed = [space.neighbour.move(pair, space.domain, rng) for _ in range(size)]
+            tried = [(p.x, p.x_prime) for p in proposed if space.holds(p.x, p.x_prime)]
+        if not tried:
+            continue
+        found = probe.gaps(tried)
+        best = int(np.argmax(found))
+        if found[best] >= value:
+            here, value = tried[best], float(found[best])
+
+
+_MAX_EVOLVED_COORDINATES: Final = 16
+"""Coordinates of both sides up to which searches without gradients are worth their calls."""
+
+_DIFFERENCE_STEP: Final = 2.0**-24
+"""Step of a difference quotient, as a share of the domain's width."""
+
+_MAX_OBJECTIVE: Final = 1e150
+"""A distance that an optimiser may square; beyond it all are alike."""
+
+_RANDOM_STARTS: Final = 8
+"""Random pairs from which an optimiser starts, after the best one."""
+
+_EVOLUTION_POPULATION: Final = 15
+"""Points of the evolution for each coordinate, scipy's own default."""
+
+_FIRST_GRADIENT_STEP: Final = 0.5
+_LAST_GRADIENT_STEP: Final = 2.0**-30
+"""Steps along a gradient whose largest entry is 1, in units of the domain's width."""
+
+
+class _Objective:
+    """Minus the distance, as a function of both sides in units of the domain's width."""
+
+    def __init__(self, probe: Probe, space: Space, low: Floats, high: Floats) -> None:
+        self.probe, self.space = probe, space
+        self.low = low
+        self.width = np.where(high > low, high - low, 1.0)
+        self.dim = low.size
+
+    def inputs(self, scaled: Floats) -> Inputs | None:
+        """Return the neighbours for a point of the optimiser; None if there are none."""
+        x, x_prime = (self.low + side * self.width for side in np.split(scaled, 2))
+        return self.space.fit(x, x_prime)
+
+    def scaled(self, pair: Inputs) -> Floats:
+        """Return the point of the optimiser for a pair."""
+        return np.concatenate([(np.asarray(side) - self.low) / self.width for side in pair])
+
+    def __call__(self, scaled: Floats) -> float:
+        """Return minus the distance; 0 where there are no neighbours."""
+        pair = self.inputs(scaled)
+        return 0.0 if pair is None else -min(float(self.probe.gaps([pair])[0]), _MAX_OBJECTIVE)
+
+    def slope(self, scaled: Floats) -> Floats:
+        """Compute difference quotients; at the edge of the domain these point inwards."""
+        value = self(scaled)
+        slope = np.zeros(scaled.size)
+        places = np.arange(scaled.size)
+        for step in (_DIFFERENCE_STEP, -_DIFFERENCE_STEP):
+            moved = scaled + step * np.eye(scaled.size)[places]
+            pairs = [(n, pair) for n, row in zip(places, moved, strict=True)
+                     if (pair := self.inputs(row)) is not None]  # fmt: skip
+            if not pairs:
+                continue
+            gaps = self.probe.gaps([pair for _, pair in pairs])
+            # Where f is not defined there is no slope; the other direction may have one.
+            found = np.where(gaps < 0.0, value, -np.minimum(gaps, _MAX_OBJECTIVE))
+            slope[[n for n, _ in pairs]] = (found - value) / step
+            places = np.flatnonzero(slope == 0.0)
+            if places.size == 0:
+                break
+        return slope
+
+
+def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Inputs) -> None:
+    """Run L-BFGS-B from the best pair; with few coordinates, also evolution and Powell.
+
+    Source:
+        Byrd, Lu, Nocedal and Zhu (1995); Storn and Price (1997); Powell (1964).
+    """
+    from scipy.optimize import Bounds, differential_evolution, minimize
+
+    objective = _Objective(probe, space, *space.widths(rng))
+    size = 2 * objective.dim
+    few, bounds = size <= _MAX_EVOLVED_COORDINATES, Bounds(np.zeros(size), np.ones(size))
+    starts = [start, *space.random(rng, _RANDOM_STARTS)]
+    begins = [np.clip(objective.scaled(pair), 0.0, 1.0) for pair in starts]
+    with probe.allowance("scipy (L-BFGS-B)", 0.4 if few else 1.0):
+        for begin in begins:
+            minimize(objective, begin, jac=objective.slope, method="L-BFGS-B", bounds=bounds)
+    if few:
+        # Inputs seen before cost no call, so that calls alone need not end it.
+        most = 1 + probe.left // (_EVOLUTION_POPULATION * size)
+        with probe.allowance("scipy (differential evolution)", 0.7):
+            differential_evolution(
+                objective,
+                bounds,
+                seed=rng,
+                polish=False,
+                maxiter=most,
+                popsize=_EVOLUTION_POPULATION,
+            )
+        with probe.allowance("scipy (Powell)", 1.0):
+            minimize(objective, begins[0], method="Powell", bounds=bounds)
+
+
+def try_torch(
+    probe: Probe, space: Space, rng: np.random.Generator, module: ModuleCalls, start: Inputs
+) -> None:
+    """Run gradient ascent from the best pair and from random pairs.
+
+    A step that fails is halved.
+    """
+    low, high = space.widths(rng)
+    width = np.where(high > low, high - low, 1.0)
+    for here in [start, *space.random(rng, _RANDOM_STARTS)]:
+        _ascend_gradient(probe, space, module, here, width)
+
+
+def _ascend_gradient(
+    probe: Probe, space: Space, module: ModuleCalls, here: Inputs, width: Floats
+) -> None:
+    value, step = float(probe.gaps([here])[0]), _FIRST_GRADIENT_STEP
+    while step > _LAST_GRADIENT_STEP:
+        # A gradient costs about as much as the two calls that it differentiates.
+        probe.spend(2)
+        try:
+            slopes = [slope * width for slope in module.slopes(*here, probe.norm)]
+        except probe.catch:
+            return
+        largest = max(float(np.abs(slope).max()) for slope in slopes)
+        if not 0.0 < largest < np.inf:
+            return
+        while step > _LAST_GRADIENT_STEP:
+            x, x_prime = (np.asarray(side) + step * width * slope / largest
+                          for side, slope in zip(here, slopes, strict=True))  # fmt: skip
+            pair = space.fit(x, x_prime)
+            if pair is not None and (found := float(probe.gaps([pair])[0])) > value:
+                here, value, step = pair, found, 2.0 * step
+                break
+            step /= 2.0
+
+
+def torch_module(f: Callable[..., Any]) -> bool:
+    """Return True for a torch module, without an import of torch."""
+    torch = imported_module("torch")
+    return torch is not None and isinstance(f, torch.nn.Module)
+
+
+class ModuleCalls:
+    """A torch module as a function of numpy vectors or rows, and the gradient of its distances."""
+
+    def __init__(self, module: Any, rows: bool) -> None:
+        # Whoever made the module has imported it.
+        torch = imported_module("torch")
+        self._torch = torch
+        self._module = module
+        self._rows = rows
+        parameter = next((p for p in module.parameters() if p.is_floating_point()), None)
+        self._dtype = torch.float64 if parameter is None else parameter.dtype
+        self._device = "cpu" if parameter is None else parameter.device
+        self.__qualname__ = type(module).__qualname__
+        self.__module__ = type(module).__module__
+
+    def __call__(self, x: npt.NDArray[Any]) -> Any:
+        """Return the module's output, without gradients."""
+        with self._torch.no_grad():
+            answer = self._module(self._tensor(x))
+        return answer.double() if isinstance(answer, self._torch.Tensor) else answer
+
+    def slopes(self, x: Floats, x_prime: Floats, norm: str) -> tuple[Floats, Floats]:
+        """Compute the gradient of norm(f(x) - f(x')) in x and in x'."""
+        tensors = [self._tensor(side).requires_grad_() for side in (x, x_prime)]
+        inputs = [side[None] for side in tensors] if self._rows else tensors
+        apart = self._module(inputs[0]) - self._module(inputs[1])
+        order = {"l1": 1.0, "l2": 2.0, "linf": float("inf")}[norm]
+        if not apart.requires_grad:
+            return np.zeros(x.shape), np.zeros(x.shape)
+        gap = self._torch.linalg.vector_norm(apart.reshape(-1), order)
+        found = self._torch.autograd.grad(gap, tensors, allow_unused=True)
+        zeros = np.zeros(x.shape)
+        slopes = [zeros if g is None else g.detach().cpu().double().numpy() for g in found]
+        return slopes[0], slopes[1]
+
+    def _tensor(self, x: npt.NDArray[Any]) -> Any:
+        return self._torch.tensor(np.asarray(x), dtype=self._dtype, device=self._device)

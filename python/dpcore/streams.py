@@ -1,0 +1,454 @@
+"""Random streams: seeds, purposes and blocks; arrays to fill; the global generators.
+
+A noise has no part in the name of a stream: all noises read the same words at one seed, purpose,
+side and block.
+
+Seeds and purposes: what names a random stream, block by block.
+
+Arrays to fill with outputs: how large, and in which layout.
+
+The global generators of Python, numpy and torch: seeded from a stream, and put back.
+
+Each is given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all
+that torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import os
+import random
+import secrets
+import sys
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from itertools import compress
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from . import _core
+from .errors import AssumptionWarning, integer, invalid, mistyped
+from .loaded import imported_module
+
+__all__ = [
+    "BLOCK_ELEMENTS",
+    "COUNT",
+    "MOST_DRAWS",
+    "PAIRS",
+    "PILOT",
+    "PROBE",
+    "SAMPLE",
+    "SELECTION",
+    "Rng",
+    "array_for",
+    "block_of",
+    "check_size",
+    "seed_of",
+    "threads_of",
+]
+
+
+Rng = int | np.random.Generator | None
+"""Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
+
+PILOT: Final = 0
+SELECTION: Final = 1
+COUNT: Final = 2
+SAMPLE: Final = 3
+PROBE: Final = 4
+PAIRS: Final = 5
+"""Purposes of draws: different ones never share a random number. The numbers are Rust's."""
+
+BLOCK_ELEMENTS: Final = 2**17
+"""Elements in a block of trials: 20 microseconds of counting, two milliseconds of numpy."""
+
+BLOCK_ELEMENTS_ON: Final = {"cuda": 2**22}
+"""The same on a device that is slow to be asked and quick to answer."""
+
+MOST_DRAWS: Final = 2**63
+
+
+def seed_of(rng: Rng) -> int:
+    """Return the seed of a run, in [0, 2**63).
+
+    Args:
+        rng: None draws fresh entropy from the operating system (so a forked child never repeats
+            its parent), an int in [0, 2**63) is the seed, from a Generator one integer is drawn.
+
+    Raises:
+        TypeError: if `rng` is none of these.
+        ValueError: if an int is out of range.
+    """
+    if rng is None:
+        return secrets.randbits(63)
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**63))
+    if isinstance(rng, (int, np.integer)) and not isinstance(rng, bool):
+        return integer("rng", rng, 0, 2**63 - 1)
+    raise mistyped("rng", "None, an int in [0, 2**63) or a numpy.random.Generator", rng)
+
+
+def threads_of(threads: Any, default: int | None = None) -> int:
+    """Return the number of threads: `default` (all cores) for None."""
+    if threads is None:
+        return _core.cores() if default is None else default
+    return integer("threads", threads, 1, _core.MOST_THREADS)
+
+
+def block_of(elements: int, device: str = "cpu") -> int:
+    """Return the trials of a block of outputs of `elements` numbers, on every machine the same.
+
+    Args:
+        elements: numbers in one output.
+        device: type of the device that a user's torch module is on.
+    """
+    return max(1, BLOCK_ELEMENTS_ON.get(device, BLOCK_ELEMENTS) // max(1, elements))
+
+
+def check_size(size: int, dim: int) -> int:
+    """Check a number of outputs of `dim` entries: at least 0, and few enough to be addressed."""
+    size = integer("size", size, 0)
+    if size * dim >= MOST_DRAWS // 8:
+        raise invalid("size", "small enough that size * dim * 8 bytes can be addressed", size)
+    return size
+
+
+def array_for(
+    out: npt.NDArray[Any] | None, shape: tuple[int, int], dtype: npt.DTypeLike
+) -> npt.NDArray[Any]:
+    """Return the array to fill: `out` after a check of its fit, or a new one.
+
+    Args:
+        out: what the caller gave, or None.
+        shape: that it must have.
+        dtype: float64 or float32.
+
+    Raises:
+        TypeError: if one of them is of the wrong kind.
+        ValueError: if a type, a shape or a layout is wrong.
+    """
+    try:
+        wanted = np.dtype(dtype)
+    except Exception:
+        # numpy parses strings such as "f8,(3" as Python and shows objects by their own repr, so
+        # that a SyntaxError or anything else can come out.
+        raise mistyped("dtype", "float64 or float32", dtype) from None
+    if wanted not in (np.dtype(np.float64), np.dtype(np.float32)):
+        raise invalid("dtype", "float64 or float32", dtype)
+    if out is None:
+        return np.empty(shape, wanted)
+    if not isinstance(out, np.ndarray):
+        raise mistyped("out", "a numpy array", out)
+    if out.shape != shape or out.dtype != wanted:
+        requirement = f"of shape {shape} and type {wanted}"
+        raise invalid("out", requirement, (out.shape, str(out.dtype)))
+    if not out.flags.aligned:
+        requirement = f"aligned, its address a multiple of {wanted.itemsize}"
+        raise invalid("out", requirement, out.ctypes.data)
+    if not (out.flags.c_contiguous and out.flags.writeable):
+        raise invalid("out", "C-contiguous and writeable", out.flags)
+    return out
+
+
+_NUMPY_RANDOM: Any = np.random
+"""numpy's global generator: its stubs leave out half of the functions."""
+
+_TWISTER_WORDS: Final = 624
+"""Words of 32 bits in the state of a Mersenne twister."""
+_TORCH_HEADER_BYTES: Final = 24
+"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
+
+
+@contextmanager
+def seeded_globals(rng: np.random.Generator) -> Iterator[None]:
+    """Seed the global generators of Python, numpy and torch, and put them back as they were.
+
+    torch's only where torch has been imported.
+
+    Args:
+        rng: where their states come from.
+    """
+    python, state = random.getstate(), _global_state()
+    random.setstate((3, (*_draw_words(rng).tolist(), _TWISTER_WORDS), None))
+    # Exchanged, not seeded anew: the user's own bit generator need not be one that can be.
+    _NUMPY_RANDOM.set_bit_generator(_make_twister(rng))
+    try:
+        if imported_module("torch") is not None:
+            with seeded_torch(rng):
+                yield
+        else:
+            yield
+    finally:
+        random.setstate(python)
+        _set_global_state(state)
+
+
+@contextmanager
+def quiet_seed(*words: int) -> Iterator[None]:
+    """Seed the global generators from a few words, and give no warning; see `seeded_globals`."""
+    with seeded_globals(np.random.default_rng(words)), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+@contextmanager
+def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
+    """Seed torch's default generators, each from words of its own, and put them back.
+
+    Those of CUDA keep 64 bits of a seed and count from there (Philox).
+
+    Args:
+        rng: where their states come from.
+    """
+    generators = torch_generators()
+    states = [generator.get_state() for generator in generators]
+    for generator in generators:
+        if generator.device.type == "cpu":
+            _fill_torch(generator, _draw_words(rng))
+        else:
+            generator.manual_seed(int(rng.integers(2**64, dtype=np.uint64)))
+    try:
+        yield
+    finally:
+        for generator, state in zip(generators, states, strict=True):
+            generator.set_state(state)
+
+
+_seeded_in = os.getpid()
+
+
+def reseed_a_forked_child() -> None:
+    """Give a forked child global generators of its own: its siblings inherit the same ones."""
+    global _seeded_in
+    if os.getpid() != _seeded_in:
+        _seeded_in = os.getpid()
+        random.seed()
+        _NUMPY_RANDOM.seed()
+        for one in torch_generators():
+            one.seed()
+
+
+def torch_generators() -> list[Any]:
+    """List the default generators of torch: CPU and devices in use; empty without torch."""
+    torch = imported_module("torch")
+    # A module that stands in for torch has none.
+    found = [torch.default_generator] if hasattr(torch, "default_generator") else []
+    if found and torch.cuda.is_initialized():
+        found += torch.cuda.default_generators
+    return found
+
+
+def _draw_words(rng: np.random.Generator) -> npt.NDArray[np.uint32]:
+    return rng.integers(2**32, size=_TWISTER_WORDS, dtype=np.uint32)
+
+
+def _make_twister(rng: np.random.Generator) -> np.random.MT19937:
+    twister = np.random.MT19937(0)
+    twister.state = {
+        "bit_generator": "MT19937",
+        "state": {"key": _draw_words(rng), "pos": _TWISTER_WORDS},
+    }
+    return twister
+
+
+def _fill_torch(generator: Any, words: npt.NDArray[np.uint32]) -> None:
+    """Give torch's twister a whole state, as `manual_seed` leaves it: all words used up."""
+    seeded = _torch_state()
+    if seeded is None:
+        generator.manual_seed(int.from_bytes(words[:2].tobytes(), sys.byteorder))
+        return
+    state = seeded.copy()
+    _words_in(state)[:] = words
+    generator.set_state(imported_module("torch").from_numpy(state))
+
+
+def _words_in(state: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint64]:
+    """Return the words in torch's state: each word of 32 bits has a place of 64."""
+    return state[_TORCH_HEADER_BYTES : _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS].view(np.uint64)
+
+
+@functools.cache
+def _torch_state() -> npt.NDArray[np.uint8] | None:
+    """Return a state of torch's twister after `manual_seed`; None if the layout differs.
+
+    They follow from the first by the recursion that every implementation seeds with, so that a
+    state of another layout is told at once.
+    """
+    torch = imported_module("torch")
+    state: npt.NDArray[np.uint8] = (
+        torch.Generator().manual_seed(_TORCH_HEADER_BYTES).get_state().numpy().copy()
+    )
+    word, expected = _TORCH_HEADER_BYTES, [_TORCH_HEADER_BYTES]
+    for place in range(1, _TWISTER_WORDS):
+        word = (1812433253 * (word ^ (word >> 30)) + place) % 2**32
+        expected.append(word)
+    if (
+        state.size >= _TORCH_HEADER_BYTES + 8 * _TWISTER_WORDS
+        and _words_in(state).tolist() == expected
+    ):
+        return state
+    warnings.warn(
+        "this torch keeps the state of its generator otherwise than was known: blocks are seeded "
+        "with 32 bits, and of 10^5 blocks some may be equal",
+        AssumptionWarning,
+        stacklevel=2,
+    )
+    return None
+
+
+_DrawFunction = Callable[..., Any]
+
+_HOLDERS_PER_SEARCH: Final = 4096
+"""Objects whose contents are looked through at once for generators of torch."""
+
+
+class Generators:
+    """Generators of this process whose states are looked at, and put back in the end.
+
+    Args:
+        states: of each generator a function that reads its state and one that sets it; one that
+            cannot be read is left out.
+        globals: how many of them, the first ones, are global.
+    """
+
+    def __init__(
+        self, states: list[tuple[Callable[[], Any], Callable[[Any], Any]]], globals: int = 0
+    ) -> None:
+        self._states = [one for one in states if _is_readable(one[0])]
+        self._globals = globals
+        self._first = self._kept = self.read_states()
+
+    @classmethod
+    def defaults(cls) -> Generators:
+        """Collect the global generators of Python, numpy and torch."""
+        states = [(random.getstate, random.setstate), (_global_state, _set_global_state)]
+        return cls(states + [(one.get_state, one.set_state) for one in torch_generators()])
+
+    @classmethod
+    def everywhere(cls) -> Generators:
+        """Collect the global generators, and all others that Python's garbage collector knows."""
+        found = cls.defaults()._states
+        globals = len(found)
+        things = gc.get_objects()
+        # By type: isinstance asks the thing itself for its class, and some would warn. There may
+        # be millions, so that no loop of Python's own goes over them.
+        kinds = list(map(type, things))
+        named = {kind: name for kind in set(kinds) if (name := _generator_kind(kind))}
+        for thing in list(compress(things, map(named.__contains__, kinds))):
+            name = named[type(thing)]
+            if name == "numpy":
+                bits: Any = thing.bit_generator
+                found.append((partial(getattr, bits, "state"), partial(setattr, bits, "state")))
+            elif name == "legacy":
+                found.append((partial(thing.get_state, legacy=False), thing.set_state))
+            else:
+                found.append((thing.getstate, thing.setstate))
+        found += [(one.get_state, one.set_state) for one in _find_torch_generators(things)]
+        return cls(found, globals)
+
+    def read_states(self) -> list[Any]:
+        """Return the state of each generator."""
+        return [get() for get, _ in self._states]
+
+    def moved_by(self, call: Callable[[], Any]) -> tuple[Any, bool]:
+        """Return what a call returns, and True if it moved one of these generators."""
+        before = self.read_states()
+        found = call()
+        return found, _freeze_state(before) != _freeze_state(self.read_states())
+
+    def _set(self, states: list[Any]) -> None:
+        for (_, put), state in zip(self._states, states, strict=True):
+            put(state)
+
+    def kept(self, draw: _DrawFunction) -> _DrawFunction:
+        """Return the same draws, and keep the states before each."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._kept = self.read_states()
+            return draw(*arguments)
+
+        return drawn
+
+    def put_back(self, draw: _DrawFunction) -> _DrawFunction:
+        """Return the same draws, each from the states that were kept."""
+
+        def drawn(*arguments: Any) -> Any:
+            self._set(self._kept)
+            return draw(*arguments)
+
+        return drawn
+
+    def find_moved(self) -> tuple[bool, bool]:
+        """Return whether global generators, and whether others, have another state than at first.
+
+        The global ones are put back: they occur among all others once more.
+        """
+        size = self._globals
+        first = _freeze_state(self._first)
+        moved = first[:size] != _freeze_state(self.read_states())[:size]
+        for (_, put), state in zip(self._states[:size], self._first, strict=False):
+            put(state)
+        return moved, first != _freeze_state(self.read_states())
+
+    def __enter__(self) -> Generators:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._set(self._first)
+
+
+def _freeze_state(state: Any) -> Any:
+    """Return the state of a generator as values that `==` compares."""
+    if isinstance(state, dict):
+        return {key: _freeze_state(value) for key, value in state.items()}
+    if isinstance(state, (list, tuple)):
+        # A twister of Python has 625 integers, which compare as they are.
+        return state if set(map(type, state)) <= {int} else tuple(map(_freeze_state, state))
+    if isinstance(state, np.ndarray):
+        return state.tobytes()
+    return state.numpy().tobytes() if hasattr(state, "numpy") else state
+
+
+def _generator_kind(kind: type) -> str:
+    """Return what a class is to `Generators.everywhere`; empty for most."""
+    if issubclass(kind, np.random.Generator):
+        return "numpy"
+    if issubclass(kind, np.random.RandomState):
+        return "legacy"
+    is_python = issubclass(kind, random.Random) and not issubclass(kind, random.SystemRandom)
+    return "python" if is_python else ""
+
+
+def _find_torch_generators(things: list[Any]) -> list[Any]:
+    """Return the generators of torch that things hold, for the collector knows none of them."""
+    kind: Any = getattr(imported_module("torch"), "Generator", None)
+    found: dict[int, Any] = {}
+    for start in range(0, len(things) if kind is not None else 0, _HOLDERS_PER_SEARCH):
+        held = gc.get_referents(*things[start : start + _HOLDERS_PER_SEARCH])
+        if kind in map(type, held):
+            found |= {id(one): one for one in held if type(one) is kind}
+    return list(found.values())
+
+
+def _is_readable(get: Callable[[], Any]) -> bool:
+    try:
+        get()
+    except Exception:
+        # A user's own bit generator need not have a state.
+        return False
+    return True
+
+
+def _global_state() -> tuple[Any, Any]:
+    return _NUMPY_RANDOM.get_bit_generator(), _NUMPY_RANDOM.get_state(legacy=False)
+
+
+def _set_global_state(state: tuple[Any, Any]) -> None:
+    _NUMPY_RANDOM.set_bit_generator(state[0])
+    # The exchange forgets the second normal of a pair that was waiting.
+    _NUMPY_RANDOM.set_state(state[1])

@@ -1,0 +1,743 @@
+"""Records of structural checks and of inspections.
+
+Checks of the law of the noise around the clean vector: sides, atoms, grid, range.
+
+Checks of what the noise shares: between coordinates, between rows, between calls.
+
+Checks that compare the noise of coordinates, at several inputs, and in two modes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import choice, flag, instance, mistyped, real
+from ..records import Record
+from .outputs import (
+    Floats,
+    Seen,
+    at_least,
+    collision_probability,
+    hash_rows,
+    pairs_of_columns,
+    same_rows,
+    two_samples,
+)
+
+CHECKS = (
+    "no_noise",
+    "shared_rows",
+    "shared_calls",
+    "rank",
+    "correlation",
+    "shared_size",
+    "one_sided",
+    "atom",
+    "off_centre",
+    "scale",
+    "column_scale",
+    "grid",
+    "range",
+    "modes",
+)
+"""The checks of an inspection, in the order in which they are made and shown."""
+
+DETERMINISTIC = ("no_noise", "rank")
+"""Checks without a p-value: they compare floats, and chance has no part in the answer."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Check(Record):
+    """The answer of one structural check.
+
+    Args:
+        name: one of `CHECKS`, or "fork".
+        flagged: True if the fault was found.
+        what: one plain sentence with the figures.
+        p_value: chance of something as extreme without the fault, corrected for everything that
+            the check looks at; None where chance has no part or there was nothing to look at.
+        evidence: names and values of the figures.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if `name` is no check, or `p_value` not in [0, 1].
+
+    Example:
+        >>> from dpcore import Identity
+        >>> from dpcore.structure import inspect
+        >>> print(inspect(Identity(), [0.5], draws=200, rng=1)["no_noise"])
+        no_noise: FLAGGED: no noise at all: 200 outputs equal the clean vector
+    """
+
+    name: str
+    flagged: bool
+    what: str
+    p_value: float | None = None
+    evidence: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        choice("name", self.name, (*CHECKS, "fork"))
+        flag("flagged", self.flagged)
+        instance("what", self.what, str)
+        if self.p_value is not None:
+            object.__setattr__(self, "p_value", real("p_value", self.p_value, low=0.0, high=1.0))
+        if not _are_all(self.evidence, tuple) or any(len(pair) != 2 for pair in self.evidence):
+            raise mistyped("evidence", "a tuple of names and values", self.evidence)
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The evidence as a dictionary."""
+        return dict(self.evidence)
+
+    def __str__(self) -> str:
+        """Return one line."""
+        return f"{self.name}: {'FLAGGED: ' if self.flagged else ''}{self.what}"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Inspection(Record):
+    """Result of `inspect` on a noise layer.
+
+    Args:
+        mechanism: what messages call it.
+        dim: numbers in one output.
+        draws: outputs in each of the two main calls.
+        seed: repeats the inspection, if the mechanism draws from the generator it is given.
+        false_alarm: chance, at most, that a layer without any of the faults is flagged at all.
+        level: the p-value at which one check is flagged: `false_alarm` over their number.
+        checks: the answers.
+
+    Raises:
+        TypeError: if `checks` is not a tuple of Checks.
+
+    Example:
+        >>> import dpcore
+        >>> found = dpcore.structure.inspect(dpcore.DPTextNoise(1.0), [0.0, 0.5], rng=1)
+        >>> found.passed, found.flagged
+        (False, ('one_sided', 'atom', 'off_centre'))
+    """
+
+    mechanism: str
+    dim: int
+    draws: int
+    seed: int
+    false_alarm: float
+    level: float
+    checks: tuple[Check, ...]
+
+    def __post_init__(self) -> None:
+        """Check the answers."""
+        if not _are_all(self.checks, Check):
+            raise mistyped("checks", "a tuple of Checks", self.checks)
+
+    @property
+    def flagged(self) -> tuple[str, ...]:
+        """Names of the checks that found a fault."""
+        return tuple(check.name for check in self.checks if check.flagged)
+
+    @property
+    def passed(self) -> bool:
+        """True if no check found a fault; that is no proof of privacy."""
+        return not self.flagged
+
+    def __getitem__(self, name: str) -> Check:
+        """Return the check of that name."""
+        choice("name", name, tuple(check.name for check in self.checks))
+        return next(check for check in self.checks if check.name == name)
+
+    def __str__(self) -> str:
+        """Return a table, one line a check."""
+        head = (
+            f"structure of {self.mechanism}: "
+            f"{', '.join(self.flagged) + ' flagged' if self.flagged else 'nothing flagged'}"
+        )
+        note = (
+            f"dim {self.dim}, {self.draws:,} draws a call, seed {self.seed}; "
+            f"false alarms at most {self.false_alarm:g} in all (p-values at {self.level:.2g} each)"
+        )
+        lines = [
+            f"  {'FLAGGED' if c.flagged else 'ok':7}  {c.name:12}  "
+            f"{_format_p(c.p_value):>8}  {c.what}"
+            for c in self.checks
+        ]
+        return "\n".join([head, note, f"  {'':7}  {'check':12}  {'p':>8}  finding", *lines])
+
+
+def _are_all(values: Any, kind: type) -> bool:
+    return isinstance(values, tuple) and all(isinstance(value, kind) for value in values)
+
+
+def _format_p(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return "<1e-300" if value < 1e-300 else f"{value:.2g}"
+
+
+def check_from_p_value(
+    name: str, p: float, level: float, bad: str, good: str, **evidence: Any
+) -> Check:
+    """Make a check decided by a p-value; use `bad` if it is flagged, otherwise `good`."""
+    p = min(1.0, float(p))
+    flagged = p <= level
+    return Check(name, flagged, bad if flagged else good, p, tuple(evidence.items()))
+
+
+def check_from_rule(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
+    """Make a check without a p-value."""
+    return Check(name, flagged, what, None, tuple(evidence.items()))
+
+
+_UNKNOWN_CENTRE = "the vector that the noise is added to is not known (clean=): not checked"
+_DISCRETE_NOISE = "noise of few values, as a discrete law has: not checked"
+_NO_NOISE_FOUND = "no noise within a call to look at"
+
+_MAX_TAIL_DRAWS = 1000
+"""Largest draws in which repeated values are looked for."""
+
+_SMALL_GAP_STEPS = 16
+"""A gap this many steps of the floats wide is small; of the small ones of a continuous law, at
+most one in eight is not above one step, whatever was rounded."""
+
+_MAX_WALL_DRAWS = 400
+"""Largest draws that show a wall."""
+
+_MIN_DISTINCT_SHARE = 0.95
+"""Share of different rows below which a few values behind the noise no longer explain it."""
+
+_MIN_OTHER_DRAWS = 20
+"""Draws beside the most frequent value that tell whether the others come back too."""
+
+
+def one_sided(seen: Seen, level: float) -> Check:
+    """Check for noise that is never below, or never above, the clean vector, at any input."""
+    name, noises = "one_sided", seen.noises()
+    if not noises or seen.varying.size == 0:
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    n, d = noises[0].shape
+    # Above at every input, or below at every one: a bound on the outputs moves with neither.
+    below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
+    above = np.stack([(noise > 0).sum(axis=0) for noise in noises]).max(axis=0)
+    moved = np.stack([(noise != 0).sum(axis=0) for noise in noises]).min(axis=0)
+    sided = ((below == 0) | (above == 0)) & (moved > 0)
+    count = int(sided.sum())
+    most = int(moved[sided].max()) if count else 0
+    p = d * 2.0 ** (1 - min(most, 1000)) if count else 1.0
+    side = "below" if count and not below[sided].any() else "above"
+    if count and below[sided].any() and above[sided].any():
+        side = "on one side of"
+    where = "" if count == d else f" in {count} of {d} coordinates"
+    bad = f"never {side} the clean vector{where} in {n:,} draws: such noise hides nothing"
+    if side == "on one side of":
+        bad = f"always {side} the clean vector{where} in {n:,} draws: such noise hides nothing"
+    good = "noise on both sides of the clean vector"
+    return check_from_p_value(name, p, level, bad, good, coordinates=count)
+
+
+def off_centre(seen: Seen, level: float) -> Check:
+    """Check for noise that is more often above the clean vector than below, or the reverse."""
+    name, noises = "off_centre", seen.noises()
+    if not noises or seen.varying.size == 0:
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    d = noises[0].shape[1]
+    # Off to the same side at every input, or else x is not what the noise is added to.
+    sides = np.stack([_sign_p_values(noise) for noise in noises])
+    p = float(min(sides.max(axis=0).min() * 2 * (d + 1), 1.0))
+    share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
+    bad = f"the median of the noise is not 0: {share:.1%} of it is above the clean vector"
+    good = f"{share:.1%} of the noise is above the clean vector: no more off half than by chance"
+    return check_from_p_value(name, p, level, bad, good, above=share)
+
+
+def _sign_p_values(noise: Floats) -> Floats:
+    """Compute one-sided p-values of "above" and "below" by coordinate, and of row sums."""
+    from scipy.special import betainc
+
+    rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
+    above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
+    p = [
+        np.where(k > 0, betainc(np.maximum(k, 1), other + 1.0, 0.5), 1.0)
+        for k, other in ((above, below), (below, above))
+    ]
+    return np.stack(p)
+
+
+def check_atom(seen: Seen, level: float) -> Check:
+    """Check for a repeated noise value, all others being new, that moves with the input."""
+    name, noises = "atom", seen.noises()
+    if not noises or seen.varying.size == 0:
+        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    n, d = noises[0].shape
+    best, at, share = 1.0, 0.0, 0.0
+    modes, mixed = _find_modes(noises[0])
+    # The other values come twice at most in the mean, rounded ones as often as rounding explains.
+    chance = np.maximum(8.0 / n, _rounding_atom_probability(seen))
+    # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
+    for values, price in ((np.zeros(d), 1), (modes, n)):
+        hits = (noises[0] == values).sum(axis=0)
+        for column in np.flatnonzero(mixed & (hits > 2)):
+            # Of the draws that chose the value, one is used up.
+            used = int(price > 1)
+            tail = at_least(int(hits[column]) - used, n - used, float(chance[column]))
+            p = min(1.0, 2 * d * price * tail)
+            if p < best and _moves_with_input(seen, noises[1:], int(column), float(values[column])):
+                best, at, share = p, float(values[column]), float(hits[column] / n)
+    what = "the outputs equal the clean vector" if at == 0 else f"the noise is {at:.4g}"
+    bad = f"an atom: {what} in {share:.1%} of the draws, while other values hardly come twice"
+    discrete = int((~mixed).sum())
+    good = "no value of the noise comes back more often than rounding explains"
+    if discrete:
+        good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
+    return check_from_p_value(name, best, level, bad, good, at=at, share=share, discrete=discrete)
+
+
+def _rounding_atom_probability(seen: Seen) -> Floats:
+    """Bound the chance that rounding makes one given float of continuous noise."""
+    chance: Floats = np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
+    return chance
+
+
+def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
+    """Return each coordinate's most frequent value, and if the others hardly occur twice."""
+    n, d = noise.shape
+    held = np.sort(noise, axis=0)
+    changes = np.ones((n, d), bool)
+    changes[1:] = held[1:] != held[:-1]
+    place = np.arange(n)[:, None]
+    run = place - np.maximum.accumulate(np.where(changes, place, 0), axis=0) + 1
+    top = run.argmax(axis=0)
+    columns = np.arange(d)
+    rest = n - run[top, columns]
+    mixed = (rest >= _MIN_OTHER_DRAWS) & (changes.sum(axis=0) - 1 > rest / 2)
+    return held[top, columns], mixed
+
+
+def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
+    """Return True if the value also occurs at another input, relative to its clean vector."""
+    if not noises:
+        return True
+    # The clean vector is added and taken off again: a few steps of rounding.
+    steps = 4 * seen.precision
+    for noise, other in zip(noises, (o for o in seen.others if o.clean is not None), strict=True):
+        near = steps * float(np.abs(other.outputs[:, column]).max()) if value else 0.0
+        near += 4 * float(seen.step[column]) if value else 0.0
+        if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
+            return True
+    return False
+
+
+def check_grid(seen: Seen, level: float) -> Check:
+    """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
+    name = "grid"
+    if seen.varying.size == 0:
+        return check_from_rule(name, _NO_NOISE_FOUND)
+    if _is_discrete(seen):
+        return check_from_rule(name, _DISCRETE_NOISE)
+    size = _pool_sizes(seen)
+    tail = min(_MAX_TAIL_DRAWS, size.size // 20)
+    if tail < _MIN_OTHER_DRAWS // 2:
+        return check_from_rule(name, f"{size.size} different draws are too few: not checked")
+    largest = np.sort(np.partition(size, size.size - tail)[-tail:])
+    step = float(seen.step[seen.varying].max())
+    gaps, span = np.diff(largest), float(largest[-1] - largest[0])
+    if tail * _SMALL_GAP_STEPS * step > span / 2:
+        steps = float(np.median(seen.spread[seen.varying])) / step
+        what = (
+            f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
+        )
+        return check_from_rule(name, what, steps=steps)
+    small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
+    equal = int((gaps <= step).sum())
+    p = at_least(equal, small, 1 / 8)
+    scale = float(size.mean())
+    bad = (
+        f"{equal} of the {tail} largest of {size.size:,} draws repeat another: the noise lies on a"
+        f" grid of about 2^{_log_value_count(tail, equal, size.size):.0f} values, coarse in the"
+        " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
+        f" {float(largest[-1]) / scale:.4g} mean sizes)"
+    )
+    good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
+    bad, good = bad + _format_centre(seen), good + _format_centre(seen)
+    return check_from_p_value(name, p, level, bad, good, equal=equal, small=small, draws=size.size)
+
+
+def _format_centre(seen: Seen) -> str:
+    return f" (measured from {seen.around})" if seen.around else ""
+
+
+def _pool_sizes(seen: Seen) -> Floats:
+    """Return noise sizes of both calls, without the parts that rows or coordinates share.
+
+    A row that comes again, or a draw that is used for several coordinates, is a fault of another
+    kind, and says nothing of the grid.
+    """
+    centre = np.median(seen.first, axis=0) if seen.clean is None else seen.clean
+    both = np.concatenate([seen.first, seen.second])[:, seen.varying]
+    new = np.unique(hash_rows(both, seen.rng), return_index=True)[1]
+    if len(new) < _MIN_DISTINCT_SHARE * len(both):
+        both = both[new]
+    size = np.sort(np.abs(both - centre[seen.varying]), axis=1)
+    fresh = np.ones(size.shape, bool)
+    fresh[:, 1:] = np.diff(size, axis=1) > float(seen.step[seen.varying].max())
+    pooled: Floats = size[fresh]
+    return pooled
+
+
+def _log_value_count(tail: int, equal: int, draws: int) -> float:
+    """Compute the log number of values, both signs, if `tail` draws repeat that often."""
+    # tail^2 / 2 pairs, on the share tail / draws of half of the values.
+    return math.log2(max(1.0, tail * draws / max(1, equal)))
+
+
+def _is_discrete(seen: Seen) -> bool:
+    """Return True if half of the noisy coordinates have a discrete law."""
+    mixed = _find_modes(seen.first[:, seen.varying])[1]
+    return bool(mixed.mean() < 0.5)
+
+
+def check_cut(seen: Seen, level: float) -> Check:
+    """Check for noise that ends at a wall: the largest draws are as close as the others."""
+    name = "range"
+    if seen.varying.size == 0:
+        return check_from_rule(name, _NO_NOISE_FOUND)
+    if _is_discrete(seen):
+        return check_from_rule(name, _DISCRETE_NOISE)
+    noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
+    size = noise.max(axis=1)
+    n = len(size)
+    k = min(_MAX_WALL_DRAWS, n // 10) // 2 * 2
+    top = np.sort(size)[-(k + 1) :][::-1]
+    # Renyi: spacings of an exponential tail, each times its place, are alike.
+    spacings = np.arange(1, k + 1) * -np.diff(top)
+    total = float(spacings.sum())
+    if total == 0.0:
+        return check_from_rule(name, "the largest draws are all equal: not checked")
+    from scipy.special import betainc
+
+    share = float(spacings[: k // 2].sum()) / total
+    allowed = 0.5 / _gaussian_share(k, n)
+    p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
+    figures = _describe_tails(noise)
+    figures += _format_centre(seen)
+    bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
+    return check_from_p_value(
+        name, p, level, bad, f"no wall: {figures}", share=share, largest=float(top[0])
+    )
+
+
+def _gaussian_share(k: int, n: int) -> float:
+    """Compute the share of the first half of k spacings for Gaussian noise.
+
+    Its tail is lighter than an exponential one; each spacing is in proportion to the Mills ratio.
+    """
+    from scipy.special import log_ndtr, ndtri
+
+    q = (np.arange(1, k + 1) - 0.5) / n / 2
+    z = -ndtri(q)
+    mills = np.exp(log_ndtr(-z) + z * z / 2)
+    return float(mills[: k // 2].sum() / mills.sum())
+
+
+def _describe_tails(noise: Floats) -> str:
+    """Compare the largest draw with the values that fitted laws expect."""
+    n, top = noise.size, float(noise.max())
+    laplace = n * math.exp(-top / float(noise.mean()))
+    gauss = n * math.erfc(top / math.sqrt(2 * float((noise**2).mean())))
+    return (
+        f"the largest of {n:,} draws is {top / float(noise.mean()):.4g} mean sizes; Laplace noise"
+        f" would be beyond it {laplace:.2g} times, Gaussian noise {gauss:.2g} times"
+    )
+
+
+_MAX_COMPARED_COLUMNS = 1024
+"""Coordinates of which all pairs are compared; chosen by chance where there are more."""
+
+_FIRST_RANK_ROWS = 65
+"""Rows whose rank is found first: a decomposition of thousands takes seconds."""
+
+_EMPTY_DIRECTION_STEPS = 16.0
+"""Rounding errors, in steps of the floats, below which a direction counts as empty."""
+
+
+def no_noise(seen: Seen, level: float) -> Check:
+    """Find coordinates that are the same in all draws of both calls."""
+    n, d = seen.first.shape
+    still = (seen.first == seen.first[0]).all(axis=0) & (seen.second == seen.first[0]).all(axis=0)
+    if seen.clean is not None:
+        # A fixed offset, whatever it is, is not the clean vector: that is shared noise.
+        still &= seen.first[0] == seen.clean
+    count = int(still.sum())
+    evidence: dict[str, Any] = {"without_noise": count, "dim": d}
+    target = "are all the same" if seen.clean is None else "equal the clean vector"
+    if count == d:
+        return check_from_rule(
+            "no_noise", f"no noise at all: {n:,} outputs {target}", True, **evidence
+        )
+    if count:
+        what = f"no noise in {count} of {d} coordinates"
+        return check_from_rule("no_noise", what, True, **evidence)
+    return check_from_rule("no_noise", f"{_format_all_coordinates(d)} noise", **evidence)
+
+
+def _format_all_coordinates(d: int) -> str:
+    return "the one coordinate has" if d == 1 else f"all {d} coordinates have"
+
+
+def shared_rows(seen: Seen, level: float) -> Check:
+    """Find rows of one call that repeat others, or follow them."""
+    name, n = "shared_rows", len(seen.first)
+    if seen.varying.size == 0:
+        if no_noise(seen, level).flagged:
+            return check_from_rule(name, "no noise to compare")
+        what = f"one draw of the noise is used for all {n:,} rows of a call"
+        return check_from_rule(name, what, True, distinct=1)
+    values = seen.first[:, seen.varying]
+    ids = hash_rows(values, seen.rng)
+    distinct = len(np.unique(ids))
+    repeats, lag = _repetition_p_value(ids)
+    half = n // 2
+    following = [same_rows(*rows, seen.rng)[0] for rows in _pair_rows(values, half)]
+    p = 3 * min(repeats, *following)
+    bad = (
+        f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
+        if repeats <= min(following)
+        else "rows of a call depend on the rows before them"
+    )
+    good = f"{distinct:,} different rows among {n:,}, none tied to another"
+    return check_from_p_value(name, p, level, bad, good, distinct=distinct, lag=lag)
+
+
+def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
+    """Pair neighbours, and rows half a call apart; no row is in two pairs."""
+    return (
+        (values[0 : 2 * half : 2], values[1 : 2 * half : 2]),
+        (values[:half], values[half : 2 * half]),
+    )
+
+
+def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
+    """Test if equal rows are at one distance; return the p-value and that distance."""
+    n = len(ids)
+    order = np.argsort(ids, kind="stable")
+    equal = ids[order[1:]] == ids[order[:-1]]
+    lags = np.diff(order)[equal]
+    if lags.size == 0:
+        return 1.0, 0
+    lag = int(np.bincount(lags).argmax())
+    # Disjoint pairs are independent if rows are.
+    starts = np.arange(n - lag)
+    starts = starts[starts // lag % 2 == 0]
+    hits = int((ids[starts] == ids[starts + lag]).sum())
+    return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
+
+
+def shared_calls(seen: Seen, level: float) -> Check:
+    """Find rows of a second call that were in the first one."""
+    name, n = "shared_calls", len(seen.first)
+    if seen.varying.size == 0:
+        fixed = bool((seen.first[0] == seen.second[0]).all())
+        noise = not no_noise(seen, level).flagged
+        if fixed and noise:
+            return check_from_rule(
+                name, "two calls with fresh generators used the same noise", True
+            )
+        return check_from_rule(name, "two calls differ" if not fixed else "no noise to compare")
+    # The same weights in both calls: equal rows have equal numbers.
+    both = np.concatenate([seen.first, seen.second])[:, seen.varying]
+    ids = hash_rows(both, seen.rng)
+    chance = max(collision_probability(ids[:n]), collision_probability(ids[n:]))
+    equal = int((ids[:n] == ids[n:]).sum())
+    known = int(np.isin(ids[n:], ids[:n]).sum())
+    following = same_rows(both[:n], both[n:], seen.rng)[0]
+    p = 3 * min(at_least(equal, n, chance), at_least(known, n, min(1.0, n * chance)), following)
+    bad = (
+        f"two calls with fresh generators share noise: {equal:,} of {n:,} rows are equal"
+        f" in place, {known:,} in any place"
+    )
+    good = f"two calls with fresh generators: {equal:,} of {n:,} rows equal, no more than chance"
+    return check_from_p_value(name, p, level, bad, good, equal=equal, known=known)
+
+
+def check_rank(seen: Seen, level: float) -> Check:
+    """Check that differences of outputs span every direction, so that noise has full rank."""
+    name, columns = "rank", _choose_columns(seen)
+    d = len(columns)
+    if d < 2:
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
+    found = _noise_rank(seen, columns)
+    if found == d:
+        return check_from_rule(name, f"noise in all {d} directions", rank=found, dim=d)
+    if found != 1:
+        what = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
+        return check_from_rule(name, what, True, rank=found, dim=d)
+    error, total = _largest_bare_error(seen), seen.varying.size
+    what = f"one draw of noise for all {total} coordinates (rank 1)"
+    if error is None:
+        return check_from_rule(name, what, True, rank=1, dim=d)
+    whole = seen.clean is not None and float(seen.clean.min()) == 0.0
+    returned = "the clean vector" if whole else "the clean vector up to one constant"
+    what += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
+    return check_from_rule(name, what, True, rank=1, dim=d, error=error)
+
+
+def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
+    """Choose the noisy coordinates, or as many of them as allow all pairs."""
+    most = min(_MAX_COMPARED_COLUMNS, len(seen.first) // 2)
+    if seen.varying.size <= most:
+        return seen.varying
+    return np.sort(seen.rng.choice(seen.varying, most, replace=False))
+
+
+def _noise_rank(seen: Seen, columns: npt.NDArray[np.intp]) -> int:
+    values = seen.first[:, columns]
+    values = values - values.mean(axis=0)
+    size = np.sqrt((values**2).mean(axis=0))
+    values /= size
+    d = len(columns)
+    # Rounding is noise in every direction, but this small.
+    rounding = float((_EMPTY_DIRECTION_STEPS * seen.step[columns] / size).max())
+    empty = max(1e-10, rounding**2)
+    gram = values.T @ values / len(values)
+    try:
+        # A pivot is what the earlier coordinates do not explain of the next one.
+        if float(np.linalg.cholesky(gram).diagonal().min()) ** 2 > empty:
+            return d
+    except np.linalg.LinAlgError:
+        pass
+    few = values[:_FIRST_RANK_ROWS]
+    lengths = np.linalg.svd(few - few.mean(axis=0), compute_uv=False)
+    quick = int((lengths > math.sqrt(empty * max(few.shape))).sum())
+    if quick < min(_FIRST_RANK_ROWS - 1, d):
+        return max(1, quick)
+    return int((np.linalg.eigvalsh(gram) > empty * d).sum())
+
+
+def _largest_bare_error(seen: Seen) -> float | None:
+    """Return the largest error of outputs minus their row minimum, if that removes the noise."""
+    bare = seen.first - seen.first.min(axis=1, keepdims=True)
+    clean = bare[0] if seen.clean is None else seen.clean - seen.clean.min()
+    error = float(np.abs(bare - clean).max())
+    return error if error <= _EMPTY_DIRECTION_STEPS * float(seen.step.max()) else None
+
+
+def check_correlation(seen: Seen, level: float) -> Check:
+    """Check for coordinates whose noise rises and falls together."""
+    return _check_common_size(seen, level, "correlation", seen.first, "the noise", "")
+
+
+def shared_size(seen: Seen, level: float) -> Check:
+    """Check for coordinates whose noise is large together."""
+    values = np.abs(seen.first - np.median(seen.first, axis=0))
+    meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
+    return _check_common_size(seen, level, "shared_size", values, "the size of the noise", meant)
+
+
+def _check_common_size(
+    seen: Seen, level: float, name: str, values: Floats, subject: str, meant: str
+) -> Check:
+    columns = _choose_columns(seen)
+    d = len(columns)
+    if d < 2:
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
+    p, strongest, rms, pairs = pairs_of_columns(values[:, columns], seen.rng)
+    figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
+    bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
+    good = f"{subject}: correlation {figures}, no more than chance"
+    return check_from_p_value(name, p, level, bad, good, largest=strongest, rms=rms, pairs=pairs)
+
+
+def check_scale(seen: Seen, level: float) -> Check:
+    """Check that the noise is not larger or smaller at other inputs.
+
+    Differences of two rows are free of the clean vector, whatever it is.
+    """
+    name = "scale"
+    if seen.varying.size == 0:
+        return check_from_rule(name, "no noise within a call to look at")
+    if not seen.others:
+        said = f": {', '.join(seen.refused)}" if seen.refused else ""
+        return check_from_rule(name, f"no other input to compare with{said}")
+    here = _difference_sizes(seen.first[: len(seen.others[0].outputs)])
+    best, label, ratio = 1.0, "", 1.0
+    for other in seen.others:
+        there = _difference_sizes(other.outputs)
+        p, column = two_samples(here, there, seen.rng)
+        if p <= best:
+            best, label = p, other.label
+            base = float(here[:, column].mean())
+            ratio = float(there[:, column].mean()) / base if base else np.inf
+    labels = ", ".join(other.label for other in seen.others)
+    refused = f" (refused: {', '.join(seen.refused)})" if seen.refused else ""
+    bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
+    good = f"the noise is as large at {labels} as at x{refused}"
+    p = best * len(seen.others)
+    return check_from_p_value(name, p, level, bad, good, at=label, ratio=ratio)
+
+
+_SMALL_SCALE_SHARE = 0.1
+"""Share of the usual size of the noise below which that of a coordinate is small."""
+
+
+def column_scale(seen: Seen, level: float) -> Check:
+    """Return whether the noise of a coordinate is less than a tenth of that of most others."""
+    name, columns = "column_scale", seen.varying
+    if columns.size < 2:
+        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
+    outputs = seen.first[:, columns]
+    sizes = np.abs(outputs - np.median(outputs, axis=0))
+    medians = np.median(sizes, axis=0)
+    usual = float(np.median(medians))
+    if usual == 0.0:
+        return check_from_rule(name, "most of the noise is one value: not checked")
+    # Half of the draws lie within the median size: more of them say that it is smaller.
+    hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
+    worst = int(hits.argmax())
+    p = columns.size * at_least(int(hits[worst]), len(sizes), 0.5)
+    ratio, count = float(medians[worst]) / usual, int((medians < _SMALL_SCALE_SHARE * usual).sum())
+    bad = (
+        f"the noise of coordinate {int(columns[worst])} is {ratio:.2g} times as large as that of "
+        f"most coordinates{f', {count} are so small' if count > 1 else ''}: by design only where "
+        "the sensitivity is smaller there too"
+    )
+    good = f"the noise of no coordinate is less than {_SMALL_SCALE_SHARE} times as large as that of most"
+    return check_from_p_value(
+        name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio
+    )
+
+
+def _difference_sizes(outputs: Floats) -> Floats:
+    """Return sizes of differences of disjoint row pairs: by coordinate, and their mean."""
+    half = len(outputs) // 2
+    size = np.abs(outputs[0 : 2 * half : 2] - outputs[1 : 2 * half : 2])
+    return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
+
+
+def check_modes(seen: Seen, level: float) -> Check:
+    """Check that the noise in train mode equals that in eval mode."""
+    name, mode = "modes", seen.mode
+    if mode is None:
+        return check_from_rule(name, "no train and eval mode")
+    if mode.outputs is None:
+        return check_from_rule(
+            name, f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}"
+        )
+    if mode.outputs.shape[1] != seen.first.shape[1]:
+        shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
+        return check_from_rule(name, f"outputs of {shapes} numbers in the two modes", True)
+    noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
+    if noisy[0] != noisy[1]:
+        with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
+        return check_from_rule(name, f"noise in {with_noise} mode, none in {without} mode", True)
+    if not noisy[0]:
+        return check_from_rule(name, "no noise in either mode")
+    first = seen.first[: len(mode.outputs)]
+    values = two_samples(first, mode.outputs, seen.rng)[0]
+    sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), seen.rng)[0]
+    bad = "outputs have another law in train mode than in eval mode"
+    good = "outputs have the same law in train and eval mode"
+    return check_from_p_value(name, 2 * min(values, sizes), level, bad, good)

@@ -1,0 +1,421 @@
+"""Outputs that an inspection looks at: those of a noise layer from several calls.
+
+Tests that hold for every law of the noise: they look at ranks, with ties broken by chance.
+
+Ranks of independent draws are a uniformly random permutation, whatever the law, atoms included.
+The statistics here have lighter tails than the normal ones that their p-values are read from.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..adapters import TorchModule, adapt
+from ..errors import invalid, mistyped, numeric
+from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of, name_of
+from ..mechanisms.native import Native, law_of
+from ..published import is_native
+from ..streams import SAMPLE
+
+Floats = npt.NDArray[np.float64]
+
+_HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
+
+
+def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
+    """Return ranks of every column, centred and of unit length, as rows, shape `(d, n)`."""
+    rows = np.ascontiguousarray(values.T)
+    order = np.argsort(rows, axis=1)
+    held = np.take_along_axis(rows, order, axis=1)
+    tied = (held[:, 1:] == held[:, :-1]).any(axis=1)
+    if tied.any():
+        # Equal values in the order of their places would tie the columns to each other. Keys: which
+        # value it is, then chance; that they stand almost in order is quicker than a lexsort.
+        chance = rng.random((int(tied.sum()), rows.shape[1]))
+        found = order[tied]
+        keys = np.take_along_axis(chance, found, axis=1)
+        keys[:, 1:] += np.cumsum(held[tied, 1:] != held[tied, :-1], axis=1)
+        order[tied] = np.take_along_axis(found, np.argsort(keys, axis=1), axis=1)
+    n = rows.shape[1]
+    centred = np.arange(n, dtype=np.float64) - (n - 1) / 2
+    length = math.sqrt(n * (n * n - 1) / 12)
+    np.put_along_axis(rows, order, (centred / length)[None], axis=1)
+    return rows
+
+
+def two_sided(z: float) -> float:
+    """Compute the chance of a normal deviate at least this far from 0."""
+    return math.erfc(abs(z) / math.sqrt(2))
+
+
+def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
+    """Return the p-value of the largest of several deviates (Bonferroni), and its place."""
+    place = int(np.argmax(np.abs(z)))
+    return min(1.0, len(z) * two_sided(float(z[place]))), place
+
+
+def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Test if row i of one set is tied to row i of the other, by Spearman's correlation."""
+    r = np.einsum("ij,ij->i", rank_scores(first, rng), rank_scores(second, rng))
+    return largest_deviate_p_value(r * math.sqrt(len(first) - 1))
+
+
+def two_samples(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
+    """Test if the columns have one law in both sets, by Wilcoxon's rank sum test."""
+    m, n = len(first), len(second)
+    ranks = rank_scores(np.concatenate([first, second]), rng)
+    # The variance of a sum of m draws without replacement from m + n scores of variance 1/(m + n).
+    sigma = math.sqrt(m * n / ((m + n) * (m + n - 1)))
+    return largest_deviate_p_value(ranks[:, :m].sum(axis=1) / sigma)
+
+
+def pairs_of_columns(values: Floats, rng: np.random.Generator) -> tuple[float, float, float, int]:
+    """Test if the columns are independent of each other.
+
+    Two statistics: the largest of all rank correlations, and the sum of their squares, which is
+    chi-squared and sees many weak ones (Schott, 2005, Biometrika).
+
+    Returns:
+        The p-value of both together, the largest correlation, the root mean square of all, and
+        the number of pairs.
+    """
+    from scipy.special import gammaincc
+
+    n, d = values.shape
+    ranks = rank_scores(values, rng)
+    r = (ranks @ ranks.T)[np.triu_indices(d, 1)]
+    square = float(r @ r)
+    one, place = largest_deviate_p_value(r * math.sqrt(n - 1))
+    many = float(gammaincc(len(r) / 2, (n - 1) * square / 2))
+    rms = math.sqrt(square / len(r))
+    return min(1.0, 2 * min(one, many)), float(r[place]), rms, len(r)
+
+
+def at_least(k: int, n: int, p: float) -> float:
+    """Compute the chance that a binomial variable of n trials is k or more."""
+    from scipy.special import betainc
+
+    if k <= 0 or p >= 1.0:
+        return 1.0
+    return float(betainc(k, n - k + 1, p)) if k <= n and p > 0 else 0.0
+
+
+def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
+    """Return one number a row; equal rows share it, others only by a chance of 2^-60."""
+    # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
+    bits ^= bits >> np.uint64(29)
+    weights = rng.integers(0, 2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
+    mixed: npt.NDArray[np.uint64] = (bits * weights).sum(axis=1, dtype=np.uint64)
+    return mixed
+
+
+def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
+    """Compute an upper guess of the chance that two independent rows are equal.
+
+    Half as much again as seen, and a margin for what so few rows cannot show.
+    """
+    counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
+    pairs = len(rows) * (len(rows) - 1)
+    return min(1.0, 1.5 * float(counts @ (counts - 1)) / pairs + 40.0 / pairs)
+
+
+_NUMBERS_PER_CALL = 2**20
+_MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
+_MIN_INSPECTED_DRAWS = 200
+_COMPARISON_DRAWS = 2**14
+"""Draws at inputs, and in a mode, that serve for comparison only."""
+
+Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
+
+
+@dataclass(frozen=True)
+class Other:
+    """Outputs at another input.
+
+    Args:
+        label: what sentences call the input.
+        outputs: shape `(size, dim)`.
+        clean: the vector that the noise is added to, or None if it is not known.
+    """
+
+    label: str
+    outputs: Floats
+    clean: Floats | None
+
+
+@dataclass(frozen=True)
+class Mode:
+    """Outputs of a layer in the mode that it is not in.
+
+    Args:
+        here: "train" or "eval": the mode that the layer is in.
+        there: the other one.
+        outputs: outputs there, or None if it could not be run.
+        why: then, the reason.
+    """
+
+    here: str
+    there: str
+    outputs: Floats | None
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """All outputs, and what is computed from them more than once.
+
+    Args:
+        first: outputs of one call, shape `(draws, dim)`.
+        second: outputs of another call.
+        clean: the vector that the noise is added to, or None if it is not known.
+        precision: distance from 1 to the next number in the type of the outputs.
+        others: outputs at other inputs.
+        refused: labels of inputs, invented here, that the mechanism did not take, and why.
+        mode: the other mode of a layer that has two.
+        rng: breaks ties and chooses coordinates.
+        around: what `clean` is, in words, where it is not the user's input or vector.
+    """
+
+    first: Floats
+    second: Floats
+    clean: Floats | None
+    precision: float
+    others: tuple[Other, ...]
+    refused: tuple[str, ...]
+    mode: Mode | None
+    rng: np.random.Generator = field(repr=False)
+    around: str = ""
+
+    @cached_property
+    def varying(self) -> npt.NDArray[np.intp]:
+        """Coordinates that take more than one value within the first call."""
+        return np.flatnonzero((self.first != self.first[0]).any(axis=0))
+
+    @cached_property
+    def noise(self) -> Floats:
+        """Outputs of the first call minus the clean vector, or minus their medians."""
+        if self.clean is not None:
+            return self.first - self.clean
+        return self.first - np.median(self.first, axis=0)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """Half the distance between the quartiles of every coordinate, never 0 if it varies."""
+        low, high = np.quantile(self.first, [0.25, 0.75], axis=0)
+        half: Floats = (high - low) / 2
+        return np.where(half > 0, half, self.first.std(axis=0))
+
+    @property
+    def step(self) -> Floats:
+        """Distance between neighbouring floats at the largest output of every coordinate."""
+        largest: Floats = np.abs(self.first).max(axis=0)
+        return self.precision * largest
+
+    def noises(self) -> list[Floats]:
+        """Return the noise at inputs with a known clean vector; the first input comes first."""
+        cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
+        return [] if self.clean is None else [self.first - self.clean, *cleaned]
+
+
+def usual_draws(dim: int) -> int:
+    """Return the default draws of a call: a million numbers, 1,536 draws at least."""
+    return min(_MAX_USUAL_DRAWS, max(_MIN_USUAL_DRAWS, _NUMBERS_PER_CALL // dim))
+
+
+class Layer:
+    """A mechanism to be called as it is, on inputs of one kind.
+
+    Args:
+        mechanism: whatever the user gave.
+        seed: of all draws.
+        clean: see `inspect`.
+    """
+
+    def __init__(self, mechanism: Any, seed: int, clean: Clean) -> None:
+        """Find the adapter."""
+        found = mechanism if is_native(mechanism) else adapt(mechanism)
+        requirement = "a native mechanism, a callable (x, size, rng) or an adapted object"
+        self.mechanism = mechanism_of(mechanism if found is None else found, requirement)
+        self.name = repr(mechanism) if is_native(mechanism) else name_of(self.mechanism)
+        self.seed = seed
+        self._clean = clean
+        self.guessed = clean is None and not is_native(mechanism)
+        self._calls = 0
+        self._kind: np.dtype[Any] | None = None
+        self._shape: tuple[int, ...] | None = None
+
+    @property
+    def inner(self) -> Any:
+        """The object that may have a train and an eval mode."""
+        return self.mechanism.module if isinstance(self.mechanism, TorchModule) else self.mechanism
+
+    @property
+    def precision(self) -> float:
+        """Distance from 1 to the next number in the type of the outputs seen last."""
+        kind = self._kind
+        return float(np.finfo(kind).eps) if kind is not None and kind.kind == "f" else 2.0**-52
+
+    def draw(self, x: Any, size: int) -> Floats:
+        """Draw outputs of one call with a separate generator, shape `(size, dim)`."""
+        rng = make_generator(self.seed, SAMPLE, 0, self._calls)
+        self._calls += 1
+        outputs = call_mechanism(self.mechanism, x, size, rng)
+        name = f"outputs of {self.name}"
+        if outputs.dtype.kind not in "buif":
+            raise mistyped(name, "real numbers", outputs.dtype)
+        if self._shape not in (None, outputs.shape[1:]) or outputs[:1].size == 0:
+            wanted = "at least one number" if self._shape is None else f"shape {self._shape}"
+            raise invalid(name, f"rows of {wanted} in every call", outputs.shape)
+        rows = outputs.reshape(size, -1).astype(np.float64)
+        finite = np.isfinite(rows)
+        if not finite.all():
+            shown = f"{rows.size - int(finite.sum()):,} of {rows.size:,} that are NaN or infinite"
+            raise invalid(name, "finite numbers", shown)
+        self._kind, self._shape = outputs.dtype, outputs.shape[1:]
+        return rows
+
+    def clean(self, x: Any, here: bool) -> Floats | None:
+        """Return the vector to which the noise is added at x, rounded as the outputs are.
+
+        Args:
+            x: the input.
+            here: True at the user's own input, which is all that a vector speaks of.
+        """
+        given = self._clean
+        if given is False:
+            return None
+        if callable(given):
+            given = given(x)
+        elif given is None:
+            given = _known_input(self.mechanism, x)
+        elif not here:
+            return None
+        vector = as_finite_array("clean", given)
+        if self._shape is not None and vector.size != int(np.prod(self._shape, dtype=np.int64)):
+            if self._clean is None:
+                return None
+            requirement = f"as many numbers as one output, of shape {self._shape}"
+            raise invalid("clean", requirement, vector.shape)
+        vector = vector.reshape(-1)
+        if self._kind is not None and self._kind.kind == "f":
+            vector = vector.astype(self._kind)
+        return vector.astype(np.float64)
+
+
+def _known_input(mechanism: Any, x: Any) -> Any:
+    """Return the vector to which dpcore's own mechanisms add their noise; otherwise x."""
+    if not isinstance(mechanism, Native) or not is_native(mechanism):
+        return x
+    from .. import _core
+
+    point = as_finite_array("x", x).astype(np.float64)
+    steps = mechanism.steps(point.size)
+    if law_of(steps.noise).blind:
+        return []
+    held = point if steps.clip is None else _core.clip(point, steps.clip.norm, steps.clip.radius)
+    return held * steps.factor
+
+
+def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
+    """Return real, finite numbers of a list, an array or a tensor as an array."""
+    detached = value.detach().cpu() if hasattr(value, "detach") else value
+    array = numeric(name, "an array of finite numbers", detached)
+    if not np.isfinite(array).all():
+        raise invalid(name, "an array of finite numbers", value)
+    return array
+
+
+def collect_outputs(
+    layer: Layer,
+    x: Any,
+    draws: int | None,
+    others: Sequence[Any] | None,
+    skip: Sequence[str],
+) -> Seen:
+    """Make all calls."""
+    point = x if hasattr(x, "detach") else as_finite_array("x", x)
+    if as_finite_array("x", x).size == 0:
+        raise invalid("x", "a non-empty array of finite numbers", x)
+    size = draws
+    if size is None:
+        # The outputs, not the input, say how many numbers a draw has.
+        size = usual_draws(layer.draw(point, _MIN_INSPECTED_DRAWS).shape[1])
+    first, second = layer.draw(point, size), layer.draw(point, size)
+    precision = layer.precision
+    clean = layer.clean(point, True)
+    aside = min(size, _COMPARISON_DRAWS)
+    needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
+    there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ((), ())
+    mode = None if "modes" in skip else _other_mode(layer, point, aside)
+    # The calls of the layer count up from 0: this one is free.
+    rng = make_generator(layer.seed, SAMPLE, 1, 0)
+    return Seen(first, second, clean, precision, there, refused, mode, rng)
+
+
+def _collect_elsewhere(
+    layer: Layer, x: Any, first: Floats, size: int, given: Sequence[Any] | None
+) -> tuple[tuple[Other, ...], tuple[str, ...]]:
+    """Collect outputs at the user's other inputs, or at some that are made from x."""
+    if given is not None:
+        labels = [f"others[{place}]" for place in range(len(given))]
+        inputs = [p if hasattr(p, "detach") else as_finite_array("others", p) for p in given]
+        return tuple(_collect_at(layer, *one, size) for one in zip(labels, inputs, strict=True)), ()
+    far = _choose_far_shift(x, first)
+    made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
+    found, refused = [], []
+    for label, point in made.items():
+        if np.array_equal(as_finite_array("x", point), as_finite_array("x", x)):
+            continue
+        try:
+            found.append(_collect_at(layer, label, point, size))
+        except Exception as error:
+            # Nobody said that the mechanism takes this input.
+            refused.append(f"{label} ({type(error).__name__})")
+    return tuple(found), tuple(refused)
+
+
+def _collect_at(layer: Layer, label: str, x: Any, size: int) -> Other:
+    return Other(label, layer.draw(x, size), layer.clean(x, False))
+
+
+def _choose_far_shift(x: Any, first: Floats) -> float:
+    """Choose a shift of ten noise sizes, a whole number for whole inputs."""
+    noise = np.abs(first - np.median(first, axis=0)).mean()
+    far = float(10 * noise) or 1.0
+    whole = as_finite_array("x", x).dtype.kind in "bui"
+    return int(np.ceil(far)) if whole else far
+
+
+def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
+    inner = layer.inner
+    parts = ("train", "eval")
+    if not (
+        all(callable(getattr(inner, part, None)) for part in parts)
+        and isinstance(getattr(inner, "training", None), bool)
+    ):
+        return None
+    here, there = ("train", "eval") if inner.training else ("eval", "train")
+    layers = list(inner.modules()) if callable(getattr(inner, "modules", None)) else [inner]
+    modes = [one.training for one in layers]
+    shape, kind = layer._shape, layer._kind
+    layer._shape = None
+    try:
+        getattr(inner, there)()
+        outputs = layer.draw(x, size)
+    except Exception as error:
+        return Mode(here, there, None, f"{type(error).__name__}: {error}")
+    finally:
+        # Parts of a layer may be frozen in a mode of their own.
+        for one, mode in zip(layers, modes, strict=True):
+            one.training = mode
+        layer._shape, layer._kind = shape, kind
+    return Mode(here, there, outputs)
