@@ -47,7 +47,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
+from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -480,7 +480,7 @@ _AUDIT_OF_WAY: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """The audits, data set by data set and fault by fault.
 
     Args:
@@ -504,6 +504,18 @@ class Result(ShownResult):
     def unexpected(self) -> tuple[Cell, ...]:
         """Audits of which the verdict is not what it must be, see `Cell`."""
         return tuple(one for one in self.cells if one.is_unexpected)
+
+    def table(self) -> str:
+        """Return the audits as text, a row for each data set and fault."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw certified bounds as bars and claims as lines, a panel for each way."""
+        return draw_figure(self, ax)
 
 
 def write_table(result: Result) -> str:

@@ -51,7 +51,7 @@ from .presentation import (
     tidy_axes,
     write_mean,
 )
-from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -443,7 +443,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Perplexity and leak of every recipe.
 
     Args:
@@ -556,6 +556,18 @@ class Result(ShownResult):
             f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
             f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
         )
+
+    def table(self) -> str:
+        """Return a row for each recipe, and the findings."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON, without any text."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
+        return draw_figure(self, ax)
 
 
 _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {

@@ -47,7 +47,7 @@ from .presentation import (
     tidy_axes,
     write_mean,
 )
-from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -300,7 +300,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Figures of every release.
 
     Args:
@@ -355,6 +355,18 @@ class Result(ShownResult):
             f"Certified bounds above the exact loss of the worst two texts: {above} of "
             f"{len(self.cells) * len(SHARES):,}.",
         ]
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, without any text."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw utility and both attacks against epsilon."""
+        return draw_figure(self, ax)
 
 
 _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))

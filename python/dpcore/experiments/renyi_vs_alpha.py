@@ -40,7 +40,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import ShownResult, cell_seed, require_own_config, run_jobs
+from .running import Tabled, cell_seed, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,7 +219,7 @@ def _to_curves(values: Any) -> Curves:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """The curves, draw by draw and method by method.
 
     Args:
@@ -277,6 +277,18 @@ class Result(ShownResult):
         Fitted to all orders, as the source does, believed or not: the epsilon is not a bound.
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
+
+    def table(self) -> str:
+        """Return the curves, and what they show."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the curves, a panel for each method."""
+        return draw_figure(self, ax)
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
