@@ -1,6 +1,7 @@
-"""Public corpora by name, each file in its own format.
+"""Public corpora by name, each file in its own format, and two sets of texts to redact.
 
-Options, and two sets of texts, that the experiments on redacted texts share.
+`read_corpus` returns a whole corpus; `read_texts` and `read_two_sets` return what the experiments
+on redacted texts share.
 """
 
 from __future__ import annotations

@@ -1,18 +1,12 @@
 """Faults of DP-SGD found by audits of one step, of one run and of many runs.
 
-DP-SGD of a logistic regression, right and with one fault at a time.
-
-A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
-one weight for each feature, and the bias.
-
-Faults of DP-SGD found by audits of one step, of one run and of many runs.
-
 A logistic regression is trained by a recipe with one fault at a time, and audited in three ways:
 one step as it is drawn, one run with canaries, and many runs with and without one record. What one
 step cannot show, batches that are fixed under an accountant for Poisson sampling, shows in the sums
 of all steps of an epoch, which stand in the place of many runs.
 
-The faults, the ways and what they certify, as text, plain data and picture.
+A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
+one weight for each feature, and the bias.
 """
 
 from __future__ import annotations

@@ -1,15 +1,9 @@
 """Leak of one text by a next-word model, after DP-SGD and after redaction.
 
-The recipes that train a next-word model, each audited with the canaries among its texts.
-
-Leak of one text by a next-word model, after DP-SGD and after redaction.
-
 Figure 6 of Gusain and Leith has one epsilon axis for DP-SGD and for redaction. The first epsilon
 is the accountant's, of one text and from above; the second is estimated, of two corpora. Here each
 has a panel of its own, and all recipes are compared by what an audit of one training certifies of
 one text, from below.
-
-The trainings as text, plain data and picture.
 """
 
 from __future__ import annotations

@@ -1,16 +1,8 @@
 """DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
 
-The systems of the experiment on DPText, and what is measured of one that is trained.
-
-DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
-
 The published noise, in the two readings of its formula, and Laplace noise; epsilon fixed, or
 learnt with a cap and without one. Every system is trained, inspected, audited on two texts that
 training did not see, and attacked. An epsilon that is learnt is flagged: nobody claimed it.
-
-The experiment on DPText as text and as plain data.
-
-The picture of the experiment on DPText: certified against claimed, and epsilon by epoch.
 """
 
 from __future__ import annotations
@@ -730,8 +722,8 @@ def _make_noise_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5, linestyle="none",
-               label=f"certified, {name}")
+        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5,
+               linestyle="none", label=f"certified, {name}")
         for name in NOISES
     ]  # fmt: skip
     line: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 4, "markevery": [1]}

@@ -1,14 +1,9 @@
 """Utility of an encoder's private vectors, and what they give away.
 
-Utility of an encoder's private vectors, and what they give away.
-
 Noise for any two texts grows with the number of entries of a vector. Here the vectors of MiniLM are
-released as they are, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
-does, with the noise that this asks for), and with noise in few directions of public texts. Beside
-the main label two attributes are inferred that were planted in the texts, one of 5 % of them and
-one of 50 %.
-
-The releases as text, plain data and picture.
+released without noise, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
+does), and with noise in few directions of public texts. In addition to the main label, two
+attributes are inferred that were planted in the texts, one in 5 % of them and one in 50 %.
 """
 
 from __future__ import annotations

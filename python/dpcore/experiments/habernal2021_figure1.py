@@ -1,19 +1,9 @@
 """Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
 
-Another run of the figure, as it was printed, and whether it counts the same as ours.
-
-Cost of repairing ADePT: noise and signal of the two remedies that keep Laplace noise.
-
-Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
-
 ADePT clips an encoder's vector in L2 to a radius C and scales Laplace noise by 2C, the largest L2
 distance; Laplace noise needs the largest L1 distance, 2C sqrt(n). The share of pairs of random
 vectors that are more than 2C apart in L1 after clipping is counted, and for comparison after
 clipping in L1, which is one of the two remedies. What both cost is the second half of the picture.
-
-The tables of the experiment on ADePT's sensitivity, and its record.
-
-The picture of ADePT's sensitivity: unprotected pairs, and what the remedies cost.
 """
 
 from __future__ import annotations

@@ -1,17 +1,11 @@
 """Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples.
 
-Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples.
-
 Five histograms at scale 1 over the exact laws: the three correct formulas for Laplace noise
 (equations 4 to 7) and the two ways in which DPText's formula may have been implemented, with 0
 for NaN and with NaN drawn again. Neither of these ever goes below 0.
 
 On dpcore's grid of 2^53 uniforms the three correct formulas give the same bits, so with one seed
 their histograms would be one histogram; each gets its own seed here.
-
-The histograms as text and as plain data.
-
-The picture of the appendix figure: five histograms and their exact laws.
 """
 
 from __future__ import annotations

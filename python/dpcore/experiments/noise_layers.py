@@ -1,17 +1,9 @@
 """Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
 
-The layers of the experiment on noise layers: what is claimed, what is added, what repairs it.
-
-Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
-
 A small encoder, a transform that bounds its vectors, and noise: layers that are right, faults of
 published code, and the repair of each, in both dtypes. A fault is certified beyond its claim or
 flagged by the inspection of its structure, a repair neither. Rounding is a separate
 matter: it concerns the floats that a layer returns, not the law of its noise.
-
-The audits of noise layers as text and as plain data.
-
-The picture of the experiment on noise layers: a line for each layer and dtype.
 """
 
 from __future__ import annotations

@@ -1,12 +1,8 @@
 """Do masked names hide who a text is about?
 
-Do masked names hide who a text is about?
-
 Names of a list are masked in news that name one or more of five people. An attacker who is fitted
 on masked texts infers from the other words, and from the masks alone, who was named; another
 classifier infers the topic, which shows what masking costs.
-
-Effect of masked names, as text, plain data and picture.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Does the divergence of two sets of texts grow with its order, or does the formula?
 
-Does the divergence of two sets of texts grow with its order, or does the formula?
-
 Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
 order, and a line above it from which they compute an epsilon. Here the curve is estimated by their
 formula as printed, by that formula with its misprints corrected, and by the cross-fitted score with
 its certified lower bound; and by all three on permuted labels, where every divergence is 0.
-
-The curves against the order as text, plain data and picture.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Every sensitivity in closed form: attained by its pair, and found from below by a search.
 
-Every sensitivity in closed form: attained by its pair, and found from below by a search.
-
 The pair is checked by one subtraction. The search knows the domain only by what is in it: it is
 not given the pair, and no closed form. What it finds is a lower bound on the sensitivity.
-
-The sensitivities as text and as plain data.
-
-The picture of the table of sensitivities.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Does replacing words hide what a text is about, and whose text it is?
 
-Does replacing words hide what a text is about, and whose text it is?
-
 Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
-epsilons. Here each mechanism is set against the same attack, and beside it stand the exact loss of
+epsilons. Here each mechanism is set against the same attack, and with it stand the exact loss of
 two words, the share of words that stay, and the share of texts that are linked to their originals:
 an epsilon of one mechanism says nothing about another.
-
-The attack on rewritten texts as text, plain data and picture.
 """
 
 from __future__ import annotations

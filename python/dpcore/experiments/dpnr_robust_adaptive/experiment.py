@@ -5,12 +5,6 @@ classifier, trained without noise, with that of the test ("robust"), or with noi
 ("adaptive"); with the control that it lacks, one model trained at epsilon 5 and used at every
 noise. Words are masked as it does, and left out of the mean. Every claimed epsilon is shown with
 the true one.
-
-Conclusions from the figures: where robust training pays, and what beats the control.
-
-The models with the study's figures, as text and as plain data.
-
-The picture: accuracy against claimed and true epsilon, and against the share of masked words.
 """
 
 from __future__ import annotations

@@ -4,12 +4,6 @@ The noise of the paper's code, one draw a row, is gone after a subtraction, what
 claimed; that of the paper lets attributes through before it lets the main task through. Shown
 with each claim are the true epsilon, the corpus's largest pair, a naive attacker with the spread,
 one chosen on validation, and the certified bound.
-
-The figures of the paper on its AG file, with BERT as encoder.
-
-DPNR's table as text and as plain data.
-
-The picture of DPNR's table: what attackers infer, and what is left of the task.
 """
 
 from __future__ import annotations
