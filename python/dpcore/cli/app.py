@@ -40,12 +40,7 @@ from .status import (
     write_line,
 )
 
-__all__ = [
-    "print_environment",
-    "print_experiments",
-    "print_systems",
-    "run_experiment",
-]
+__all__ = ["app", "main"]
 
 
 TOP_HELP = """How much privacy does a mechanism really lose?

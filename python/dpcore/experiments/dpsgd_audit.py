@@ -56,6 +56,8 @@ __all__ = [
 ]
 
 
+NAME = "dpsgd-audit"
+
 Vector = npt.NDArray[np.float64]
 
 RIGHT: Final = "repaired"
@@ -81,6 +83,33 @@ FAULTS: Final = {
 """Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
 
 FAULTY_NOISE_SEED: Final = 5
+
+WAYS: Final = ("one step", "one run", "many runs")
+
+STEP_SIGMA: Final = 1.0
+RUN_SIGMA: Final = 9.0
+STEPS: Final = 20
+MANY_SIGMA: Final = 4.5
+MANY_STEPS: Final = 5
+"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
+
+CANARIES: Final = 600
+GUESSES: Final = 120
+BATCHES: Final = 100
+
+POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
+"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
+
+It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
+50 % at .2: far less than fixed batches add, and less than these audits can see.
+"""
+
+_BATCH_RECORDS: Final = 32
+"""Records of one step and of many runs; one run has more."""
+
+_QUICK_TRIALS: Final = 1000
+_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
+"""Recipes that `quick` also trains many times."""
 
 
 @dataclass(frozen=True)
@@ -224,36 +253,6 @@ def make_opposed_record(records: Any) -> Vector:
     total = ((0.5 - rows[:, -1])[:, None] * rows[:, :-1]).sum(axis=0)
     # Of label 1 the gradient is -x/2, so that this one is -2 times the sum.
     return np.append(4.0 * total, 1.0)
-
-
-NAME = "dpsgd-audit"
-
-WAYS: Final = ("one step", "one run", "many runs")
-
-STEP_SIGMA: Final = 1.0
-RUN_SIGMA: Final = 9.0
-STEPS: Final = 20
-MANY_SIGMA: Final = 4.5
-MANY_STEPS: Final = 5
-"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
-
-CANARIES: Final = 600
-GUESSES: Final = 120
-BATCHES: Final = 100
-
-POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
-"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
-
-It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
-50 % at .2: far less than fixed batches add, and less than these audits can see.
-"""
-
-_BATCH_RECORDS: Final = 32
-"""Records of one step and of many runs; one run has more."""
-
-_QUICK_TRIALS: Final = 1000
-_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
-"""Recipes that `quick` also trains many times."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

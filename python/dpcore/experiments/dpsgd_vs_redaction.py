@@ -59,6 +59,8 @@ __all__ = [
 ]
 
 
+NAME = "dpsgd-vs-redaction"
+
 Kind = Literal[
     "plain", "no noise", "DP-SGD", "random", "ranked", "SanText", "plain, public start",
     "DP-SGD, public start",
@@ -78,6 +80,14 @@ _PrepareTexts = Callable[[Sequence[str]], list[str]]
 
 _GENERATED_INTENTS: Final = {False: 4000, True: 500}
 """Texts that are generated without and with `quick`."""
+
+_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
+_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
+_REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
+"""Without and with `full`."""
+
+_REFERENCE_EPSILON: Final = 8.0
+"""epsilon of the private training that redaction is compared with: the nearest one there is."""
 
 
 class Material(NamedTuple):
@@ -324,17 +334,6 @@ def _estimate_corpora(
     epsilon = found.epsilon(CORPORA_DELTA)
     names = ("lower", "hat", "rdp")
     return {f"corpora_{name}": getattr(epsilon, f"epsilon_{name}") for name in names}
-
-
-NAME = "dpsgd-vs-redaction"
-
-_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
-_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
-_REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
-"""Without and with `full`."""
-
-_REFERENCE_EPSILON: Final = 8.0
-"""epsilon of the private training that redaction is compared with: the nearest one there is."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

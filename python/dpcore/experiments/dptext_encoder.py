@@ -52,12 +52,18 @@ __all__ = [
 ]
 
 
+NAME = "dptext-encoder"
+
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 """The published formula in its two readings, and Laplace noise."""
 
 _ONE_SIDED_DRAWS = 1024
 """Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
+
+_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
+_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
+_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -211,12 +217,6 @@ def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
 def compute_majority_share(corpus: Corpus) -> float:
     """Compute the largest share of test texts with one label, the best accuracy of a constant."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
-
-
-NAME = "dptext-encoder"
-_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
-_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
-_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
 def _read_positive_level(name: str, value: Any) -> float:

@@ -55,6 +55,8 @@ __all__ = [
 ]
 
 
+NAME = "floating-point"
+
 SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
 
@@ -69,6 +71,8 @@ By the closed form (Balle and Wang, 2018, theorem 8) its delta at epsilon 0.5 is
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 Build = Callable[[], Mechanism]
+
+PAIR = Pair([0.0], [1.0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -234,8 +238,6 @@ SYSTEMS: Final[tuple[System, ...]] = (
 """The rows: first what adds noise in floating point, then what is protected."""
 
 
-NAME = "floating-point"
-PAIR = Pair([0.0], [1.0])
 _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 

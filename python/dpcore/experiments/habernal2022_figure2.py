@@ -56,6 +56,8 @@ NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
 """The bins: where they begin, where they end, and their number."""
 
+_LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
@@ -84,8 +86,6 @@ class Law(Shown):
         weight = np.where(s >= 0, *self.weights)
         return weight * np.exp(-np.abs(s))
 
-
-_LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 LAWS: dict[str, Law] = {
     "sign": Law(Laplace(1.0, "sign"), "sign formula (eq. 4)", *_LAPLACE_MOMENTS),

@@ -40,9 +40,9 @@ __all__ = [
 ]
 
 
-Floats = npt.NDArray[np.float64]
-
 NAME = "model-closeness"
+
+Floats = npt.NDArray[np.float64]
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")

@@ -49,6 +49,8 @@ __all__ = [
 ]
 
 
+NAME = "renyi-of-mechanisms"
+
 Reals = npt.NDArray[np.float64]
 Curve = Callable[[Reals], Reals]
 
@@ -59,6 +61,10 @@ _ONE_SIDED_DISTANCE: Final = 0.5
 """Distance of the pairs of one-sided noise."""
 
 _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
+
+_MIN_OUTPUTS: Final = 100
+_STATEMENTS_PER_MECHANISM: Final = 3
+"""Certified statements about a mechanism: a curve in each direction, and an epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,13 +207,6 @@ CASES: Final[dict[str, Case]] = {
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
     ),
 }  # fmt: skip
-
-
-NAME = "renyi-of-mechanisms"
-
-_MIN_OUTPUTS: Final = 100
-_STATEMENTS_PER_MECHANISM: Final = 3
-"""Certified statements about a mechanism: a curve in each direction, and an epsilon."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -62,14 +62,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "beats_majority",
-    "corpus_title",
-    "find_best_row",
-    "needed_epsilon",
-    "write_plain_data",
-    "write_table",
-]
+__all__ = ["NAME", "Config", "Result", "run"]
 
 
 NAME = "adept-rewrite"

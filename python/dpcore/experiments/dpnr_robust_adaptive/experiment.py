@@ -75,11 +75,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTROL",
+    "NAME",
     "RIVALS",
+    "Config",
     "Gain",
+    "Result",
+    "Size",
     "compute_gains",
-    "compute_mean_sd",
     "crossing_epsilon",
+    "run",
     "true_epsilon",
 ]
 

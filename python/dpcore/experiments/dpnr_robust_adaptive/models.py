@@ -31,6 +31,7 @@ __all__ = [
     "DATA",
     "EPSILONS",
     "LINES",
+    "MADE",
     "MASKS",
     "MU_EPSILON",
     "NAMES",

@@ -31,6 +31,7 @@ __all__ = [
     "BASELINES",
     "BUDGETS",
     "CLEAN",
+    "ENCODERS",
     "NOISES",
     "RECIPE",
     "Case",

@@ -62,13 +62,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FIGURES",
-    "Published",
-    "draw_figure",
-    "write_plain_data",
-    "write_table",
-]
+__all__ = ["FIGURES", "NAME", "Config", "Published", "Result", "Row", "run"]
+
+NAME = "dpnr-table"
+_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +96,6 @@ FIGURES: Final = (
     Published("DPNR", "shared", 5.0, 0.7959),
 )
 """Tables 2 and 4 of Lyu, He and Li (2020)."""
-
-
-NAME = "dpnr-table"
-_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 def _check_level(name: str, value: Any) -> float:

@@ -59,12 +59,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "SENTENCES",
-    "SINGLE",
-    "STUDY",
-]
+__all__ = ["NAME", "Cell", "Config", "Result", "is_reproduced", "run"]
 
+
+NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
 """So many there are: of a part of them the figures would be others."""
@@ -83,8 +81,6 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
 STUDY: Final = (".24", ".33")
 """Figures of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
 
-
-NAME = "word2vec-leakage"
 
 STARTS: Final = {
     "hashed": "hashed, same seed",
