@@ -28,7 +28,6 @@ OF_TORCH = (
     "python/dpcore/torch",
     "python/dpcore/text/systems",
     "python/dpcore/text/lm",
-    "python/dpcore/experiments/dpnr_robust_adaptive/models.py",
     "python/dpcore/experiments/dpnr_table/defences.py",
 )
 """Places that cannot be imported without torch, or whose examples train with it."""

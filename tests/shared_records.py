@@ -18,7 +18,7 @@ import dpcore
 
 OF_TORCH = (
     "dpcore.torch", "dpcore.text.systems", "dpcore.text.lm.network",
-    "dpcore.experiments.dpnr_robust_adaptive.models", "dpcore.experiments.dpnr_table.defences",
+    "dpcore.experiments.dpnr_table.defences",
 )  # fmt: skip
 
 

@@ -56,14 +56,16 @@ def test_every_argument_of_a_system_is_an_option():
     named = {field.name for field in fields(AuditArguments)}
     for system in SYSTEMS.values():
         missing = sorted({field.name for field in fields(system)} - named)
-        assert not missing, f"declare an option for {missing} of {system.__name__} in Asked"
+        assert not missing, f"AuditArguments needs an option for {missing} of {system.__name__}"
 
 
 def test_the_defaults_of_options_are_those_of_the_arguments():
     spelled = {"start": "0", "attack": "auto"}
     commands = (
-        (AuditArguments, dpcore.audit), (OutputsArguments, dpcore.audit_outputs), (PlanArguments, dpcore.plan)
-    )  # fmt: skip
+        (AuditArguments, dpcore.audit),
+        (OutputsArguments, dpcore.audit_outputs),
+        (PlanArguments, dpcore.plan),
+    )
     for kind, function in commands:
         taken = inspect.signature(function).parameters
         for field in fields(kind):

@@ -1,4 +1,4 @@
-"""An experiment is its folder and its name in `NAMES`: with both it works, without one it is named.
+"""An experiment is its module and its name in `NAMES`: with both it works, without one it is named.
 
 The toy is added to a copy of the package, as a contributor would add it to the package itself.
 """
@@ -18,24 +18,21 @@ import dpcore
 from dpcore import experiments
 from dpcore.experiments import NAMES, get
 
-FOLDER = {
-    "__init__.py": '''
+TOY = '''
 """The toy: a share of heads.
 
 Nothing else is counted.
 """
 
-from .experiment import NAME, Config, Result, run
-
-__all__ = ["NAME", "Config", "Result", "run"]
-''',
-    "experiment.py": """
 import time
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from ..running import Tabled, SEED, cell_seed, check_config, require_own_config, run_jobs
+from .presentation import aligned, apply_style, make_canvas, make_record_head, tidy_axes
+from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+
+__all__ = ["NAME", "Config", "Result", "run"]
 
 NAME = "toy-coin"
 
@@ -69,70 +66,45 @@ class Result(Tabled):
     seconds: float = field(default=0.0, compare=False)
 
     def table(self):
-        from .text import text
-
-        return text(self)
+        shares = ((str(i), f"{share:.2f}") for i, share in enumerate(self.shares))
+        return aligned([("coin", "heads"), *shares])
 
     def to_dict(self):
-        from .text import plain
-
-        return plain(self)
+        return {**make_record_head(NAME, self), "shares": list(self.shares)}
 
     def plot(self, ax=None):
-        from .drawing import figure
-
-        return figure(self, ax)
-""",
-    "text.py": """
-from ..text import aligned, make_record_head
-from .experiment import NAME
-
-
-def text(result):
-    shares = ((str(i), f"{share:.2f}") for i, share in enumerate(result.shares))
-    return aligned([("coin", "heads"), *shares])
-
-
-def plain(result):
-    return {**make_record_head(NAME, result), "shares": list(result.shares)}
-""",
-    "drawing.py": """
-from ..drawing import apply_style, make_canvas, tidy_axes
-
-
-def figure(result, ax=None):
-    picture = make_canvas(2.0, ax)
-    axes = picture.subplots()
-    axes.plot(result.shares)
-    tidy_axes(axes)
-    return apply_style(picture)
-""",
-}
+        picture = make_canvas(2.0, ax)
+        axes = picture.subplots()
+        axes.plot(self.shares)
+        tidy_axes(axes)
+        return apply_style(picture)
+'''
 LINE = '    "toy-coin",\n'
 
 
 def forgotten(package: Path, names: tuple[str, ...]) -> set[str]:
-    """Experiments with a folder and no line in `NAMES`, or with a line and no folder."""
-    folders = {
-        path.parent.name.replace("_", "-")
-        for path in (package / "experiments").glob("*/experiment.py")
+    """Experiments with a module or folder and no line in `NAMES`, or with a line alone."""
+    folder = package / "experiments"
+    files = [*folder.glob("*.py"), *folder.glob("*/experiment.py")]
+    found = {
+        (path.parent if path.stem == "experiment" else path).stem.replace("_", "-")
+        for path in files
+        if any(line.startswith('NAME = "') for line in path.read_text("utf-8").splitlines())
     }
-    return folders ^ set(names)
+    return found ^ set(names)
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """A copy of the package, with the folder of the toy, and what runs Python on it."""
+    """A copy of the package, with the module of the toy, and what runs Python on it."""
     root = tmp_path_factory.mktemp("copy")
     shutil.copytree(
         Path(dpcore.__file__).parent,
         root / "dpcore",
         ignore=shutil.ignore_patterns("__pycache__"),
     )
-    folder = root / "dpcore" / "experiments" / "toy_coin"
-    folder.mkdir()
-    for name, text in FOLDER.items():
-        (folder / name).write_text(text.lstrip(), encoding="utf-8")
+    module = root / "dpcore" / "experiments" / "toy_coin.py"
+    module.write_text(TOY.lstrip(), encoding="utf-8")
     environment = {**os.environ, "PYTHONPATH": str(root), "PYTHONDONTWRITEBYTECODE": "1"}
 
     def python(*words):
@@ -156,13 +128,13 @@ def named(copy):
     file.write_text(before, encoding="utf-8")
 
 
-def test_every_experiment_has_its_folder_and_its_line():
+def test_every_experiment_has_its_module_and_its_line():
     missing = forgotten(Path(experiments.__file__).parent.parent, NAMES)
-    assert not missing, f"a folder and a line in NAMES of experiments/__init__.py: {missing}"
+    assert not missing, f"a module and a line in NAMES of experiments/__init__.py: {missing}"
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_folder_exports_what_an_experiment_is(name):
+def test_a_module_exports_what_an_experiment_is(name):
     module = get(name)
     assert {"NAME", "Config", "Result", "run"} <= set(module.__all__)
     assert name == module.NAME
@@ -172,7 +144,7 @@ def test_a_folder_exports_what_an_experiment_is(name):
         assert getattr(module.Result, method).__doc__
 
 
-def test_a_folder_and_a_line_are_enough(named, tmp_path):
+def test_a_module_and_a_line_are_enough(named, tmp_path):
     _, python = named
     asked = ("-m", "dpcore", "reproduce", "toy-coin", "--out", str(tmp_path), "--trials", "1000")
     done = python(*asked)
@@ -201,13 +173,13 @@ def test_a_forgotten_line_is_named(copy, tmp_path):
     assert done.stderr.splitlines()[-1].startswith("ValueError: name must be one of 'published-")
 
 
-def test_a_forgotten_folder_is_named(named):
+def test_a_forgotten_module_is_named(named):
     package, _ = named
     names = ("toy-coin", *NAMES)
     assert forgotten(package, names) == set()
-    folder = package / "experiments" / "toy_coin"
-    folder.rename(package / "aside")
+    module = package / "experiments" / "toy_coin.py"
+    module.rename(package / "aside")
     try:
         assert forgotten(package, names) == {"toy-coin"}
     finally:
-        (package / "aside").rename(folder)
+        (package / "aside").rename(module)

@@ -136,7 +136,7 @@ def parts(monkeypatch):
     """Whatever is asked of an experiment is asked of its part."""
     for name, fields in PARTS.items():
         monkeypatch.setattr(get(name), "Config", partial(get(name).Config, **fields))
-    monkeypatch.setattr(get("searched-pairs").experiment, "MECHANISMS", ("ReportNoisyMax1",))
+    monkeypatch.setattr(get("searched-pairs"), "MECHANISMS", ("ReportNoisyMax1",))
 
 
 def table(result):
@@ -236,7 +236,7 @@ def test_counts_agree_with_the_exact_law(grid):
 
 def test_agreement_has_power():
     # Negative control: counts of one law tested against that of 2 % less noise are noticed.
-    module = get("habernal2022-figure1").experiment
+    module = get("habernal2022-figure1")
     cell = run(
         "habernal2022-figure1", trials=10**6, seed=1, epsilons=(1.0,), dims=(2,),
         mechanisms=("Laplace",),
@@ -249,7 +249,7 @@ def test_agreement_has_power():
 
 
 def test_p_value_at_the_ends():
-    p_value = get("habernal2022-figure1").experiment._p_value
+    p_value = get("habernal2022-figure1")._p_value
     assert p_value(0, 10, 0.0) == p_value(10, 10, 1.0) == 1.0
     assert p_value(3, 10, 0.0) == p_value(7, 10, 1.0) == 0.0
     assert p_value(0, 10, 0.5) == pytest.approx(2 / 1024)

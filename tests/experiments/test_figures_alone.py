@@ -1,4 +1,4 @@
-"""Figures of estimates and experiments are read without their texts and pictures."""
+"""Figures and texts of estimates and experiments are read without matplotlib."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 
-def test_figures_need_no_text_and_no_picture():
+def test_figures_and_texts_need_no_picture():
     code = (
         "import sys\n"
         "from dpcore import divergence, experiments\n"
@@ -16,16 +16,11 @@ def test_figures_need_no_text_and_no_picture():
         "    experiments.get(name)\n"
         "figure2 = experiments.get('habernal2022-figure2')\n"
         "result = figure2.run(figure2.Config(trials=1000))\n"
-        "def shown():\n"
-        "    mine = [n for n in sys.modules if n.startswith(('dpcore.div', 'dpcore.exp'))]\n"
-        "    return sorted(n for n in mine if n.endswith(('.text', '.drawing')))\n"
-        "print(shown(), 'matplotlib' in sys.modules)\n"
-        "str(found), result.to_dict()\n"
-        "print(shown(), 'matplotlib' in sys.modules)\n"
+        "print('matplotlib' in sys.modules)\n"
+        "str(found), str(result), result.to_dict()\n"
+        "print('matplotlib' in sys.modules)\n"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
     )
-    texts = ["divergence.report", "experiments.habernal2022_figure2", "experiments"]
-    after = sorted(f"dpcore.{folder}.text" for folder in texts)
-    assert done.stdout.splitlines() == ["[] False", f"{after} False"]
+    assert done.stdout.splitlines() == ["False", "False"]

@@ -373,9 +373,9 @@ def test_the_example_of_the_readme(inner):
 
 WIDE = """
 import numpy as np
-from dpcore.attacks.candidates import exploring
+from dpcore.attacks import candidates
 
-exploring.MOST_PARTS = 10
+candidates.MOST_PARTS = 10
 
 def test_wide(dp_audit):
     def rows(x, size, rng):

@@ -1,10 +1,7 @@
 """The command line: `dpcore audit`, `dpcore plan`, `dpcore reproduce` and `dpcore info`.
 
-Imported by the entry points alone: `import dpcore` does not pay for typer.
-
-Long texts of `--help`; in them, `[bold]` and similar words are rich markup.
-
-Commands other than audits: lists, experiments, and the environment.
+Imported by the entry points alone: `import dpcore` does not pay for typer. The long texts of
+`--help` are here; in them, `[bold]` and similar words are rich markup.
 """
 
 from __future__ import annotations
@@ -43,12 +40,7 @@ from .status import (
     write_line,
 )
 
-__all__ = [
-    "print_environment",
-    "print_experiments",
-    "print_systems",
-    "run_experiment",
-]
+__all__ = ["app", "main"]
 
 
 TOP_HELP = """How much privacy does a mechanism really lose?

@@ -1,14 +1,7 @@
-"""The work of `dpcore audit`: from options to an audit, its report and its exit status.
+"""Work of `dpcore audit`, `audit-outputs`, `audit-table` and `plan`: from options to exit status.
 
-Output of a report: to stdout as text or JSON, into a picture, onto a page.
-
-The work of `dpcore audit-outputs`: from files to an audit, its report and its exit status.
-
-Options of `dpcore audit` for its two inputs and the relation of neighbours.
-
-Work of `dpcore plan`: from options to a plan, and its display.
-
-The work of `dpcore audit-table`: from files to an exact audit, its report and its status.
+Each command makes its objects from the options, runs one function of the package, and delivers the
+report: to stdout as text or JSON, into a picture, or onto a page.
 """
 
 from __future__ import annotations

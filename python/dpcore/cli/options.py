@@ -1,9 +1,7 @@
 """Options of the commands, each declared once: name, type, default, help, and panel.
 
-A command's options are the fields of a class. What a field is called is what the function that
-does the work calls its argument; `OPTIONS` says how the command line spells it.
-
-Options of a command, made from the fields of a class.
+A command's options are the fields of a class. A field has the name of the argument of the function
+that does the work; `OPTIONS` gives its spelling on the command line.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The figures and tables of the papers, each remade by name.
 
-An experiment is a folder and its name in `NAMES`: a frozen `Config` -> `run(config)` -> a frozen
-`Result` that has `plot()`, `to_dict()` and `table()`. Nothing of it is imported before it is asked
-for.
+An experiment is a module or a package here, and its name in `NAMES`: a frozen `Config` ->
+`run(config)` -> a frozen `Result` that has `plot()`, `to_dict()` and `table()`. It is imported when
+it is first used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ NAMES: tuple[str, ...] = (
     "dpsgd-vs-redaction",
     "encoder-frontier",
 )
-"""The names of the experiments: each is that of a folder here, with _ for -."""
+"""The names of the experiments: each is that of a module or package here, with _ for -."""
 
 
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}

@@ -1,6 +1,7 @@
-"""Public corpora by name, each file in its own format.
+"""Public corpora by name, each file in its own format, and two sets of texts to redact.
 
-Options, and two sets of texts, that the experiments on redacted texts share.
+`read_corpus` returns a whole corpus; `read_texts` and `read_two_sets` return what the experiments
+on redacted texts share.
 """
 
 from __future__ import annotations
@@ -22,16 +23,7 @@ from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, opened, table
 from .running import SEED, cell_seed, check_config
 
-__all__ = [
-    "ENTITIES",
-    "KNOWN",
-    "Name",
-    "TextOptions",
-    "TwoSets",
-    "read_corpus",
-    "read_texts",
-    "read_two_sets",
-]
+__all__ = ["ENTITIES", "KNOWN", "Name", "read_corpus"]
 
 
 Name = Literal[
@@ -42,6 +34,15 @@ Name = Literal[
 
 ENTITIES: Final = ("Bush", "Kerry", "Arafat", "Blair", "Sharon")
 """The private attributes of DPNR's AG corpus: who is named in the text."""
+
+_SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
+"""The label of the sensitive set: neoplasms with `data`, the topic of money without."""
+
+_GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
+"""Texts that are generated without and with `quick`."""
+
+_MIN_SET_TEXTS: Final = 100
+"""Texts of a set below which halves of it are too few to fit on."""
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]
 
@@ -272,16 +273,6 @@ def _list_possible_corpora(path: Path) -> list[str]:
 def _is_common_name(name: str) -> bool:
     """Return True for names that many corpora use, such as train.csv and test.tsv."""
     return name.partition(".")[0] in SPLITS
-
-
-_SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
-"""The label of the sensitive set: neoplasms with `data`, the topic of money without."""
-
-_GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
-"""Texts that are generated without and with `quick`."""
-
-_MIN_SET_TEXTS: Final = 100
-"""Texts of a set below which halves of it are too few to fit on."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,18 +1,12 @@
 """Faults of DP-SGD found by audits of one step, of one run and of many runs.
 
-DP-SGD of a logistic regression, right and with one fault at a time.
-
-A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
-one weight for each feature, and the bias.
-
-Faults of DP-SGD found by audits of one step, of one run and of many runs.
-
 A logistic regression is trained by a recipe with one fault at a time, and audited in three ways:
 one step as it is drawn, one run with canaries, and many runs with and without one record. What one
 step cannot show, batches that are fixed under an accountant for Poisson sampling, shows in the sums
 of all steps of an epoch, which stand in the place of many runs.
 
-The faults, the ways and what they certify, as text, plain data and picture.
+A record is a row: its features, and in the last column its label, 0 or 1. Weights are two tensors:
+one weight for each feature, and the bias.
 """
 
 from __future__ import annotations
@@ -47,7 +41,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
+from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,6 +55,8 @@ __all__ = [
     "run",
 ]
 
+
+NAME = "dpsgd-audit"
 
 Vector = npt.NDArray[np.float64]
 
@@ -87,6 +83,33 @@ FAULTS: Final = {
 """Names of the recipes, and what each of them does: the repaired ones, and one fault a recipe."""
 
 FAULTY_NOISE_SEED: Final = 5
+
+WAYS: Final = ("one step", "one run", "many runs")
+
+STEP_SIGMA: Final = 1.0
+RUN_SIGMA: Final = 9.0
+STEPS: Final = 20
+MANY_SIGMA: Final = 4.5
+MANY_STEPS: Final = 5
+"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
+
+CANARIES: Final = 600
+GUESSES: Final = 120
+BATCHES: Final = 100
+
+POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
+"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
+
+It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
+50 % at .2: far less than fixed batches add, and less than these audits can see.
+"""
+
+_BATCH_RECORDS: Final = 32
+"""Records of one step and of many runs; one run has more."""
+
+_QUICK_TRIALS: Final = 1000
+_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
+"""Recipes that `quick` also trains many times."""
 
 
 @dataclass(frozen=True)
@@ -230,36 +253,6 @@ def make_opposed_record(records: Any) -> Vector:
     total = ((0.5 - rows[:, -1])[:, None] * rows[:, :-1]).sum(axis=0)
     # Of label 1 the gradient is -x/2, so that this one is -2 times the sum.
     return np.append(4.0 * total, 1.0)
-
-
-NAME = "dpsgd-audit"
-
-WAYS: Final = ("one step", "one run", "many runs")
-
-STEP_SIGMA: Final = 1.0
-RUN_SIGMA: Final = 9.0
-STEPS: Final = 20
-MANY_SIGMA: Final = 4.5
-MANY_STEPS: Final = 5
-"""Many runs have fewer steps, with the same mu: sqrt(20)/9 = sqrt(5)/4.5."""
-
-CANARIES: Final = 600
-GUESSES: Final = 120
-BATCHES: Final = 100
-
-POISSON_MU: Final = math.sqrt(math.expm1(1.0 / STEP_SIGMA**2) / BATCHES)
-"""mu of one epoch of Poisson sampling with sigma 1 and rate 1/100, about .13 (Bu et al., 2020).
-
-It is the limit of many batches. The exact delta of 100 batches is up to 8 % above it at epsilon .1,
-50 % at .2: far less than fixed batches add, and less than these audits can see.
-"""
-
-_BATCH_RECORDS: Final = 32
-"""Records of one step and of many runs; one run has more."""
-
-_QUICK_TRIALS: Final = 1000
-_QUICK_MANY_FAULTS: Final = (RIGHT, "no noise", "half the noise", POISSON, FIXED)
-"""Recipes that `quick` also trains many times."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -480,7 +473,7 @@ _AUDIT_OF_WAY: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """The audits, data set by data set and fault by fault.
 
     Args:
@@ -504,6 +497,18 @@ class Result(ShownResult):
     def unexpected(self) -> tuple[Cell, ...]:
         """Audits of which the verdict is not what it must be, see `Cell`."""
         return tuple(one for one in self.cells if one.is_unexpected)
+
+    def table(self) -> str:
+        """Return the audits as text, a row for each data set and fault."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw certified bounds as bars and claims as lines, a panel for each way."""
+        return draw_figure(self, ax)
 
 
 def write_table(result: Result) -> str:

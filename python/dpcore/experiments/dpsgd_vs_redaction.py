@@ -1,15 +1,9 @@
 """Leak of one text by a next-word model, after DP-SGD and after redaction.
 
-The recipes that train a next-word model, each audited with the canaries among its texts.
-
-Leak of one text by a next-word model, after DP-SGD and after redaction.
-
 Figure 6 of Gusain and Leith has one epsilon axis for DP-SGD and for redaction. The first epsilon
 is the accountant's, of one text and from above; the second is estimated, of two corpora. Here each
 has a panel of its own, and all recipes are compared by what an audit of one training certifies of
 one text, from below.
-
-The trainings as text, plain data and picture.
 """
 
 from __future__ import annotations
@@ -51,7 +45,7 @@ from .presentation import (
     tidy_axes,
     write_mean,
 )
-from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -64,6 +58,8 @@ __all__ = [
     "run",
 ]
 
+
+NAME = "dpsgd-vs-redaction"
 
 Kind = Literal[
     "plain", "no noise", "DP-SGD", "random", "ranked", "SanText", "plain, public start",
@@ -84,6 +80,14 @@ _PrepareTexts = Callable[[Sequence[str]], list[str]]
 
 _GENERATED_INTENTS: Final = {False: 4000, True: 500}
 """Texts that are generated without and with `quick`."""
+
+_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
+_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
+_REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
+"""Without and with `full`."""
+
+_REFERENCE_EPSILON: Final = 8.0
+"""epsilon of the private training that redaction is compared with: the nearest one there is."""
 
 
 class Material(NamedTuple):
@@ -332,17 +336,6 @@ def _estimate_corpora(
     return {f"corpora_{name}": getattr(epsilon, f"epsilon_{name}") for name in names}
 
 
-NAME = "dpsgd-vs-redaction"
-
-_TRAINING_EPSILONS: Final = {False: (1.0, 8.0), True: (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0)}
-_REDACTION_LEVELS: Final = {False: (0.5, 0.8, 0.9), True: (0.1, 0.3, 0.5, 0.7, 0.8, 0.9)}
-_REWRITING_EPSILONS: Final = (10.0, 15.0, 20.0)
-"""Without and with `full`."""
-
-_REFERENCE_EPSILON: Final = 8.0
-"""epsilon of the private training that redaction is compared with: the nearest one there is."""
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Config(TextOptions):
     """The texts, and the number of trainings.
@@ -443,7 +436,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Perplexity and leak of every recipe.
 
     Args:
@@ -556,6 +549,18 @@ class Result(ShownResult):
             f"(the sample sees delta from {10.0 / size:.2g} on, not {self.material.delta:.2g}); "
             f"epsilon_rdp is None in {missing} of {len(found)}. They say nothing about one text."
         )
+
+    def table(self) -> str:
+        """Return a row for each recipe, and the findings."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON, without any text."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
+        return draw_figure(self, ax)
 
 
 _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {

@@ -1,16 +1,8 @@
 """DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
 
-The systems of the experiment on DPText, and what is measured of one that is trained.
-
-DPText trained on texts: what its noise certifies, repaired or not, and an epsilon that grows.
-
 The published noise, in the two readings of its formula, and Laplace noise; epsilon fixed, or
 learnt with a cap and without one. Every system is trained, inspected, audited on two texts that
 training did not see, and attacked. An epsilon that is learnt is flagged: nobody claimed it.
-
-The experiment on DPText as text and as plain data.
-
-The picture of the experiment on DPText: certified against claimed, and epsilon by epoch.
 """
 
 from __future__ import annotations
@@ -60,12 +52,18 @@ __all__ = [
 ]
 
 
+NAME = "dptext-encoder"
+
 Noise = Literal["zero", "resample", "repaired"]
 NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 """The published formula in its two readings, and Laplace noise."""
 
 _ONE_SIDED_DRAWS = 1024
 """Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
+
+_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
+_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
+_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -219,12 +217,6 @@ def choose_unseen_pair(corpus: Corpus) -> tuple[str, str]:
 def compute_majority_share(corpus: Corpus) -> float:
     """Compute the largest share of test texts with one label, the best accuracy of a constant."""
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
-
-
-NAME = "dptext-encoder"
-_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
-_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
-_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
 def _read_positive_level(name: str, value: Any) -> float:
@@ -730,8 +722,8 @@ def _make_noise_legend() -> list[Any]:
     from matplotlib.lines import Line2D
 
     marks = [
-        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5, linestyle="none",
-               label=f"certified, {name}")
+        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5,
+               linestyle="none", label=f"certified, {name}")
         for name in NOISES
     ]  # fmt: skip
     line: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 4, "markevery": [1]}

@@ -1,14 +1,9 @@
 """Utility of an encoder's private vectors, and what they give away.
 
-Utility of an encoder's private vectors, and what they give away.
-
 Noise for any two texts grows with the number of entries of a vector. Here the vectors of MiniLM are
-released as they are, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
-does, with the noise that this asks for), and with noise in few directions of public texts. Beside
-the main label two attributes are inferred that were planted in the texts, one of 5 % of them and
-one of 50 %.
-
-The releases as text, plain data and picture.
+released without noise, with noise for the whole vector (clipped in L1, or scaled to [0, 1] as DPNR
+does), and with noise in few directions of public texts. In addition to the main label, two
+attributes are inferred that were planted in the texts, one in 5 % of them and one in 50 %.
 """
 
 from __future__ import annotations
@@ -47,7 +42,7 @@ from .presentation import (
     tidy_axes,
     write_mean,
 )
-from .running import ShownResult, cell_seed, gather_in_processes, require_own_config
+from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -300,7 +295,7 @@ def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Figures of every release.
 
     Args:
@@ -355,6 +350,18 @@ class Result(ShownResult):
             f"Certified bounds above the exact loss of the worst two texts: {above} of "
             f"{len(self.cells) * len(SHARES):,}.",
         ]
+
+    def table(self) -> str:
+        """Return the figures as text."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data, without any text."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw utility and both attacks against epsilon."""
+        return draw_figure(self, ax)
 
 
 _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))

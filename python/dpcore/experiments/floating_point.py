@@ -1,19 +1,11 @@
 """Leaks of released code through the low-order bits of its noise.
 
-The mechanisms of the experiment on the low-order bits of floating-point noise.
-
-A library is imported when its row is run. What cannot be imported has a row that says so.
-
-Leaks of released code through the low-order bits of its noise.
-
 Every system adds noise to one number, 0 against 1, and claims a small epsilon for it: a true claim
 about real numbers. The float lattice is looked for in what the code really returns. What is found
 concerns the floating-point implementation, not the law of the mechanism; noise that is snapped to
 a coarse grid, drawn from a discrete law or rounded exactly passes.
 
-The audits of the low-order bits as text and as plain data.
-
-The picture of the experiment on floating point: one bar for each system.
+A library is imported when its row is run. What cannot be imported has a row that says so.
 """
 
 from __future__ import annotations
@@ -63,6 +55,8 @@ __all__ = [
 ]
 
 
+NAME = "floating-point"
+
 SCALE: Final = 10.0
 """Scale b of Laplace noise and sigma of Gaussian noise, in units of the sensitivity."""
 
@@ -77,6 +71,8 @@ By the closed form (Balle and Wang, 2018, theorem 8) its delta at epsilon 0.5 is
 
 Mechanism = Callable[[Any, int, np.random.Generator], npt.NDArray[Any]]
 Build = Callable[[], Mechanism]
+
+PAIR = Pair([0.0], [1.0])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -242,8 +238,6 @@ SYSTEMS: Final[tuple[System, ...]] = (
 """The rows: first what adds noise in floating point, then what is protected."""
 
 
-NAME = "floating-point"
-PAIR = Pair([0.0], [1.0])
 _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 

@@ -1,19 +1,9 @@
 """Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
 
-Another run of the figure, as it was printed, and whether it counts the same as ours.
-
-Cost of repairing ADePT: noise and signal of the two remedies that keep Laplace noise.
-
-Figure 1 of Habernal (2021): how many inputs of ADePT its Laplace noise does not protect.
-
 ADePT clips an encoder's vector in L2 to a radius C and scales Laplace noise by 2C, the largest L2
 distance; Laplace noise needs the largest L1 distance, 2C sqrt(n). The share of pairs of random
 vectors that are more than 2C apart in L1 after clipping is counted, and for comparison after
 clipping in L1, which is one of the two remedies. What both cost is the second half of the picture.
-
-The tables of the experiment on ADePT's sensitivity, and its record.
-
-The picture of ADePT's sensitivity: unprotected pairs, and what the remedies cost.
 """
 
 from __future__ import annotations
@@ -64,6 +54,8 @@ __all__ = [
 ]
 
 
+NAME = "habernal2021-figure1"
+
 COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
     2: (0.134, 0.0, 0.0),
     8: (0.952, 0.0001, 0.0),
@@ -76,6 +68,19 @@ COMPARISON: Final[dict[int, tuple[float, float, float]]] = {
 """Shares after L2 clipping in another run of 10,000 pairs, by n and law, as they were printed."""
 
 COMPARED_PAIRS: Final = 10_000
+
+_COST_DIMS: Final = tuple(2**power for power in range(11))
+"""Sizes of the vector: up to the largest that Habernal takes to be typical."""
+
+_TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
+
+_AVERAGED_VECTORS: Final = 1000
+"""Vectors whose length after clipping is averaged."""
+
+NORMS: Final = ("l2", "l1")
+
+CONFIDENCE: Final = 0.95
+_MAX_MAGNITUDE: Final = 1e90
 
 
 def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
@@ -108,15 +113,6 @@ def p_value(ours: tuple[int, int], printed: float, pairs: int) -> float:
     mass = np.exp(log_mass - log_mass.max())
     below, above = mass[hits <= k].sum(), mass[hits >= k].sum()
     return float(min(1.0, 2.0 * min(below, above) / mass.sum()))
-
-
-_COST_DIMS: Final = tuple(2**power for power in range(11))
-"""Sizes of the vector: up to the largest that Habernal takes to be typical."""
-
-_TYPICAL_DIMS: Final = (32, 64, 128, 256, 512, 1024)
-
-_AVERAGED_VECTORS: Final = 1000
-"""Vectors whose length after clipping is averaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,13 +236,6 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
                 signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
                 found.append(Cost(name, norm, dim, laplace_scale(epsilon, clip, dim), signal))
     return tuple(found)
-
-
-NAME = "habernal2021-figure1"
-NORMS: Final = ("l2", "l1")
-
-CONFIDENCE: Final = 0.95
-_MAX_MAGNITUDE: Final = 1e90
 
 
 @dataclass(frozen=True, slots=True, repr=False)

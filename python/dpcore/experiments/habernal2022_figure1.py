@@ -1,7 +1,5 @@
 """Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
 
-Figure 1 of Habernal (2022): the empirical privacy loss of mechanisms, cell by cell.
-
 Zeros against ones in n entries, majority vote, 10 million trials a side, for 7 epsilons and 6
 dimensions. Beside the paper's six panels stands a seventh, `HalfNoise`: the paper's control for
 a wrong sensitivity halves the noisy *output*, which costs no privacy (post-processing), so a
@@ -10,10 +8,6 @@ truly under-noised one was missing. ADePT is the reference code's simplification
 
 Every cell holds four integers. Where one of them is 0 the empirical loss is infinite, although
 ADePT's true loss there is finite (13.7 to 284); the certified bound is finite everywhere.
-
-The figure as text and as plain data.
-
-The picture of Figure 1: panels with a band for infinite losses on top.
 """
 
 from __future__ import annotations

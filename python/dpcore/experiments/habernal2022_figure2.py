@@ -1,17 +1,11 @@
 """Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples.
 
-Appendix figure of Habernal (2022): Laplace noise by three formulas, and what DPText samples.
-
 Five histograms at scale 1 over the exact laws: the three correct formulas for Laplace noise
 (equations 4 to 7) and the two ways in which DPText's formula may have been implemented, with 0
 for NaN and with NaN drawn again. Neither of these ever goes below 0.
 
 On dpcore's grid of 2^53 uniforms the three correct formulas give the same bits, so with one seed
 their histograms would be one histogram; each gets its own seed here.
-
-The histograms as text and as plain data.
-
-The picture of the appendix figure: five histograms and their exact laws.
 """
 
 from __future__ import annotations
@@ -62,6 +56,8 @@ NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
 """The bins: where they begin, where they end, and their number."""
 
+_LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Law(Shown):
@@ -90,8 +86,6 @@ class Law(Shown):
         weight = np.where(s >= 0, *self.weights)
         return weight * np.exp(-np.abs(s))
 
-
-_LAPLACE_MOMENTS = (0.0, 2.0, 24.0, (0.5, 0.5))
 
 LAWS: dict[str, Law] = {
     "sign": Law(Laplace(1.0, "sign"), "sign formula (eq. 4)", *_LAPLACE_MOMENTS),

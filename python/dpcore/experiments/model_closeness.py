@@ -1,7 +1,5 @@
 """Does redaction bring models of a sensitive and of a safe set closer than chance?
 
-Does redaction bring models of a sensitive and of a safe set closer than chance?
-
 Figure 5 of Gusain and Leith shows three distances of the decoders of two next-word models, one of
 sensitive and one of safe texts, that fall as more words are masked. Here two models of disjoint
 halves of the safe set are the control: they have the same start and the same number of texts, and
@@ -42,9 +40,9 @@ __all__ = [
 ]
 
 
-Floats = npt.NDArray[np.float64]
-
 NAME = "model-closeness"
+
+Floats = npt.NDArray[np.float64]
 
 _DISTANCE_NAMES: Final = ("CKA", "PWCCA", "Procrustes")
 MEASURES: Final = (*_DISTANCE_NAMES, *(f"{name} of states" for name in _DISTANCE_NAMES), "KL")

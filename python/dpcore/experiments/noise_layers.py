@@ -1,17 +1,9 @@
 """Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
 
-The layers of the experiment on noise layers: what is claimed, what is added, what repairs it.
-
-Audits of noise layers behind an encoder of texts: claims that hold, and faults found.
-
 A small encoder, a transform that bounds its vectors, and noise: layers that are right, faults of
 published code, and the repair of each, in both dtypes. A fault is certified beyond its claim or
 flagged by the inspection of its structure, a repair neither. Rounding is a separate
 matter: it concerns the floats that a layer returns, not the law of its noise.
-
-The audits of noise layers as text and as plain data.
-
-The picture of the experiment on noise layers: a line for each layer and dtype.
 """
 
 from __future__ import annotations
@@ -57,6 +49,8 @@ __all__ = [
 ]
 
 
+NAME = "noise-layers"
+
 WIDTH = 32
 """Entries of a vector."""
 _HASH_PLACES = 64
@@ -66,6 +60,11 @@ DELTA = 1e-5
 
 PAIR = ("he has cancer and lives in this town", "she won the match in the last minute")
 """The two texts: any two are neighbours."""
+
+DTYPES = ("float32", "float64")
+
+_INSPECTION_DRAWS = 4096
+"""Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -158,8 +157,6 @@ def _make_torch_laplace(bridge: Any, scale: float) -> Any:
     return TorchLaplace(scale)
 
 
-BOTH = ("float32", "float64")
-
 CASES: tuple[Case, ...] = (
     Case("LaplaceNoise", lambda t: t.Clip("l1", 1.0), lambda t, e: "laplace"),
     Case(
@@ -174,7 +171,7 @@ CASES: tuple[Case, ...] = (
         "DPTextNoise, zero",
         lambda t: t.Clip("l1", 1.0),
         lambda t, e: t.DPTextNoise(2.0 / e),
-        BOTH,
+        DTYPES,
         "LaplaceNoise",
         what="never below the input, and often equal to it",
     ),
@@ -182,7 +179,7 @@ CASES: tuple[Case, ...] = (
         "DPTextNoise, resample",
         lambda t: t.Clip("l1", 1.0),
         lambda t, e: t.DPTextNoise(2.0 / e, "resample"),
-        BOTH,
+        DTYPES,
         "LaplaceNoise",
         what="never below the input",
     ),
@@ -191,7 +188,7 @@ CASES: tuple[Case, ...] = (
         "L2 scale, L2 clip",
         lambda t: t.Clip("l2", 1.0),
         lambda t, e: t.LaplaceNoise(2.0 / e),
-        BOTH,
+        DTYPES,
         "L1 scale, L2 clip",
         what="ADePT: Laplace noise for a distance in L2 is too small by sqrt(32)",
     ),
@@ -200,7 +197,7 @@ CASES: tuple[Case, ...] = (
         "MinMax, scale 1",
         lambda t: t.MinMax(),
         lambda t, e: t.LaplaceNoise(1.0 / e),
-        BOTH,
+        DTYPES,
         "MinMax, scale 32",
         what="DPNR: each of 32 entries moves by 1, not all of them together",
     ),
@@ -208,7 +205,7 @@ CASES: tuple[Case, ...] = (
         "SharedNoise",
         lambda t: t.MinMax(),
         lambda t, e: t.SharedNoise(1.0 / e),
-        BOTH,
+        DTYPES,
         "MinMax, scale 32",
         what="DPNR's code: one draw for a whole row",
     ),
@@ -222,12 +219,7 @@ CASES: tuple[Case, ...] = (
 )
 """Every layer, faults beside their repairs."""
 
-
-NAME = "noise-layers"
-DTYPES = ("float32", "float64")
 _CASES_BY_NAME = {case.name: case for case in CASES}
-_INSPECTION_DRAWS = 4096
-"""Outputs in each of the two main calls of an inspection: with half of them 24 bits are missed."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,7 +1,4 @@
-"""Parts that the pictures share: colours, text sizes and the writing of files.
-
-Parts that the texts and the plain data of the experiments share.
-"""
+"""Parts of the tables, the plain data and the pictures of all experiments."""
 
 from __future__ import annotations
 

@@ -1,15 +1,9 @@
 """The package's main job: are the claims of the published systems true?
 
-The package's main job: are the claims of the published systems true?
-
 Every class of `dpcore.published.SYSTEMS` is audited on its worst pair of inputs by three attacks,
 first with 2 entries, where each of them refutes every false claim, then with 128. There the
 majority vote of the papers is nearly blind to some of them and leaves two false claims standing,
-which the attacks beside it refute: an audit that refutes nothing is not evidence of privacy.
-
-The verdicts as text and as plain data.
-
-The picture of the main job: a panel for each number of entries, a lane for each attack.
+which the other attacks refute: an audit that refutes nothing is not evidence of privacy.
 """
 
 from __future__ import annotations

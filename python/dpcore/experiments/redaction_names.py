@@ -1,12 +1,8 @@
 """Do masked names hide who a text is about?
 
-Do masked names hide who a text is about?
-
 Names of a list are masked in news that name one or more of five people. An attacker who is fitted
 on masked texts infers from the other words, and from the masks alone, who was named; another
 classifier infers the topic, which shows what masking costs.
-
-Effect of masked names, as text, plain data and picture.
 """
 
 from __future__ import annotations
@@ -39,7 +35,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import ShownResult, cell_seed, require_own_config, run_jobs
+from .running import Tabled, cell_seed, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -308,7 +304,7 @@ def _make_cells(
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Results of the attackers under every policy.
 
     Args:
@@ -347,6 +343,18 @@ class Result(ShownResult):
         """Return the mean of `Cell.value` over the splits; NaN where there are none."""
         values = [cell.value[0] for cell in self.of(policy, reads, target)]
         return statistics.fmean(values) if values else math.nan
+
+    def table(self) -> str:
+        """Return what is masked, and what is inferred of each person and of the topic."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
+        return draw_figure(self, ax)
 
 
 KINDS: Final = (

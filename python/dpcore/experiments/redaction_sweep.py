@@ -1,7 +1,5 @@
 """Effect of masked words on the inference of the set, the document and the words.
 
-Effect of masked words on the inference of the set of a text, the document and the words.
-
 Figures 1 and 2 of Gusain and Leith show the divergence of two sets of redacted texts, and the
 accuracy of an attack on the set, against the share of masked words. Here the estimates have error
 bars, a null and certified bounds. An attack that finds the original of a redacted text is added.
@@ -146,9 +144,12 @@ class Result(Tabled):
         """Return sentences on the set and the document, and on utility against attack."""
         found = [self._compare_questions(name) for name in self.sweep.policies]
         kept = (f"{name} {self.utility(name):.3f}" for name in self.sweep.policies)
-        line = f"Macro-F1 where the attack on the set has accuracy {_COMPARED_ACCURACY:g}: {', '.join(kept)}"
         whole = self.sweep["random", 0.0].mean("utility")
-        return [*found, f"{line}; {whole:.3f} with all words."]
+        line = (
+            f"Macro-F1 where the attack on the set has accuracy {_COMPARED_ACCURACY:g}: "
+            f"{', '.join(kept)}; {whole:.3f} with all words."
+        )
+        return [*found, line]
 
     def _compare_questions(self, policy: str) -> str:
         point = self.sweep[policy, _COMPARED_LEVEL]

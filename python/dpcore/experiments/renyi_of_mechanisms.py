@@ -1,16 +1,8 @@
 """Renyi divergences of our own samplers: estimated from outputs, against the closed forms.
 
-Mechanisms whose Renyi curves and exact epsilons are known, each on a pair of inputs.
-
-Renyi divergences of our own samplers: estimated from outputs, against the closed forms.
-
 The outputs of eight mechanisms on two neighbouring inputs are drawn and estimated as any two
 samples would be. The truth is known at every order and so is the exact epsilon, which shows what
 an estimate is worth, where it stops being resolved, and that nothing certified is above the truth.
-
-The table of Renyi divergences of mechanisms, as text and as plain data.
-
-The picture of Renyi divergences of mechanisms: one panel for each of them and direction.
 """
 
 from __future__ import annotations
@@ -57,6 +49,8 @@ __all__ = [
 ]
 
 
+NAME = "renyi-of-mechanisms"
+
 Reals = npt.NDArray[np.float64]
 Curve = Callable[[Reals], Reals]
 
@@ -67,6 +61,10 @@ _ONE_SIDED_DISTANCE: Final = 0.5
 """Distance of the pairs of one-sided noise."""
 
 _RANDOMISED_RESPONSE: Final = RandomisedResponse(1.0, values=4)
+
+_MIN_OUTPUTS: Final = 100
+_STATEMENTS_PER_MECHANISM: Final = 3
+"""Certified statements about a mechanism: a curve in each direction, and an epsilon."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,8 +175,9 @@ def _plane_epsilon(delta: float) -> float:
 
 
 CASES: Final[dict[str, Case]] = {
-    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _laplace_curve, _laplace_curve,
-    _laplace_epsilon),
+    "laplace": Case(
+        "Laplace", Laplace(1.0), [0.0], [1.0], _laplace_curve, _laplace_curve, _laplace_epsilon
+    ),
     "gaussian": Case(
         "Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_curve, _gaussian_curve,
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
@@ -188,32 +187,26 @@ CASES: Final[dict[str, Case]] = {
         lambda delta: math.inf,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_curve, _infinite_curve,
-        lambda delta: math.inf,
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE],
+        _infinite_curve, _infinite_curve, lambda delta: math.inf,
     ),
     "randomised-response": Case(
-        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_curve, _answers_curve, _answers_epsilon
+        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_curve, _answers_curve,
+        _answers_epsilon,
     ),
     "random-bits": Case(
         "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, _zero_curve, _zero_curve,
-        lambda delta: 0.0
+        lambda delta: 0.0,
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _plane_curve, _plane_curve,
-        _plane_epsilon
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2,
+        _plane_curve, _plane_curve, _plane_epsilon,
     ),
     "gaussian-space": Case(
         "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_curve, _gaussian_curve,
         lambda delta: gaussian_epsilon(1.0, delta, 1.0),
     ),
 }  # fmt: skip
-
-
-NAME = "renyi-of-mechanisms"
-
-_MIN_OUTPUTS: Final = 100
-_STATEMENTS_PER_MECHANISM: Final = 3
-"""Certified statements about a mechanism: a curve in each direction, and an epsilon."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -1,13 +1,9 @@
 """Does the divergence of two sets of texts grow with its order, or does the formula?
 
-Does the divergence of two sets of texts grow with its order, or does the formula?
-
 Figure 3 of Gusain and Leith shows the Renyi divergence of two sets of medical texts against its
 order, and a line above it from which they compute an epsilon. Here the curve is estimated by their
 formula as printed, by that formula with its misprints corrected, and by the cross-fitted score with
 its certified lower bound; and by all three on permuted labels, where every divergence is 0.
-
-The curves against the order as text, plain data and picture.
 """
 
 from __future__ import annotations
@@ -40,7 +36,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import ShownResult, cell_seed, require_own_config, run_jobs
+from .running import Tabled, cell_seed, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,7 +215,7 @@ def _to_curves(values: Any) -> Curves:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """The curves, draw by draw and method by method.
 
     Args:
@@ -277,6 +273,18 @@ class Result(ShownResult):
         Fitted to all orders, as the source does, believed or not: the epsilon is not a bound.
         """
         return line(ORDERS, self.mean(method, name).max(axis=0), DELTA)
+
+    def table(self) -> str:
+        """Return the curves, and what they show."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the curves, a panel for each method."""
+        return draw_figure(self, ax)
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,13 +15,9 @@ from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair, Shown
 
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
 __all__ = [
     "SEED",
     "Job",
-    "ShownResult",
     "Tabled",
     "cell_seed",
     "check_config",
@@ -75,7 +70,7 @@ class Tabled(Shown):
 
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
-        name = type(self).__module__.split(".")[-2].replace("_", "-")
+        name = _experiment_module(type(self).__module__).rpartition(".")[2].replace("_", "-")
         shown = (field for field in fields(self) if field.repr)  # type: ignore[arg-type]
         values = ((field.name, getattr(self, field.name)) for field in shown)
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
@@ -89,34 +84,6 @@ class Tabled(Shown):
     def table(self) -> str:
         """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
-
-
-class ShownResult(Tabled):
-    """A result that the module `showing` of its experiment writes and draws."""
-
-    __slots__ = ()
-
-    @property
-    def _showing(self) -> Any:
-        # Loaded here: it imports the experiment, and most runs show nothing.
-        return import_module(f"{type(self).__module__.rpartition('.')[0]}.showing")
-
-    def table(self) -> str:
-        """Return the figures as text, and what follows from them."""
-        return str(self._showing.write_table(self))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return everything as plain data, without any text or model."""
-        return dict(self._showing.write_plain_data(self))
-
-    def plot(self, ax: Any = None) -> Figure:
-        """Draw the figures.
-
-        Returns:
-            A matplotlib figure.
-        """
-        figure: Figure = self._showing.draw_figure(self, ax)
-        return figure
 
 
 def cell_seed(seed: int, key: str) -> int:
@@ -152,10 +119,15 @@ def check_config(config: Any) -> None:
 
 
 def require_own_config(config: Any, module: str) -> None:
-    """Check that a configuration is that of the experiment whose folder this module is in."""
+    """Check that a configuration is that of the experiment that this module runs."""
     # By name: whoever replaces the class to change a default still runs the same experiment.
     if type(config).__module__ != module:
-        raise mistyped("config", f"a Config of {module.rpartition('.')[0]}", config)
+        raise mistyped("config", f"a Config of {_experiment_module(module)}", config)
+
+
+def _experiment_module(module: str) -> str:
+    """Return the module or package of an experiment: its own, or that of its `experiment`."""
+    return module.removesuffix(".experiment")
 
 
 def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:

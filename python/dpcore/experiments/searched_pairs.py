@@ -1,13 +1,7 @@
 """Mechanisms for which a searched pair certifies more than the field's usual pairs can.
 
-Mechanisms for which a searched pair certifies more than the field's usual pairs can.
-
 The patterns of StatDP and DP-Sniper do not reach the worst pair of every mechanism: an auditor
 that stays with them cannot certify what the mechanism loses, with any number of trials.
-
-The audits on usual and searched pairs as text and as plain data.
-
-The picture of the searched pairs: two bars for each mechanism.
 """
 
 from __future__ import annotations

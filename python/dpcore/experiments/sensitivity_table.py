@@ -1,13 +1,7 @@
 """Every sensitivity in closed form: attained by its pair, and found from below by a search.
 
-Every sensitivity in closed form: attained by its pair, and found from below by a search.
-
 The pair is checked by one subtraction. The search knows the domain only by what is in it: it is
 not given the pair, and no closed form. What it finds is a lower bound on the sensitivity.
-
-The sensitivities as text and as plain data.
-
-The picture of the table of sensitivities.
 """
 
 from __future__ import annotations
@@ -79,6 +73,8 @@ _SEARCH_METHODS: Final = ("extremes", "random", "ascent", "scipy")
 _MIN_SEARCH_INPUTS: Final = 8
 _MAX_VECTOR_DIM: Final = 1024
 
+_TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Entry(Shown):
@@ -99,8 +95,6 @@ class Entry(Shown):
         kind, before, named = self.build
         return kind(*before, dim, **named)
 
-
-_TWO_ENTRIES_FORMULAS = ("2", "sqrt(2)", "1")
 
 ENTRIES: Final[dict[str, Entry]] = {
     "box": Entry("box [a, b]", (Box, (LOW, HIGH), {}), ("d (b - a)", "sqrt(d) (b - a)", "b - a")),

@@ -1,13 +1,9 @@
 """Does replacing words hide what a text is about, and whose text it is?
 
-Does replacing words hide what a text is about, and whose text it is?
-
 Figure 4 of Gusain and Leith says that an attack on word-level privacy stays accurate down to small
-epsilons. Here each mechanism is set against the same attack, and beside it stand the exact loss of
+epsilons. Here each mechanism is set against the same attack, and with it stand the exact loss of
 two words, the share of words that stay, and the share of texts that are linked to their originals:
 an epsilon of one mechanism says nothing about another.
-
-The attack on rewritten texts as text, plain data and picture.
 """
 
 from __future__ import annotations
@@ -47,7 +43,7 @@ from .presentation import (
     make_record_head,
     tidy_axes,
 )
-from .running import SEED, ShownResult, cell_seed, check_config, require_own_config, run_jobs
+from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 from .word2vec_leakage.leakage import train_word2vec
 
 if TYPE_CHECKING:
@@ -500,7 +496,7 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Result(ShownResult):
+class Result(Tabled):
     """Results of the attacks, mechanism by mechanism.
 
     Args:
@@ -533,6 +529,18 @@ class Result(ShownResult):
             if (cell.mechanism, cell.epsilon) == key:
                 return cell
         raise KeyError(key)
+
+    def table(self) -> str:
+        """Return the figures, and where the claim of the source holds."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain data for strict JSON."""
+        return write_plain_data(self)
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw attack, linkage, loss and share kept against epsilon."""
+        return draw_figure(self, ax)
 
 
 _MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))

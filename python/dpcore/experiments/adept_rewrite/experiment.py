@@ -4,10 +4,6 @@ ADePT rewrites texts by an auto-encoder with noise in the middle. As published, 
 sqrt(n) times the epsilon claimed; "scaled" has the noise that its claim needs, with the same
 weights, "l1" and "gaussian" are other repairs. The auto-encoder is trained on public texts, epochs
 are fixed beforehand, and what is rewritten are other texts, on which nothing is chosen.
-
-The rewrites as text and as plain data.
-
-The picture of the experiment: accuracy and BLEU of rewrites against the true epsilon.
 """
 
 from __future__ import annotations
@@ -66,14 +62,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "beats_majority",
-    "corpus_title",
-    "find_best_row",
-    "needed_epsilon",
-    "write_plain_data",
-    "write_table",
-]
+__all__ = ["NAME", "Config", "Result", "run"]
 
 
 NAME = "adept-rewrite"

@@ -1,8 +1,6 @@
-"""The two steps of the experiment: an auto-encoder is trained, and rewrites under some noise.
+"""Training of an auto-encoder on public texts, its rewrites of others, and their utility.
 
-The texts of the experiment: public ones to train on, others to rewrite.
-
-Utility of rewritten texts: intents predicted from them by a linear classifier.
+Utility is measured by a linear classifier that predicts intents from rewritten texts.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Pairs of laws with known divergences: samplers, the truth in both directions, and figures.
 
-Figures of others on the same laws, with where they come from. They decide nothing.
+The figures of others on the same laws, with their sources, are for comparison alone.
 """
 
 from __future__ import annotations

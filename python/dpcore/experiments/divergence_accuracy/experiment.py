@@ -3,10 +3,6 @@
 Both directions of every pair of laws, with the rows on which methods are known to fail. On those
 the default grid is estimated with certificates too: a value that its own certified lower bound
 contradicts must never come out as "estimate only".
-
-The accuracy of divergences as text and as plain data.
-
-The picture of the accuracy of divergences.
 """
 
 from __future__ import annotations

@@ -4,10 +4,6 @@ Every mechanism is audited over all pairs of inputs on which DP-Sniper was, with
 the package chooses by itself, and set beside DP-Sniper's and StatDP's published bounds and the
 exact loss on those pairs, which no sound bound exceeds but by the chance that its confidence
 leaves.
-
-The benchmark's result as text and as plain data.
-
-The picture of the benchmark: every bound as a multiple of DP-Sniper's.
 """
 
 from __future__ import annotations

@@ -3,17 +3,14 @@
 Every mechanism comes with its pairs of inputs, its exact loss on them, and the published figures
 of two auditors. Pairs are audited in one order only: an audit looks at both directions.
 
-The benchmark's mechanisms without the sparse vector technique, as plain numpy functions.
+A mechanism is a plain numpy function `(x, size, rng) -> outputs`, one output in a row, shape
+`(size,)` or `(size, entries)`. Outputs of several entries are the transpose of an array that holds
+every entry in one piece, so that a column is contiguous. No generator or other state is kept.
 
-Each is `(x, size, rng) -> outputs`: one output in a row, shape `(size,)` or `(size, entries)`.
-Outputs of several entries are the transpose of an array that holds every entry in one piece, so
-that a column is contiguous; nothing here keeps a generator or any other state.
-
-The benchmark's eight variants of the sparse vector technique, as plain numpy functions.
-
-All compare noisy queries with a noisy threshold T + rho, query after query, until a number of
-them (`cutoff`) were above. All queries of a trial are drawn, also those after its end, whose
-answers are then overwritten: ten long columns take half the time of ever shorter ones.
+The eight variants of the sparse vector technique compare noisy queries with a noisy threshold
+T + rho, query after query, until a number of them (`cutoff`) were above. All queries of a trial are
+drawn, also those after its end, whose answers are then overwritten: ten long columns take half the
+time of ever shorter ones.
 """
 
 from __future__ import annotations
@@ -508,8 +505,8 @@ _STATDP_HASHES_NOTE = (
 _ALL_BENCHMARKS = (
     Benchmark("Laplace", laplace, _ONE_ENTRY_PAIRS, 0.1, 0.1, 0.09965,
               (0.0968, 0.0976), (21, 217), (0.0998, 0.0996), 46, True),
-    Benchmark("TruncatedGeometric", truncated_geometric, _ONE_ENTRY_PAIRS, _GEOMETRIC_LOSS, _GEOMETRIC_LOSS, 0.1175,
-              (0.1156, 0.1155), (19, 162), (0.1159, 0.1169), 352, True,
+    Benchmark("TruncatedGeometric", truncated_geometric, _ONE_ENTRY_PAIRS, _GEOMETRIC_LOSS,
+              _GEOMETRIC_LOSS, 0.1175, (0.1156, 0.1155), (19, 162), (0.1159, 0.1169), 352, True,
               "run with epsilon .1, which its integers round up to ln(9/8)"),
     Benchmark("NoisyHist1", noisy_hist1, _ONE_OF_FIVE_PAIRS, 0.1, 0.1, 0.09965,
               (0.0978, 0.0977), (38, 211), (0.0828, 0.0994), 505, True),
@@ -537,11 +534,13 @@ _ALL_BENCHMARKS = (
               "StatDP ran it with epsilon .05: not the same mechanism"),
     Benchmark("SVT6", svt6, _ALL_OF_TEN_PAIRS, 0.1, 0.42003154, 0.4006,
               (0.2720, 0.2698), (96, 584), (0.3220, 0.3200), 760, False),
-    Benchmark("RAPPOR", rappor, _ONE_ENTRY_PAIRS, 8 * _RAPPOR_BIT_LOSS, 6 * _RAPPOR_BIT_LOSS, 0.2974,
-              (0.2930, 0.3008), (145, 529), (0.2416, 0.0243), 1175, True,
-              "DP-Sniper's .3008 is above the truth: its tasks shared random numbers. " + _STATDP_HASHES_NOTE),
-    Benchmark("OneTimeRAPPOR", one_time_rappor, _ONE_ENTRY_PAIRS, 8 * _ONE_TIME_BIT_LOSS, 6 * _ONE_TIME_BIT_LOSS,
-              0.5978, (0.5978, 0.5999), (89, 408), (0.4706, 0.0602), 987, True, _STATDP_HASHES_NOTE),
+    Benchmark("RAPPOR", rappor, _ONE_ENTRY_PAIRS, 8 * _RAPPOR_BIT_LOSS, 6 * _RAPPOR_BIT_LOSS,
+              0.2974, (0.2930, 0.3008), (145, 529), (0.2416, 0.0243), 1175, True,
+              "DP-Sniper's .3008 is above the truth: its tasks shared random numbers. "
+              + _STATDP_HASHES_NOTE),
+    Benchmark("OneTimeRAPPOR", one_time_rappor, _ONE_ENTRY_PAIRS, 8 * _ONE_TIME_BIT_LOSS,
+              6 * _ONE_TIME_BIT_LOSS, 0.5978, (0.5978, 0.5999), (89, 408), (0.4706, 0.0602), 987,
+              True, _STATDP_HASHES_NOTE),
     Benchmark("LaplaceParallel", laplace_parallel, _ONE_ENTRY_PAIRS, 0.1, 0.1, 0.0624,
               (0.0350, 0.0299), (104, 341), (0.0126, 0.0135), 4722, True),
     Benchmark("SVT34Parallel", svt34_parallel, _ALL_OF_TEN_PAIRS, 0.2, 0.48744638, 0.390,

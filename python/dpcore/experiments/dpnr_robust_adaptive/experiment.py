@@ -5,12 +5,6 @@ classifier, trained without noise, with that of the test ("robust"), or with noi
 ("adaptive"); with the control that it lacks, one model trained at epsilon 5 and used at every
 noise. Words are masked as it does, and left out of the mean. Every claimed epsilon is shown with
 the true one.
-
-Conclusions from the figures: where robust training pays, and what beats the control.
-
-The models with the study's figures, as text and as plain data.
-
-The picture: accuracy against claimed and true epsilon, and against the share of masked words.
 """
 
 from __future__ import annotations
@@ -52,8 +46,9 @@ from ..running import (
     require_own_config,
     run_jobs,
 )
-from . import models
 from .models import (
+    ADAPTIVE,
+    CROSSINGS,
     DATA,
     EPSILONS,
     LINES,
@@ -61,10 +56,15 @@ from .models import (
     MASKS,
     MU_EPSILON,
     NAMES,
+    PLAIN,
+    ROBUST,
+    SOURCE,
+    Bench,
     Model,
     Test,
     corpora_of,
     jobs_of,
+    published_accuracy,
 )
 
 if TYPE_CHECKING:
@@ -75,11 +75,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONTROL",
+    "NAME",
     "RIVALS",
+    "Config",
     "Gain",
+    "Result",
+    "Size",
     "compute_gains",
-    "compute_mean_sd",
     "crossing_epsilon",
+    "run",
     "true_epsilon",
 ]
 
@@ -199,7 +203,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
-    from .models import Bench
 
     device_of(config.device)
     begun = time.perf_counter()
@@ -473,7 +476,7 @@ def write_table(result: Result) -> str:
         parts += [_TRAINING_GLOSSARY, aligned([("claimed", *levels), *learnt])]
     parts.append("\n".join(_describe_comparisons(result)))
     if config.data is not None:
-        parts.append(f"The study: {models.SOURCE}; its Yelp are long reviews, ours sentences.")
+        parts.append(f"The study: {SOURCE}; its Yelp are long reviews, ours sentences.")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -513,7 +516,7 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         if any(values):
             rows.append((name, *map(format_mean_sd, values)))
         of = LINES[name].study
-        known = [models.published_accuracy(size.data, dim, of, level) for level in levels]
+        known = [published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
             rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
     return aligned(rows)
@@ -534,7 +537,7 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
                         shown.append(
                             (f"{line}, {title}, {where}, {noise}", *map(format_mean_sd, values))
                         )
-        known = [models.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+        known = [published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
         if shown and result.config.data is not None and any(known):
             shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, known)))
     if shown:
@@ -565,7 +568,7 @@ def _describe_comparisons(result: Result) -> Iterator[str]:
                 continue
             at = crossing_epsilon(result, size.data, dim)
             where = "at no epsilon" if at is None else f"from epsilon {at:g}"
-            study = models.CROSSINGS.get((size.data, dim)) if real else None
+            study = CROSSINGS.get((size.data, dim)) if real else None
             known = "" if study is None else f" (the study: {study:g})"
             yield f"{title}: robust is better than not robust {where}{known}."
             compared = compute_gains(result, size.data, dim)
@@ -633,9 +636,9 @@ def _list_study_figures(result: Result) -> list[dict[str, Any]]:
         {"data": size.data, "dim": dim, "line": line, "epsilon": level, "mu": mu, "accuracy": value}
         for size in result.sizes
         for dim in result.config.dims
-        for line in (models.PLAIN, models.ROBUST, models.ADAPTIVE)
+        for line in (PLAIN, ROBUST, ADAPTIVE)
         for level, mu in tests
-        if (value := models.published_accuracy(size.data, dim, line, level, mu)) is not None
+        if (value := published_accuracy(size.data, dim, line, level, mu)) is not None
     ]
 
 

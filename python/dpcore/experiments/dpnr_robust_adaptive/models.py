@@ -1,10 +1,6 @@
-"""The study's own figures, from its figures 7 and 8: test accuracies, means of five runs.
+"""Models of the study: how each is trained and tested, and its published test accuracies.
 
-The lines of the experiment: how each trains, and at which epsilon it is tested.
-
-The models to train and their tests, from a configuration.
-
-The models of the experiment: trained, then tested at every noise. It needs torch.
+Only `Bench`, which trains and tests, needs torch.
 """
 
 from __future__ import annotations
@@ -14,18 +10,19 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
 
 from ...errors import AssumptionWarning
 from ...records import Shown
 from ...streams import seeded_torch
-from ...text import DPNR, Corpus, WordDropout, schedules
-from ...text.systems import Prepared, Units
-from ...text.systems.training import one_thread, units_of
-from ...torch.needed import torch
+from ...text import schedules
 from ..running import cell_seed, require_whole
+
+if TYPE_CHECKING:
+    from ...text import DPNR, Corpus
+    from ...text.systems import Prepared, Units
 
 __all__ = [
     "ADAPTIVE",
@@ -34,6 +31,7 @@ __all__ = [
     "DATA",
     "EPSILONS",
     "LINES",
+    "MADE",
     "MASKS",
     "MU_EPSILON",
     "NAMES",
@@ -351,6 +349,9 @@ class Bench:
 
     def model(self, job: Job) -> Model:
         """Train a model and test it."""
+        from ...text import DPNR, WordDropout
+        from ...text.systems.training import one_thread
+
         line, config = LINES[job.line], self._config
         dropout = WordDropout(job.mu, mask=job.mask) if job.mask else None
         claim = config.epsilons[-1] if job.trained is None else job.trained
@@ -375,6 +376,8 @@ class Bench:
         return Model(job, trained.losses[-1], tests[Test()], tuple(tests.items()))
 
     def _cut(self, model: DPNR, kind: tuple[str, bool]) -> tuple[Prepared, Units]:
+        from ...text.systems.training import units_of
+
         if kind not in self._kept:
             ready = model.prepare(self._corpus)
             self._kept[kind] = (ready, units_of(ready.vocabulary, self.test.texts))
@@ -384,6 +387,9 @@ class Bench:
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
         """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
+        from ...text import WordDropout
+        from ...torch.needed import torch
+
         for test in job.tests(self._config):
             bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)
             bag.dropout = WordDropout(test.mu, mask=cast(Any, test.mask)) if test.mu else None
@@ -400,6 +406,8 @@ class Bench:
 
 def _noise_of_claim(model: DPNR, epsilon: float | None) -> Any:
     """Return the noise of another claim on the same weights; for None add nothing."""
+    from ...text import DPNR
+
     if epsilon is None:
         return lambda rows: rows
     sender = DPNR(model.dim, epsilon=epsilon, scale=model.scale)

@@ -1,10 +1,8 @@
 """Measurements on one trained system: its task, two attackers, and the certified bound.
 
-Data that all systems of the table share: texts, encoders fitted once, and largest pairs.
-
-The systems of DPNR's table: without noise, with its noises, and what claims no epsilon.
-
-Audits of the claims of trained systems on the largest pair of the corpus.
+The systems of the table are DPNR without noise and with its noises, and baselines that claim no
+epsilon. They share texts, encoders that are fitted once, and the largest pairs of the corpus, on
+which their claims are audited.
 """
 
 from __future__ import annotations
@@ -33,6 +31,7 @@ __all__ = [
     "BASELINES",
     "BUDGETS",
     "CLEAN",
+    "ENCODERS",
     "NOISES",
     "RECIPE",
     "Case",

@@ -4,12 +4,6 @@ The noise of the paper's code, one draw a row, is gone after a subtraction, what
 claimed; that of the paper lets attributes through before it lets the main task through. Shown
 with each claim are the true epsilon, the corpus's largest pair, a naive attacker with the spread,
 one chosen on validation, and the certified bound.
-
-The figures of the paper on its AG file, with BERT as encoder.
-
-DPNR's table as text and as plain data.
-
-The picture of DPNR's table: what attackers infer, and what is left of the task.
 """
 
 from __future__ import annotations
@@ -68,13 +62,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "FIGURES",
-    "Published",
-    "draw_figure",
-    "write_plain_data",
-    "write_table",
-]
+__all__ = ["FIGURES", "NAME", "Config", "Published", "Result", "Row", "run"]
+
+NAME = "dpnr-table"
+_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,10 +96,6 @@ FIGURES: Final = (
     Published("DPNR", "shared", 5.0, 0.7959),
 )
 """Tables 2 and 4 of Lyu, He and Li (2020)."""
-
-
-NAME = "dpnr-table"
-_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 def _check_level(name: str, value: Any) -> float:

@@ -4,12 +4,6 @@ Two halves of a corpus, an embedding of each by word2vec: is a private word amon
 nearest words? It is where both start each word at one place, as gensim did up to 3.8, and hardly
 is from the start of today's gensim; a few hundred known words, the anchors, make up for it. Noise
 on the vectors is shown with the epsilon that it is said to give, and with the true one.
-
-Figures of others on the same sentences, for comparison.
-
-The leakage of word2vec as text and as plain data.
-
-The picture of the leakage of word2vec: against anchors, and against noise.
 """
 
 from __future__ import annotations
@@ -65,12 +59,10 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "SENTENCES",
-    "SINGLE",
-    "STUDY",
-]
+__all__ = ["NAME", "Cell", "Config", "Result", "is_reproduced", "run"]
 
+
+NAME = "word2vec-leakage"
 
 SENTENCES: Final = 118_964
 """So many there are: of a part of them the figures would be others."""
@@ -89,8 +81,6 @@ SINGLE: Final[dict[tuple[str, str, int], tuple[str, str]]] = {
 STUDY: Final = (".24", ".33")
 """Figures of the DPNR study: gensim 3.8.3, two samples of 50 %, all words of the victim."""
 
-
-NAME = "word2vec-leakage"
 
 STARTS: Final = {
     "hashed": "hashed, same seed",
@@ -306,8 +296,8 @@ def _run_attacks(
         side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
     ) -> Cell:
         found = attack_embedding(
-            side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre, drop=drop,
-            confidence=config.confidence, progress=False,
+            side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre,
+            drop=drop, confidence=config.confidence, progress=False,
         )  # fmt: skip
         return Cell(job.start, name, job.size, job.number, words is not None, found)
 
