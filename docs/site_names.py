@@ -19,7 +19,10 @@ import typer
 import dpcore
 from dpcore.cli import app
 
-INNER = ("auditing", "cli", "loaded", "recorded", "report", "sampling", "streams", "tables")
+INNER = (
+    "auditing", "cli", "errors", "loaded", "progress", "recorded", "records", "report", "sampling",
+    "streams", "tables",
+)  # fmt: skip
 """Packages that users reach through others: their names are public elsewhere or nowhere."""
 
 LAZY = {"dpcore.text": "dpcore.text.systems"}

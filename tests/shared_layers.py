@@ -14,7 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    "hints loaded",
+    "loaded",
     "errors",
     "records progress streams",
     "pairs events bounds",
@@ -47,17 +47,17 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "streams",
-    "sampling",
-    "results",
-    "report",
-    "auditing",
-    "recorded",
-    "tables",
-    "cli",
-    "pytest_plugin",
-}
-"""Packages whose modules may move; those of the others are public paths."""
+    "auditing", "cli", "errors", "loaded", "progress", "recorded", "records", "report", "sampling",
+    "streams", "tables",
+}  # fmt: skip
+"""Packages that users reach through others; `__all__` of the others says what is public."""
+
+EXPERIMENT_PARTS = (
+    "experiments/corpora",
+    "experiments/dpnr_table/defences",
+    "experiments/word2vec_leakage/leakage",
+)
+"""Public modules that their package does not load."""
 
 RESERVED = {
     "audit", "sample", "repeat", "plan", "release", "command", "audit_table", "audit_outputs",
@@ -265,7 +265,7 @@ def find_private_imports(package: PackageFiles) -> list[str]:
 
 
 def find_module_lookups(package: PackageFiles) -> list[str]:
-    """Return lookups in `sys.modules`, and of dpcore or of an unknown name through `loaded`."""
+    """Return lookups in `sys.modules`, and of dpcore or of an unknown name through `imported_module`."""
     found = []
     for file, tree in package.trees.items():
         for node in ast.walk(tree):
@@ -275,7 +275,7 @@ def find_module_lookups(package: PackageFiles) -> list[str]:
                         found.append(f"{file}.py:{node.lineno} looks into sys.modules")
                 case ast.ImportFrom(module="sys"):
                     found.append(f"{file}.py:{node.lineno} imports from sys")
-                case ast.Call(func=ast.Name("loaded"), args=[key, *_]):
+                case ast.Call(func=ast.Name("imported_module"), args=[key, *_]):
                     constant = isinstance(key, ast.Constant)
                     if constant and not str(key.value).startswith("dpcore"):
                         continue
@@ -299,24 +299,42 @@ def find_reserved_names(package: PackageFiles) -> list[str]:
     return [file for file in package.texts if RESERVED & set(file.split("/"))]
 
 
+def list_public_files(package: PackageFiles) -> set[str]:
+    """Return the files that users import by path: packages, and what their `__all__` names."""
+    first = {get_package(file) for file in package.texts} - INNER - set(ROOT)
+    waiting = [(name,) for name in first] + [tuple(part.split("/")) for part in EXPERIMENT_PARTS]
+    found: set[str] = {"__init__"}
+    while waiting:
+        dotted = waiting.pop()
+        file = package._file(dotted)
+        if file and file not in found:
+            found.add(file)
+            waiting += [(*dotted, name) for name in list_shown_names(package.trees[file]) or ()]
+    return found
+
+
+def list_shown_names(tree: ast.Module) -> list[str] | None:
+    """Return the names of a file's `__all__`; None if it has none."""
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None:
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(one, ast.Name) and one.id == "__all__" for one in targets):
+                items = [one for one in ast.walk(node.value) if isinstance(one, ast.Constant)]
+                return [str(one.value) for one in items]
+    return None
+
+
 def find_unlisted_names(package: PackageFiles) -> list[str]:
-    """Return modules of public packages, and packages with names, that lack `__all__`."""
-    found = []
+    """Return public files, and packages with names, that lack `__all__`, and others that have it."""
+    public, found = list_public_files(package), []
     for file, tree in package.trees.items():
-        *folders, name = file.split("/")
-        public = len(folders) < 2 and get_package(file) not in INNER and not name.startswith("_")
-        if not public and name != "__init__":
-            continue
-        shown = [
-            target.id
-            for node in tree.body
-            if isinstance(node, ast.Assign | ast.AnnAssign)
-            for target in (node.targets if isinstance(node, ast.Assign) else [node.target])
-            if isinstance(target, ast.Name)
-        ]
-        named = [node for node in tree.body if not isinstance(node, ast.Expr)]
-        if named and "__all__" not in shown:
+        has_names = any(not isinstance(node, ast.Expr) for node in tree.body)
+        is_listed = list_shown_names(tree) is not None
+        needs_list = file in public or file.endswith("__init__")
+        if has_names and needs_list and not is_listed:
             found.append(f"{file}.py has no __all__")
+        elif is_listed and not needs_list:
+            found.append(f"{file}.py has __all__, but is not public")
     return found
 
 
