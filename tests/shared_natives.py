@@ -53,9 +53,8 @@ TOY = '''"""Laplace noise by another name."""
 
 from dataclasses import dataclass
 
-from .laplace import _log_votes
-from .laws import Law, over_scale, whole_line
-from .native import Primitive, with_law
+from .laplace import _laplace_log_votes
+from .native import Law, Primitive, over_scale, whole_line, with_law
 
 
 @with_law(LAW)
@@ -69,7 +68,7 @@ class Toy(Primitive):
 
 STEPS = ("rust", "class", "law", "mechanisms", "dpcore")
 ALL = """Law(
-    log_votes=_log_votes,
+    log_votes=_laplace_log_votes,
     support=whole_line,
     cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
 )"""

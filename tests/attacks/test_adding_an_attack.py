@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .attack import ScoreAttack
-from .scores.rows import Coordinate
+from .rows import Coordinate
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dpcore.mechanisms.native import Law, law_of, log_votes
 
 LAWS = {
     "nothing": "Law()",
-    "votes": "Law(log_votes=_log_votes)",
+    "votes": "Law(log_votes=_laplace_log_votes)",
     "one end": "Law(support=lambda noise: (0.5, __import__('math').inf))",
     "other end": "Law(support=lambda noise: (-__import__('math').inf, 0.0))",
     "cost": "Law(cost=lambda noise, apart: over_scale(apart, noise.scale, 'l1'))",

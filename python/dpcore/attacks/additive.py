@@ -1,15 +1,12 @@
-"""Scores that are sums over features of an output: the likelihood ratio of independent noise.
+"""Additive scores: sums over binned features of an output, and the attack that fits them.
 
-Additive scores fitted on a pilot: which features, which bins, which weights.
+Which features, bins and weights are best depends on the mechanism, so several scores are fitted on
+the pilot: from a few bins shared by all columns (weak signals) to patterns with bins of their own
+(strong signals). The draws that choose the threshold choose among them.
 
-Which of them is best depends on the mechanism, so there are several, from few bins shared by all
-columns (weak signals) to patterns with bins of their own (strong ones). The draws that choose the
-threshold choose among them.
-
-A pattern is what the symbols of a row's columns say together. Its key is the sum of what the bins
-add, below 2**52 so that every reader of JSON can hold it: digits of one number where they fit;
-else random bits, with which two patterns may in principle agree. They are scored as one then, which
-costs nothing but sharpness.
+A pattern is the combination of the symbols of a row's columns. Its key is the sum of what the bins
+add, below 2**52 so that every reader of JSON can hold it: digits of one number where they fit, else
+random bits. Two patterns may then have one key, and are scored as one: this costs only power.
 """
 
 from __future__ import annotations
@@ -61,7 +58,6 @@ __all__ = [
     "AdditiveScore",
 ]
 
-
 _KEY_BITS: Final = 52
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MAX_PATTERNS: Final = 2**20
@@ -82,6 +78,14 @@ _FEW_BINS_LIMIT: Final = 5
 """Columns of so few bins are not smoothed in several ways."""
 _MIN_PATTERN_SHARE: Final = 0.5
 """Patterns that recur hold so much of the pilot, or they are not worth a score."""
+_NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
+_NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
+_MAX_BINS: Final = 1024
+_MAX_OUTPUT_MAGNITUDE: Final = 1e300
+"""Largest output whose differences and gaps are safely finite."""
+_TRANSFORM_NAMES: Final = {
+    "values": "entries", "differences": "first differences", "sorted": "order statistics",
+}  # fmt: skip
 
 
 class Coding(NamedTuple):
@@ -387,10 +391,6 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
         yield from _fit_columns(pilot, "sorted")
 
 
-_NO_KEYS: Final = np.zeros(0, dtype=np.uint64)
-_NO_GROUPS: Final = np.zeros(0, dtype=np.int64)
-
-
 def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
     """Fit scores of columns that are taken to be independent."""
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
@@ -471,11 +471,6 @@ def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond
-
-
-_MAX_BINS: Final = 1024
-_MAX_OUTPUT_MAGNITUDE: Final = 1e300
-"""Largest output whose differences and gaps are safely finite."""
 
 
 class _TabulatedScore(Merged):
@@ -616,11 +611,6 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         # Neither the step to NaN nor the one to the next column is an edge.
         columns = zip(starts[:-1], starts[1:] - 2, strict=True)
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
-
-
-_TRANSFORM_NAMES: Final = {
-    "values": "entries", "differences": "first differences", "sorted": "order statistics",
-}  # fmt: skip
 
 
 @hinted

@@ -1,13 +1,10 @@
-"""Kinds of arrays by short names, and arrays inside records.
+"""Arrays of records, the rounding of their columns, and log ratios of pilot counts.
 
-Grids of columns: the distance at which two numbers may still stand for one real number.
-
-The same real number comes out of different sums as floats that differ in their last places; which
-of them, may depend on the input. Every column is judged by itself: by the format that its numbers
-were rounded to, at the magnitude that the number has or, near 0, that its terms have. Numbers that
-were never rounded (integers, multiples of a fixed step) are told apart however near they are.
-
-From pilot counts to weights: log ratios, shrunk towards 0 where the pilot says little.
+The same real number, computed by different sums, gives floats that differ in their last places, and
+the input can decide which. `Grain` is the distance within which two numbers of a column may be one
+real number. It follows from the format that the column was rounded to, at the magnitude of the
+number or, near 0, of its terms. Numbers that were never rounded (integers, multiples of a fixed
+step) are distinguished at any distance.
 """
 
 from __future__ import annotations
@@ -24,17 +21,40 @@ from ..events.device_outputs import BITS, stated_bits
 from ..records import Record, frozen_array
 
 __all__ = [
+    "APART",
+    "EVERY",
+    "EXACT",
+    "FINEST",
+    "LARGEST_WHOLE",
+    "NEAR",
+    "PLACES",
+    "SAME",
     "Array",
     "Codes",
     "Flags",
     "Floats",
+    "Grain",
     "Merged",
     "Places",
     "Whole",
     "Words",
+    "clear_runs",
+    "coarsest_grain",
+    "count_values",
+    "cuts_of",
+    "even_runs",
+    "find_runs",
     "freeze_arrays",
+    "grain_of",
+    "grains_of",
+    "log_ratios",
+    "lowest_bit",
+    "round_weights",
+    "shrink_log_ratios",
+    "smooth_bins",
+    "steps_of",
+    "sum_grains",
 ]
-
 
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint32]
@@ -47,6 +67,44 @@ Words = npt.NDArray[np.uint64]
 _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
     "Floats": np.float64, "Whole": np.int64, "Words": np.uint64, "Codes": np.uint32,
 }  # fmt: skip
+PLACES: Final = 8.0
+"""Last places within which two computations of one real number are taken to agree."""
+_FLOAT64_BITS: Final = 53
+_CERTAIN_FORMAT_BITS: Final = 40
+"""A format or a step is believed where chance would need so many bits of luck."""
+_CERTAIN_GROWTH_BITS: Final = 24
+"""The same for last places that grow with the magnitude.
+
+One number gives at most `_MAX_GROWTH_BITS`: a sentinel such as -2147483648 is a multiple of a large
+power of two by itself.
+"""
+_MAX_GROWTH_BITS: Final = 8
+_LARGEST_FLOAT16: Final = 65504.0
+_FORMAT_SAMPLE_NUMBERS: Final = 2**18
+_FORMAT_SAMPLE_ROWS: Final = (512, 4096)
+"""Numbers a side that a format is read off; at least and at most so many rows."""
+LARGEST_WHOLE: Final = 2.0**53
+_MAX_RUN_TOLERANCES: Final = 512.0
+"""Tolerances that a long computation may spread one number over, where nothing else is near..."""
+_RUN_ISOLATION_FACTOR: Final = 1000.0
+"""...which means so many times the width of the run."""
+_CROWDED_RUN_VALUES: Final = 16
+_MIN_CROWDED_RUNS: Final = 3
+"""A run of more than so many values is one number only where there are so many runs."""
+_CELL_TOLERANCES: Final = 16.0
+SAME, NEAR, APART = 0, 1, 2
+"""Kinds of a step between neighbouring values, see `steps_of`."""
+FINEST: Final = 1074
+"""Every double is a multiple of 2^-1074."""
+EVERY: Final = 1024
+_FRACTION_MASK: Final = (1 << 52) - 1
+_AxisArgument = int | tuple[int, ...] | None
+_CLEAR_RATIO_VARIANCES: Final = 4.0
+"""A squared log ratio of this many variances begins to count by itself."""
+_RUN_PENALTY: Final = 5.0
+"""Amount that another run of bins must add to twice the log-likelihood."""
+_WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
+"""Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: sums of them are exact in any order."""
 
 
 class Merged(Record):
@@ -77,36 +135,6 @@ def freeze_arrays(record: Any) -> None:
             if field.type != "Floats" and not (values == given).all():
                 raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
             object.__setattr__(record, field.name, frozen_array(values))
-
-
-PLACES: Final = 8.0
-"""Last places within which two computations of one real number are taken to agree."""
-_FLOAT64_BITS: Final = 53
-_CERTAIN_FORMAT_BITS: Final = 40
-"""A format or a step is believed where chance would need so many bits of luck."""
-_CERTAIN_GROWTH_BITS: Final = 24
-"""The same for last places that grow with the magnitude, one number giving at most `_MAX_GROWTH_BITS`: a
-sentinel such as -2147483648 is a multiple of large powers of two by itself."""
-_MAX_GROWTH_BITS: Final = 8
-_LARGEST_FLOAT16: Final = 65504.0
-_FORMAT_SAMPLE_NUMBERS: Final = 2**18
-_FORMAT_SAMPLE_ROWS: Final = (512, 4096)
-"""Numbers a side that a format is read off; at least and at most so many rows."""
-LARGEST_WHOLE: Final = 2.0**53
-_MAX_RUN_TOLERANCES: Final = 512.0
-"""Tolerances that a long computation may spread one number over, where nothing else is near..."""
-_RUN_ISOLATION_FACTOR: Final = 1000.0
-"""...which means so many times the width of the run."""
-_CROWDED_RUN_VALUES: Final = 16
-_MIN_CROWDED_RUNS: Final = 3
-"""A run of more than so many values is one number only where there are so many runs."""
-_CELL_TOLERANCES: Final = 16.0
-SAME, NEAR, APART = 0, 1, 2
-"""Kinds of a step between neighbouring values, see `steps_of`."""
-FINEST: Final = 1074
-"""Every double is a multiple of 2^-1074."""
-EVERY: Final = 1024
-_FRACTION_MASK: Final = (1 << 52) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,9 +286,8 @@ def _narrowest_format(values: Floats, own: int) -> int:
     for bits in sorted(bits for bits in BITS.values() if bits < own):
         fits = bits != BITS["float16"] or np.abs(values).max() <= _LARGEST_FLOAT16
         grown = np.clip(filled - bits, 0, _MAX_GROWTH_BITS).sum()
-        is_sure = (
-            own - bits
-        ) * values.size >= _CERTAIN_FORMAT_BITS and grown >= _CERTAIN_GROWTH_BITS
+        is_narrow = (own - bits) * values.size >= _CERTAIN_FORMAT_BITS
+        is_sure = is_narrow and grown >= _CERTAIN_GROWTH_BITS
         if fits and is_sure and needed.max() <= bits:
             return bits
     return own
@@ -363,15 +390,6 @@ def lowest_bit(values: Floats) -> Whole:
     found += np.maximum(power, 1) - 1075
     found[(odd == 0) | (power == 0x7FF)] = EVERY
     return found
-
-
-_AxisArgument = int | tuple[int, ...] | None
-_CLEAR_RATIO_VARIANCES: Final = 4.0
-"""A squared log ratio of this many variances begins to count by itself."""
-_RUN_PENALTY: Final = 5.0
-"""Amount that another run of bins must add to twice the log-likelihood."""
-_WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
-"""Weights are multiples of 1 / _GRAIN: sums of them are exact in any order."""
 
 
 def round_weights(weights: Floats) -> Floats:

@@ -1,8 +1,7 @@
-"""The contract between audits and attacks: how an attack is fitted, and what its events allow.
+"""The contract between audits and attacks, and the choice of one event from scores.
 
-From scores to one event: the threshold, side and direction that certify most.
-
-Everything here looks at pilot draws only. It chooses; it certifies nothing.
+The choice reads pilot draws only and certifies nothing: it takes the threshold, side and direction
+that are expected to certify most.
 """
 
 from __future__ import annotations
@@ -35,17 +34,27 @@ __all__ = [
     "Attack",
     "AuditAttack",
     "Call",
+    "Choice",
     "Fitted",
+    "Goal",
     "NumericAttack",
     "Own",
     "Pilot",
     "ScoreAttack",
+    "TimingCounts",
     "attack_name",
     "attack_of",
+    "best_of_sketches",
+    "choose_events",
+    "column_grains",
+    "not_applicable",
+    "part_grains",
     "power_below",
+    "remarks_on",
     "require_scores",
+    "rounded_merit",
+    "score_grain",
 ]
-
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
@@ -65,9 +74,10 @@ _MAX_FLAG_THRESHOLDS: Final = 2
 _UNPENALISED_CAUTIONS: Final = 2
 """Smaller cautions that do not do so for a part of at most two thresholds."""
 
-
 Sizes = tuple[int, int]
 """Numbers of values on x and on x'."""
+_MAX_PILOT_DRAWS: Final = 2**26
+"""Pilot draws a side where the caller did not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -342,10 +352,6 @@ def _counts_inwards(hits: Array) -> Array:
 
 def _pilot_counts(k: int, k_prime: int, sizes: Sizes) -> Counts:
     return Counts(k, max(1, sizes[0]), k_prime, max(1, sizes[1]))
-
-
-_MAX_PILOT_DRAWS: Final = 2**26
-"""Pilot draws a side where the caller did not say."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

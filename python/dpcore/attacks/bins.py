@@ -1,9 +1,4 @@
-"""Thresholds worth trying between the values of a score, and what rounding leaves of each.
-
-All columns of an output with their bins, in the form that the core reads.
-
-The choice of a score and a threshold, and the grids that outputs are rounded to.
-"""
+"""Thresholds of a score, and the bins of all columns of an output as the core reads them."""
 
 from __future__ import annotations
 
@@ -36,12 +31,41 @@ from .arrays import (
 )
 from .rows import chunk_slices
 
+__all__ = [
+    "SHARE",
+    "TRANSFORMS",
+    "Layout",
+    "Marks",
+    "bin_column",
+    "classes_of_columns",
+    "float_blocks",
+    "is_exact_in_float64",
+    "list_thresholds",
+    "marks_of",
+    "scale_of",
+    "sorted_values",
+    "transform_columns",
+]
+
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
 _MAX_THRESHOLDS: Final = 400
 _DENSE_RANKS: Final = 48
-"""Ranks from either end that are all tried; beyond, they grow by _RATIO."""
+"""Ranks from either end that are all tried; beyond, they grow by `_RANK_GROWTH`."""
 _RANK_GROWTH: Final = 1.06
+_MAX_ALPHABET_SIZE: Final = 64
+"""Columns with at most so many values, each met so often, are all atoms."""
+_MIN_ATOM_COUNT: Final = 8
+_MIN_ATOM_SHARE: Final = 0.005
+"""Elsewhere a value with this share of all is an atom, if at most `_MAX_SENTINELS` have it."""
+_MAX_SENTINELS: Final = 8
+_ATOM_REACH_TOLERANCES: Final = 16.0
+"""An atom's bin reaches so many tolerances into a continuum around it."""
+_TAIL_LEVELS: Final = (0.001, 0.003, 0.01, 0.03)
+_OUTPUTS_PER_BIN: Final = 100
+TRANSFORMS: Final = ("values", "differences", "sorted")
+_CONVERTED_NUMBERS: Final = 2**20
+"""Numbers that are converted to float64 at a time."""
 
 
 def sorted_values(values: Floats) -> Floats:
@@ -157,21 +181,6 @@ def _list_ranks(size: int) -> Whole:
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
     ranks = np.concatenate([np.arange(_DENSE_RANKS), tail]).astype(np.int64)
     return np.unique(np.concatenate([ranks, size - 2 - ranks]).clip(0, size - 2))
-
-
-_MAX_ALPHABET_SIZE: Final = 64
-"""Columns with at most so many values, each met so often, are all atoms."""
-_MIN_ATOM_COUNT: Final = 8
-_MIN_ATOM_SHARE: Final = 0.005
-"""Elsewhere a value with this share of all is an atom, if there are at most _SENTINELS of them."""
-_MAX_SENTINELS: Final = 8
-_ATOM_REACH_TOLERANCES: Final = 16.0
-"""An atom's bin reaches so many tolerances into a continuum around it."""
-_TAIL_LEVELS: Final = (0.001, 0.003, 0.01, 0.03)
-_OUTPUTS_PER_BIN: Final = 100
-TRANSFORMS: Final = ("values", "differences", "sorted")
-_CONVERTED_NUMBERS: Final = 2**20
-"""Numbers that are converted to float64 at a time."""
 
 
 class Column(NamedTuple):

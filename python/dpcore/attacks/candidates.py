@@ -1,8 +1,6 @@
-"""Score attacks on outputs of any kind: on the outputs themselves, and on their parts.
+"""Score attacks on outputs of any kind: on the outputs themselves and on their parts.
 
-Columns of outputs: every part that the pilot shows, compared between the sides as it is read.
-
-Outputs of any kind as parts that scores can read: places, fields, letters, lengths.
+Every part that the pilot shows is a column. It is compared between the sides as it is read.
 """
 
 from __future__ import annotations
@@ -37,6 +35,8 @@ from .parts import (
     take_array_step,
 )
 
+__all__ = ["OfParts", "has_rare_presence", "parts_of", "presence_parts", "read_candidates"]
+
 Steps = tuple[tuple[str, Any], ...]
 
 _COMPARED_OUTPUTS: Final = 2**13
@@ -69,6 +69,20 @@ _MIN_DERIVED_DEVIATIONS: Final = 6.0
 pilots has one that does."""
 _VIEW_SAMPLE_OUTPUTS: Final = 64
 """Outputs from which it is seen which views of texts and mappings apply."""
+_NO_INPUTS: Final = Pair(None, None)
+"""Inputs that an attack on parts is given: they are not numbers of the same kind as the parts."""
+_MAX_FITTED_NUMBERS: Final = 2**23
+"""Numbers a side of the parts that an attack is fitted on."""
+_MAX_COMPARED_OBJECTS: Final = 2**18
+"""Objects a side that are compared whole."""
+_MAX_SINGLE_PARTS: Final = 2
+"""Parts that an attack is also fitted on by themselves."""
+_MAX_WHOLE_VALUES: Final = 8
+"""Whole values that are tried beside their letters."""
+_SHOWN_PARTS: Final = 3
+"""Parts that a report names."""
+_DEFAULT_SCORE_COST: Final = 20
+_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
 class _RankedPart(NamedTuple):
@@ -593,20 +607,6 @@ def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
     return Part(steps, "which", tuple(one for one, _ in table.most_common(_MAX_KEPT_PARTS)))
 
 
-_NO_INPUTS: Final = Pair(None, None)
-"""Inputs that an attack on parts is given: they are not numbers of the same kind as the parts."""
-_MAX_FITTED_NUMBERS: Final = 2**23
-"""Numbers a side of the parts that an attack is fitted on."""
-_MAX_COMPARED_OBJECTS: Final = 2**18
-"""Objects a side that are compared whole."""
-_MAX_SINGLE_PARTS: Final = 2
-"""Parts that an attack is also fitted on by themselves."""
-_MAX_WHOLE_VALUES: Final = 8
-"""Whole values that are tried beside their letters."""
-_SHOWN_PARTS: Final = 3
-"""Parts that a report names."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OfParts(Record, word="OfParts"):
     """A score of what outputs are made of: ``score(parts(outputs))``.
@@ -671,10 +671,6 @@ class OfParts(Record, word="OfParts"):
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
         said = text.replace("entries", listed, 1)
         return said if said != text else f"{text} of the {listed}"
-
-
-_DEFAULT_SCORE_COST: Final = 20
-_ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
 def _name_entries(numbers: str, names: list[str]) -> str:

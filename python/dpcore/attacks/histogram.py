@@ -1,9 +1,8 @@
 """Histograms: the cells of discrete outputs, in the order of their likelihood ratio.
 
-Outputs of any regular kind as rows of small whole numbers, one per column: their letters.
-
-Whole numbers, characters of strings and bytes are letters as they stand. A real number's letter
-says which atom it is, or between which bin edges it lies: rounding never changes it.
+Outputs of any regular kind are rows of letters, one small whole number for each column. Whole
+numbers, characters of strings and bytes are their own letters. The letter of a real number is its
+atom, or the bin that it lies in: rounding never changes it.
 """
 
 from __future__ import annotations
@@ -48,11 +47,7 @@ from .rows import (
     whole_floats,
 )
 
-__all__ = [
-    "Cells",
-    "Histogram",
-]
-
+__all__ = ["Cells", "Histogram", "keys_of"]
 
 _LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _MAX_UNCUT_RANGE: Final = 2**16
@@ -65,6 +60,22 @@ Grid = tuple[float, float]
 _GRID_TOLERANCES: Final = 4096.0
 _GRID_OFFSET: Final = 0.618033988749895
 """Floats inside objects are rounded to a grid whose boundaries are at no simple fraction."""
+_PSEUDO_COUNTS: Final = (1.0, 32.0)
+"""Outputs that every cell is given beforehand on both sides.
+
+One lets a cell lead that x alone produces a few times; with 32 a rare cell does not lead by luck.
+The choice of the event decides between the two orders.
+"""
+_MAX_CELLS: Final = 2**16
+_MIN_OUTPUTS_PER_CELL: Final = 8
+"""Pilot outputs per cell from which a histogram applies."""
+_MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
+"""The same for bins, which could always be coarser."""
+_ALWAYS_ALLOWED_CELLS: Final = 16
+"""So few cells are always enough."""
+_BIN_NUMBERS: Final = (1, 2, 4)
+_SCREENED_OUTPUTS: Final = 2**14
+_MAX_CELL_CODE: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -385,24 +396,6 @@ def _iterate_floats(items: Iterable[Any]) -> Iterator[float]:
         elif isinstance(item, (float, complex, np.floating, np.complexfloating)):
             parts = complex(item)
             yield from (parts.real, parts.imag) if parts.imag else (parts.real,)
-
-
-_PSEUDO_COUNTS: Final = (1.0, 32.0)
-"""Outputs that every cell is given beforehand on both sides.
-
-One lets a cell lead that x alone produces a few times; with 32 a rare cell does not lead by luck.
-The choice of the event decides between the two orders.
-"""
-_MAX_CELLS: Final = 2**16
-_MIN_OUTPUTS_PER_CELL: Final = 8
-"""Pilot outputs per cell from which a histogram applies."""
-_MIN_OUTPUTS_PER_BINNED_CELL: Final = 64
-"""The same for bins, which could always be coarser."""
-_ALWAYS_ALLOWED_CELLS: Final = 16
-"""So few cells are always enough."""
-_BIN_NUMBERS: Final = (1, 2, 4)
-_SCREENED_OUTPUTS: Final = 2**14
-_MAX_CELL_CODE: Final = 2**62
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

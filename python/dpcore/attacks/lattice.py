@@ -56,7 +56,7 @@ _COUNT_STANDARD_ERRORS: Final = 2.0
 _MAX_OCTAVES_BELOW: Final = 8
 """Windows end at most so many powers of two below twice the typical distance from a centre..."""
 _MAX_OCTAVES_ABOVE: Final = 4
-"""...and as many above. A window that should hold less than _ABOVE^2 numbers is not looked at."""
+"""...and as many above. Windows where fewer than 2^4 numbers are expected are left out."""
 _MAX_ENTRY_GROUPS: Final = 32
 _MAX_TABULATED_ENTRIES: Final = 2**20
 _MAX_TRIED_EXPONENTS: Final = 40

@@ -24,6 +24,21 @@ from . import objects
 from .arrays import Array, Floats, Words
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
+__all__ = [
+    "MEASURES",
+    "MODULI",
+    "STEPS",
+    "Node",
+    "Part",
+    "Parts",
+    "open_node",
+    "read_array",
+    "read_part",
+    "remember_parts",
+    "rows_within",
+    "take_array_step",
+]
+
 STEPS: Final = ("entry", "field", "place", "key", "view")
 MEASURES: Final = (
     "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
@@ -63,7 +78,7 @@ class Part(Record, word="Part"):
         steps: how it is reached, pairs of one of `STEPS` and a number, a name or a key; places
             of a sequence count from its end where they are below 0.
         measure: one of `MEASURES`.
-        argument: which kind (its number in `_objects`), which word of 32 bits, which place of a
+        argument: which kind (its number in `objects`), which word of 32 bits, which place of a
             letter (from the end where it is below 0), which letter is counted, which member is
             looked for or counted, which bit, the value compared with, the interval of "near", the
             modulus, or the table of outcomes.

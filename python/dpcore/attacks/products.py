@@ -1,10 +1,8 @@
 """Attacks on pairs of columns: products of their signs and of their centred values.
 
-Each column by itself may have one law on both sides while two of them agree on x and disagree on
-x': a bit that is the exclusive or of another and of the secret, noise that is shared. No sum over
-columns sees that. Second moments of all pairs show it, at the price of one matrix product.
-
-Scores that are sums of products of two columns: of their signs, or of their centred values.
+Each column alone may have one law on both sides while two of them agree on x and disagree on x': a
+bit that is the exclusive or of another and of the secret, or shared noise. No sum over columns
+shows that. Second moments of all pairs do, at the cost of one matrix product.
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ __all__ = [
     "ValueProducts",
 ]
 
-
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
 """Rows a side from which centres and scales are taken."""
@@ -57,6 +54,20 @@ _NORMAL_QUARTILE_RANGE: Final = 1.349
 REACH: Final = 16.0
 """A centred value is at most so many scales: a product of two is finite, and an infinity counts
 like any other so far out."""
+_MOMENT_NUMBERS: Final = 2**20
+_MOMENT_ROWS: Final = (2**13, 2**16)
+"""Numbers a side from which moments are taken; at least and at most so many rows."""
+_CENTRED_VALUE_LIMIT: Final = 4.0
+"""Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
+_MAX_PRODUCT_TERMS: Final = 256
+_MAX_TRIPLE_COLUMNS: Final = 32
+"""Columns whose products of three are compared."""
+_TRIPLE_STANDARD_ERRORS: Final = 5.5
+"""Standard errors by which a product of three must differ: one pilot in 5,000 has one by chance."""
+_MAX_JOINT_COLUMNS: Final = 20
+"""Columns of the quadratic form of all telling pairs together."""
+_MIN_EIGENVALUE: Final = 1e-3
+"""Least eigenvalue of a matrix of moments before it is inverted."""
 
 
 class Frame(NamedTuple):
@@ -370,22 +381,6 @@ def centre_columns(columns: Array, centres: Floats, scales: Floats, reach: float
     np.clip(values, -reach, reach, out=values)
     values[np.isnan(values)] = 0.0
     return values
-
-
-_MOMENT_NUMBERS: Final = 2**20
-_MOMENT_ROWS: Final = (2**13, 2**16)
-"""Numbers a side from which moments are taken; at least and at most so many rows."""
-_CENTRED_VALUE_LIMIT: Final = 4.0
-"""Centred values are cut off here for the moments, so that rare ones do not hide the rest."""
-_MAX_PRODUCT_TERMS: Final = 256
-_MAX_TRIPLE_COLUMNS: Final = 32
-"""Columns whose products of three are compared."""
-_TRIPLE_STANDARD_ERRORS: Final = 5.5
-"""Standard errors by which a product of three must differ: one pilot in 5,000 has one by chance."""
-_MAX_JOINT_COLUMNS: Final = 20
-"""Columns of the quadratic form of all telling pairs together."""
-_MIN_EIGENVALUE: Final = 1e-3
-"""Least eigenvalue of a matrix of moments before it is inverted."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

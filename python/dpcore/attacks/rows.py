@@ -1,12 +1,7 @@
-"""Simple scores of rows of numbers: one entry, a distance, a sum, an extreme, entries in a region.
+"""Outputs as rows of numbers: their atoms, and simple scores that need no model.
 
-Scores of regions are small whole numbers: how many entries of an output lie there.
-
-Outputs as columns of numbers, and which of their values are atoms.
-
-Floating-point outputs are merged here before anything asks whether two of them are equal.
-
-Scores that attacks learn from pilot draws: functions of an output, higher for x.
+A score is a function of an output, higher for x: one entry, a distance, a sum, an extreme, or the
+number of entries in a region. Atoms are found after values that differ only by rounding are merged.
 """
 
 from __future__ import annotations
@@ -39,6 +34,32 @@ from .arrays import (
     steps_of,
     sum_grains,
 )
+
+__all__ = [
+    "AtAtoms",
+    "AtRows",
+    "Atoms",
+    "Closer",
+    "Coordinate",
+    "NegativeZeros",
+    "Outside",
+    "Repeats",
+    "RowMax",
+    "RowMin",
+    "RowSum",
+    "Special",
+    "atoms_of",
+    "chunk_slices",
+    "first_rows",
+    "has_frequent_rows",
+    "known",
+    "loose_of",
+    "read_both_sides",
+    "read_columns",
+    "read_numbers",
+    "row_codes",
+    "whole_floats",
+]
 
 _MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
@@ -147,7 +168,8 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     Args:
         values: sorted, finite, shape `(size,)`.
         grain: of the column.
-        least: how often an atom occurs; None for `_MIN_ATOM_COUNT` times and one in `_MAX_VALUES_PER_ATOM` values.
+        least: how often an atom occurs; None for `_MIN_ATOM_COUNT` times and one in
+            `_MAX_VALUES_PER_ATOM` values.
 
     Returns:
         The atoms, in increasing order.

@@ -28,7 +28,6 @@ _MIN_SCREENED_ROWS: Final = 1024
 _RATIO_STANDARD_ERRORS: Final = 4.0
 """Standard errors taken off an estimated log ratio: the best of many is good by luck, too."""
 
-
 _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 

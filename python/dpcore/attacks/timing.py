@@ -19,8 +19,6 @@ that remembers sides (a cache that one input warms for the next call) breaks the
 Latency alone is not enough. A loop that counts failures takes time in proportion to the noise, and
 the noise has one law on both sides; but output and latency together give the noise away, and output
 less noise is the input.
-
-The columns that scores of output and latency are made of, from timed calls as rows.
 """
 
 from __future__ import annotations
@@ -58,9 +56,32 @@ __all__ = [
     "time_calls",
 ]
 
-
 _SHOWN_COLUMNS = 4
 """Columns that a report names one by one."""
+_COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive())
+"""The attacks that make scores of the columns."""
+_FINE_COMB_ATTACK: Final = (Additive(128), 3200)
+"""For a comb of latencies, and the calls from which it has more bins than the usual one."""
+_NO_INPUTS: Final = Pair("x", "x_prime")
+"""The columns are no entries of the inputs."""
+_USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
+"""Quantiles that stand for the usual latency: a call is never faster than its work, and the
+fastest calls scatter least; where they are odd, the median is not."""
+_MAX_LATENCY_PLACES: Final = 64
+"""Places at most at which a usual latency is taken."""
+_MAX_KEPT_ENTRIES: Final = 2
+"""Entries kept, whose latencies distinguish the sides best of `_MAX_SCREENED_ENTRIES`."""
+_MAX_SCREENED_ENTRIES: Final = 256
+_MAX_VALUE_GROUPS: Final = 16
+_MAX_OUTCOMES: Final = 64
+_EXTRAPOLATION_FACTOR: Final = 10.0
+"""A straight line reaches so many times beyond the pilot's values."""
+ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
+CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
+"""Clocks of the module `time` that count nanoseconds."""
+_UNREAD_OUTPUTS_NOTE: Final = (
+    "the outputs are neither numbers nor values that repeat: Timing looked at their latency alone"
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -264,32 +285,6 @@ def _name_columns(columns: Sequence[Any]) -> str:
 def table_of(columns: Sequence[Any], rows: Array) -> Floats:
     """Return the columns made of timed rows, shape `(size, columns)`."""
     return np.column_stack([column(rows) for column in columns])
-
-
-_COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive())
-"""The attacks that make scores of the columns."""
-_FINE_COMB_ATTACK: Final = (Additive(128), 3200)
-"""For a comb of latencies, and the calls from which it has more bins than the usual one."""
-_NO_INPUTS: Final = Pair("x", "x_prime")
-"""The columns are no entries of the inputs."""
-_USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
-"""Quantiles that stand for the usual latency: a call is never faster than its work, and the
-fastest calls scatter least; where they are odd, the median is not."""
-_MAX_LATENCY_PLACES: Final = 64
-"""Places at most at which a usual latency is taken."""
-_MAX_KEPT_ENTRIES: Final = 2
-"""Entries whose latencies tell the sides apart best; at most `_MAX_SCREENED_ENTRIES` are looked at."""
-_MAX_SCREENED_ENTRIES: Final = 256
-_MAX_VALUE_GROUPS: Final = 16
-_MAX_OUTCOMES: Final = 64
-_EXTRAPOLATION_FACTOR: Final = 10.0
-"""A straight line reaches so many times beyond the pilot's values."""
-ClockName = Literal["perf_counter_ns", "process_time_ns", "thread_time_ns"]
-CLOCKS: Final[tuple[ClockName, ...]] = get_args(ClockName)
-"""Clocks of the module `time` that count nanoseconds."""
-_UNREAD_OUTPUTS_NOTE: Final = (
-    "the outputs are neither numbers nor values that repeat: Timing looked at their latency alone"
-)
 
 
 def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]:

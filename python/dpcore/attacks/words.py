@@ -1,10 +1,7 @@
-"""Texts by their words: for outputs that are mostly all different.
+"""Texts by their words: the attack for texts that are mostly all different.
 
-The score of a row of tokens: log ratios of the presence of each, and of how many there are.
-
-Outputs as rows of tokens: texts by their words.
-
-Outputs as rows of tokens, and what each token says.
+Outputs are read as rows of tokens. The score sums the log ratios of the tokens present and of their
+number.
 """
 
 from __future__ import annotations
@@ -33,10 +30,26 @@ from .arrays import (
 )
 from .attack import ScoreAttack
 
+__all__ = ["TokenRatios", "Words"]
+
 NO_ROW: Final = -1
 """The size of an output that is no text."""
 _CHUNK_OUTPUTS: Final = 2**11
 """Outputs that are taken apart at a time."""
+_MAX_TOKENS: Final = 2**14
+"""Tokens that are kept: those that move the score most."""
+_MAX_FITTED_TOKENS: Final = 2**20
+"""Tokens a side from which the ratios are taken, about."""
+_MIN_TOKEN_OUTPUTS: Final = 2
+"""A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
+_MAX_SEPARATE_LENGTHS: Final = 64
+"""Different lengths that are counted each by itself."""
+_SHOWN_TOKENS: Final = 6
+"""Tokens that a report names."""
+_SHOWN_TOKEN_CHARACTERS: Final = 24
+"""Characters of a token that a report shows."""
+_SCREENED_OUTPUTS: Final = 2**12
+_MIN_MEAN_REPEATS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,20 +130,6 @@ def _item_to_text(item: Any) -> str | None:
 
 READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
 """Functions that convert outputs to rows of tokens, by the name that a record keeps."""
-
-
-_MAX_TOKENS: Final = 2**14
-"""Tokens that are kept: those that move the score most."""
-_MAX_FITTED_TOKENS: Final = 2**20
-"""Tokens a side from which the ratios are taken, about."""
-_MIN_TOKEN_OUTPUTS: Final = 2
-"""A token must occur in so many pilot outputs to be one by which the noise of all is judged."""
-_MAX_SEPARATE_LENGTHS: Final = 64
-"""Different lengths that are counted each by itself."""
-_SHOWN_TOKENS: Final = 6
-"""Tokens that a report names."""
-_SHOWN_TOKEN_CHARACTERS: Final = 24
-"""Characters of a token that a report shows."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -279,10 +278,6 @@ def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
     starts = different[first - 1]
     starts[:1] = 0
     return starts, values[[0, *first]]
-
-
-_SCREENED_OUTPUTS: Final = 2**12
-_MIN_MEAN_REPEATS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -34,7 +34,6 @@ __all__ = [
     "stated_bits",
 ]
 
-
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 """Significant bits of the formats, the leading one among them."""

@@ -1,9 +1,4 @@
-"""Counts of events, as an audit needs them.
-
-A score against a threshold: the form of nearly every event that an attack finds.
-
-The event that does not happen.
-"""
+"""The contract of events, a score against a threshold, and the event that never happens."""
 
 from __future__ import annotations
 

@@ -249,4 +249,4 @@ def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[
     return flat[:, list(group)]
 
 
-__all__ = ["EveryCoordinate", "Intervals"]
+__all__ = ["EveryCoordinate", "Intervals", "read_rows"]

@@ -1,4 +1,4 @@
-"""A function of one's own as an event."""
+"""A user's function as an event."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ __all__ = [
     "Given",
     "event_of",
 ]
-
 
 _PACKAGE_EVENTS = (Above, EveryCoordinate, Never, Vote)
 

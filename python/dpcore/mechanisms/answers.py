@@ -4,10 +4,9 @@ numpy makes strings of numbers beside strings, floats of large integers, cuts NU
 strings and refuses rows of different lengths. Where it would change or refuse an answer, every
 output stays the Python object that it is.
 
-Frames that a mechanism returns, and what a call of it says once, however many rows it has.
-
-Column names, field names, categories, the start of a row numbering and the shape of the rows are
-one observation a call. Rows of one call share them: no count of rows may use them.
+Column names, field names, categories, the start of a row numbering and the shape of the rows of a
+data frame are one observation for each call: rows of one call share them, so that no count of rows
+may use them.
 """
 
 from __future__ import annotations
@@ -45,9 +44,19 @@ __all__ = [
     "to_object_array",
 ]
 
-
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
+_MAX_EXACT_INTEGER: Final = 2**53
+_MAX_PADDING_FACTOR: Final = 8
+"""Strings that would take so many times their length in an array of one width stay objects."""
+_SMALL_ARRAY_CHARACTERS: Final = 2**20
+_MAX_STRING_CHARACTERS: Final = 2**16
+"""Characters beyond which a string stays an object: in an array it takes four times its memory."""
+_MAX_NESTING_DEPTH: Final = 64
+"""Containers within each other that are read."""
+_MAX_AXES: Final = 16
+_SIZE_SAMPLE: Final = 32
+"""Outputs, and entries of each, from which the bytes of outputs are estimated."""
 
 
 def is_frame(value: Any) -> bool:
@@ -250,19 +259,6 @@ def _make_unique(names: list[Any]) -> list[str]:
             text += "_"
         found.append(text)
     return found
-
-
-_MAX_EXACT_INTEGER: Final = 2**53
-_MAX_PADDING_FACTOR: Final = 8
-"""Strings that would take so many times their length in an array of one width stay objects."""
-_SMALL_ARRAY_CHARACTERS: Final = 2**20
-_MAX_STRING_CHARACTERS: Final = 2**16
-"""Characters beyond which a string stays an object: in an array it takes four times its memory."""
-_MAX_NESTING_DEPTH: Final = 64
-"""Containers within each other that are read."""
-_MAX_AXES: Final = 16
-_SIZE_SAMPLE: Final = 32
-"""Outputs, and entries of each, from which the bytes of outputs are estimated."""
 
 
 def rows_of(

@@ -1,9 +1,8 @@
-"""One call of a user's mechanism: its generator, its name, and outputs that are ours alone.
+"""Calls of a user's mechanism: its generator, its name, and outputs that nothing else holds.
 
-A function of one answer as a mechanism of many: call it once for every output.
-
-What it returns decides the array: numbers and arrays of one shape are stacked, anything else
-(strings, mappings, lists of changing length, None) is one output in a 1-d object array.
+A function of one answer becomes a mechanism of many outputs by one call for each. Numbers and
+arrays of one shape are stacked. Any other answer (strings, mappings, lists of changing length,
+None) is one output in a 1-d object array.
 """
 
 from __future__ import annotations
@@ -58,6 +57,11 @@ __all__ = [
     "tensor_of",
     "torch_threads",
 ]
+
+Seeded = Literal["rng", "global", "own"]
+SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
+_NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
+_GeneratorStyle = Literal["position", "keyword"]
 
 
 class Mechanism(Protocol):
@@ -305,14 +309,6 @@ def _count_usual_holders() -> tuple[int, int]:
 
 
 _USUAL_HOLDER_COUNTS = _count_usual_holders()
-
-
-Seeded = Literal["rng", "global", "own"]
-SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
-
-_NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
-
-_GeneratorStyle = Literal["position", "keyword"]
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -27,7 +27,6 @@ __all__ = [
     "stated_log_ratio",
 ]
 
-
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
 

@@ -1,10 +1,8 @@
-"""The common part of native mechanisms: steps that the core runs.
+"""Native mechanisms: steps that the core runs, and what can be declared of the law of a noise.
 
 A primitive states what it does (its scale), never what it claims. The objects hold numbers only;
 `dpcore.sample` reads class and fields and draws. Each noise has a file of its own beside this
 one, with all that is known of its law.
-
-Laws of native noise: the facts that can be declared, and the parts of a declaration.
 """
 
 from __future__ import annotations
@@ -48,11 +46,12 @@ __all__ = [
     "with_law",
 ]
 
-
 Logs = npt.NDArray[np.float64]
 Tails = tuple[Logs, Logs]
 
 LN2 = float(np.log(2.0))
+LARGEST = 1e300
+"""Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
 
 
 def log_complement(log_p: Any) -> Any:
@@ -131,10 +130,6 @@ def over_scale(apart: float, scale: float, norm: str) -> Cost:
 def make_unbounded_cost(reason: str) -> Callable[[object, float], Cost]:
     """Make the cost function of noise for which no epsilon holds."""
     return lambda noise, apart: Cost(math.inf, reason)
-
-
-LARGEST = 1e300
-"""Largest scale or range end: the largest noise, 36.04 scales, then stays finite."""
 
 
 def positive(name: str, value: Any) -> float:
