@@ -1,8 +1,6 @@
-"""Texts with labels, private attributes and a split: what is fitted on, and what is tested on.
+"""Corpora of texts with labels, attributes and a split; random splits; words as numbers.
 
-Splits in which no text of one part occurs in another.
-
-Words as numbers: which words have one, and what becomes of all others.
+`split` keeps equal texts in one part.
 """
 
 from __future__ import annotations

@@ -1,12 +1,6 @@
-"""Readers: tables, lines and folders of texts.
+"""Readers of texts: tables, files with a text a line, folders, and frames of pandas.
 
-A file of texts, line by line: what is wrong with it is said with its name, origin and line.
-
-Folders: a file for each part of a split, or for each text in a folder for each class.
-
-`read`: texts from a file or a folder of one's own.
-
-Tables of any origin: csv and tsv with and without a header, and one JSON object a line.
+Errors name the file, its origin and the line.
 """
 
 from __future__ import annotations

@@ -1,14 +1,7 @@
-"""Corpora made of templates, for tests and where no data are.
+"""Corpora of sentences made from templates, for tests and for use without data files.
 
-Sentences from templates: blanks in braces are filled with words of the list of that name.
-
-`generated`: corpora that need no files.
-
-Questions to a timetable: what is wanted, and which places and days are named.
-
-News in which texts come back, some under another topic; attributes: who is named.
-
-Messages on four topics, in which a turn of phrase gives away who has children.
+A template is a sentence with blanks in braces; a blank is filled with words of the list of that
+name. Templates and words are in templates.json.
 """
 
 from __future__ import annotations
