@@ -33,12 +33,16 @@ __all__ = [
     "words_of",
 ]
 
-
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
 
 Column = npt.NDArray[Any]
 """One value a text: int64 or strings, of attributes float64 too; read-only."""
+
+Tokeniser = Callable[[str], Sequence[str]]
+Ids = npt.NDArray[np.int64]
+_UNKNOWN_TOKEN: Final = "<unk>"
+_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
@@ -401,13 +405,6 @@ def _read_shares(shares: Any) -> list[float]:
     if abs(sum(found) - 1.0) > 1e-9:
         raise invalid("shares", "shares that add up to 1", shares)
     return found
-
-
-Tokeniser = Callable[[str], Sequence[str]]
-Ids = npt.NDArray[np.int64]
-
-_UNKNOWN_TOKEN: Final = "<unk>"
-_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def words_of(text: str) -> list[str]:

@@ -9,7 +9,6 @@ __all__ = [
     "needed",
 ]
 
-
 _PACKAGE_NAMES: Final = {
     "sklearn": "scikit-learn",
     "sentence_transformers": "sentence-transformers",

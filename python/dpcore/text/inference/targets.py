@@ -29,7 +29,6 @@ __all__ = [
     "rank_values",
 ]
 
-
 Codes = npt.NDArray[np.int64]
 
 _UNNAMED_COLUMN: Final = "attribute"
