@@ -14,7 +14,7 @@ from dpcore.mechanisms.texts import rounding_of
 torch = needs("torch")
 
 from dpcore.torch import Clip, LaplaceNoise, PrivateEncoder, mechanism  # noqa: E402
-from dpcore.torch.encoders import Pooled, encoder_of, probe_randomness, state_digest  # noqa: E402  # noqa: E402
+from dpcore.torch.encoders import Pooled, encoder_of, probe_randomness, state_digest  # noqa: E402
 
 CLIP = Clip("l1", 1.0)
 PAIR = ("he has cancer", "he has the flu")

@@ -1,8 +1,6 @@
-"""Texts with labels, private attributes and a split: what is fitted on, and what is tested on.
+"""Corpora of texts with labels, attributes and a split; random splits; words as numbers.
 
-Splits in which no text of one part occurs in another.
-
-Words as numbers: which words have one, and what becomes of all others.
+`split` keeps equal texts in one part.
 """
 
 from __future__ import annotations
@@ -35,12 +33,16 @@ __all__ = [
     "words_of",
 ]
 
-
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
 
 Column = npt.NDArray[Any]
 """One value a text: int64 or strings, of attributes float64 too; read-only."""
+
+Tokeniser = Callable[[str], Sequence[str]]
+Ids = npt.NDArray[np.int64]
+_UNKNOWN_TOKEN: Final = "<unk>"
+_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def training_texts(value: Any) -> tuple[str, ...]:
@@ -403,13 +405,6 @@ def _read_shares(shares: Any) -> list[float]:
     if abs(sum(found) - 1.0) > 1e-9:
         raise invalid("shares", "shares that add up to 1", shares)
     return found
-
-
-Tokeniser = Callable[[str], Sequence[str]]
-Ids = npt.NDArray[np.int64]
-
-_UNKNOWN_TOKEN: Final = "<unk>"
-_WORD_PATTERN: Final = re.compile(r"[^\W_]+(?:['\u2019][^\W_]+)*")
 
 
 def words_of(text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Optional packages of the room, or what to install: the one place that asks for them."""
+"""Import of optional packages when they are first used; errors name what to install."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any, Final
 __all__ = [
     "needed",
 ]
-
 
 _PACKAGE_NAMES: Final = {
     "sklearn": "scikit-learn",

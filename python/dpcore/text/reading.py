@@ -1,12 +1,6 @@
-"""Readers: tables, lines and folders of texts.
+"""Readers of texts: tables, files with a text a line, folders, and frames of pandas.
 
-A file of texts, line by line: what is wrong with it is said with its name, origin and line.
-
-Folders: a file for each part of a split, or for each text in a folder for each class.
-
-`read`: texts from a file or a folder of one's own.
-
-Tables of any origin: csv and tsv with and without a header, and one JSON object a line.
+Errors name the file, its origin and the line.
 """
 
 from __future__ import annotations
@@ -34,6 +28,23 @@ __all__ = [
     "KINDS",
     "read",
 ]
+
+_NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
+"""A number in letters; a leading zero makes a code of it."""
+_MAX_EXACT_INTEGER: Final = 2.0**53
+"""Size up to which every whole number is a float."""
+SUFFIXES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
+"""Ends of names, and the kind of table that they stand for."""
+_SPLIT_NAMES: Final = {
+    "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
+    "test": "test",
+}  # fmt: skip
+"""Names of files and folders, and the parts of a split that they stand for."""
+Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
+"""`KINDS` as a type."""
+_TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
+KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
+"""Kinds of files and folders that `read` reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +143,6 @@ def missing_file(path: Path, requirement: str) -> FileNotFoundError:
     return about(FileNotFoundError(message("path", requirement, str(path))), "path")
 
 
-_NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
-"""A number in letters; a leading zero makes a code of it."""
-_MAX_EXACT_INTEGER: Final = 2.0**53
-"""Size up to which every whole number is a float."""
-
-
 def _convert_numbers(values: Sequence[Any], *, fractions: bool = False) -> list[Any]:
     """Return numbers where all values are numbers, whole ones as integers; else all as found.
 
@@ -215,10 +220,6 @@ def corpus_of(
 
 Reader = Callable[[File], Iterable[Row]]
 """Function from a file to its rows."""
-
-
-SUFFIXES: Final = {".csv": "csv", ".tsv": "tsv", ".jsonl": "jsonl", ".ndjson": "jsonl"}
-"""Ends of names, and the kind of table that they stand for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,13 +404,6 @@ def _is_empty(cell: Any) -> bool:
     return str(cell) in ("None", "nan", "<NA>", "NaT")
 
 
-_SPLIT_NAMES: Final = {
-    "train": "train", "valid": "valid", "validation": "valid", "val": "valid", "dev": "valid",
-    "test": "test",
-}  # fmt: skip
-"""Names of files and folders, and the parts of a split that they stand for."""
-
-
 def plain(file: File) -> Iterator[Row]:
     """Yield a text for each line; lines of white space are skipped and separate nothing."""
     return (Row(file.text(number, line)) for number, line in file.filled())
@@ -469,15 +463,6 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
 def _folder_error(path: Path, requirement: str, found: object) -> ValueError:
     text = f"{message('path', requirement, str(path))}, which holds {found}"
     return about(ValueError(text), "path")
-
-
-Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
-"""`KINDS` as a type."""
-
-_TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
-
-KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
-"""Kinds of files and folders that `read` reads."""
 
 
 @hinted

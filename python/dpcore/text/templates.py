@@ -1,14 +1,7 @@
-"""Corpora made of templates, for tests and where no data are.
+"""Corpora of sentences made from templates, for tests and for use without data files.
 
-Sentences from templates: blanks in braces are filled with words of the list of that name.
-
-`generated`: corpora that need no files.
-
-Questions to a timetable: what is wanted, and which places and days are named.
-
-News in which texts come back, some under another topic; attributes: who is named.
-
-Messages on four topics, in which a turn of phrase gives away who has children.
+A template is a sentence with blanks in braces; a blank is filled with words of the list of that
+name. Templates and words are in templates.json.
 """
 
 from __future__ import annotations
@@ -31,12 +24,29 @@ __all__ = [
     "generated",
 ]
 
-
 Words = Mapping[str, Sequence[str]]
 """Name of a blank -> what may stand there."""
 
 _BLANK_PATTERN: Final = re.compile(r"\{(\w+)\}")
 _ARTICLE_PATTERN: Final = re.compile(r"\b([Aa]) (?=[aeiou])(?!one)")
+
+CLEAR: Final = 0.92
+"""Share of texts that speak of their own topic, and of those whose phrase fits their writer."""
+PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
+"""Invented people; the first is named most often."""
+_PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
+_QUOTE_TEMPLATES: Final = [
+    "{person} would not comment.", "That is what {person} told reporters.",
+    "{person} called it a mistake.", "Asked about it, {person} laughed.",
+    "It was {person} who had warned of it.",
+]  # fmt: skip
+REPEATED: Final = 0.25
+"""Share of rows that repeat an earlier one."""
+CONTRADICTED: Final = 0.4
+"""Share of these whose label is another one."""
+Kind = Literal["topics", "intents", "repeats"]
+_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
+_MIN_GENERATED_ROWS: Final = 100
 
 
 @dataclass
@@ -101,8 +111,10 @@ def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> in
 _INTENT_LISTS: Final = read_words("intents")
 _QUESTION_TEMPLATES: Final[dict[str, list[str]]] = _INTENT_LISTS["questions"]
 _INTENT_WORDS: Final[Words] = {
-    **_INTENT_LISTS["words"], "origin": _INTENT_LISTS["cities"], "destination": _INTENT_LISTS["cities"],
-}  # fmt: skip
+    **_INTENT_LISTS["words"],
+    "origin": _INTENT_LISTS["cities"],
+    "destination": _INTENT_LISTS["cities"],
+}
 
 
 def intents(rows: int, rng: np.random.Generator) -> Drawn:
@@ -117,9 +129,6 @@ def intents(rows: int, rng: np.random.Generator) -> Drawn:
         found.add(text, intent, **named)
     return found
 
-
-CLEAR: Final = 0.92
-"""Share of texts that speak of their own topic, and of those whose phrase fits their writer."""
 
 TOPICS: Final = read_words("topics")
 """Templates of sentences for each topic, and the words for their blanks."""
@@ -143,21 +152,6 @@ def topics(rows: int, rng: np.random.Generator) -> Drawn:
         family = filled(phrase, _PARENT_PHRASES["words"], rng)[0]
         found.add(f"{said} {family}", names[topic], parent=parent)
     return found
-
-
-PEOPLE: Final = ("Alder", "Birk", "Cole", "Dunn", "Eyre")
-"""Invented people; the first is named most often."""
-
-_PERSON_SHARES: Final = (0.42, 0.2, 0.18, 0.11, 0.09)
-_QUOTE_TEMPLATES: Final = [
-    "{person} would not comment.", "That is what {person} told reporters.",
-    "{person} called it a mistake.", "Asked about it, {person} laughed.",
-    "It was {person} who had warned of it.",
-]  # fmt: skip
-REPEATED: Final = 0.25
-"""Share of rows that repeat an earlier one."""
-CONTRADICTED: Final = 0.4
-"""Share of these whose label is another one."""
 
 
 def repeats(rows: int, rng: np.random.Generator) -> Drawn:
@@ -185,17 +179,12 @@ def repeats(rows: int, rng: np.random.Generator) -> Drawn:
     return found
 
 
-Kind = Literal["topics", "intents", "repeats"]
-
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
     "topics": topics,
     "intents": intents,
     "repeats": repeats,
 }
 """Every kind of corpus that is made here."""
-
-_SPLIT_SHARES: Final = (0.8, 0.1, 0.1)
-_MIN_GENERATED_ROWS: Final = 100
 
 
 @hinted

@@ -1,6 +1,6 @@
-"""Encoders of texts, whatever they are made of: one function from a list of texts to a tensor.
+"""Encoders of texts, of any kind, as one function from a list of texts to a tensor; their checks.
 
-Checks of an encoder: do other texts of a batch change a vector, and are two calls equal.
+The checks show if other texts of a batch change a vector, and if two equal calls differ.
 """
 
 from __future__ import annotations
@@ -49,12 +49,19 @@ __all__ = [
     "state_digest",
 ]
 
-
 _ENCODING_BATCH_SIZE: Final = 32
 _ENCODER_KINDS: Final = (
     "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "
     "function of a list of texts or of one text, or a dictionary from texts to vectors"
 )
+
+_PROBE_CALLS: Final = 8
+_COPIES_PER_CALL: Final = 8
+"""Calls, and copies of the text in each, that a deterministic encoder must agree in."""
+_MAX_CALL_CHARACTERS: Final = 2**17
+"""Characters of a call; longer texts have fewer copies."""
+_MISS_PROBABILITY: Final = 0.05
+"""Probability with which an event at the stated bound would not have been seen."""
 
 
 class Encoder:
@@ -338,15 +345,6 @@ def _make_encoder(encoder: Any) -> Encoder:
     if callable(getattr(encoder, "encode", None)):
         return Encoder(encoder.encode)
     raise mistyped("encoder", _ENCODER_KINDS, encoder)
-
-
-_PROBE_CALLS: Final = 8
-_COPIES_PER_CALL: Final = 8
-"""Calls, and copies of the text in each, that a deterministic encoder must agree in."""
-_MAX_CALL_CHARACTERS: Final = 2**17
-"""Characters of a call; longer texts have fewer copies."""
-_MISS_PROBABILITY: Final = 0.05
-"""Probability with which an event at the stated bound would not have been seen."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

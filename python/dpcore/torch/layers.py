@@ -1,8 +1,7 @@
 """Layers that add noise: Laplace, Gaussian and L2 Laplace, in train mode and in eval mode alike.
 
-Noise of scale 1 in float64: on a symmetric grid, never 0 and never infinite.
-
-Layers with the faults of published systems, as they were published; none of them is private.
+Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 and never infinite.
+`DPTextNoise` and `SharedNoise` are published layers with their faults; neither is private.
 """
 
 from __future__ import annotations
@@ -41,12 +40,13 @@ __all__ = [
     "wide",
 ]
 
-
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""
 
 _HALF_RANGE: Final = 2**52
 """Half of the integers of 53 bits."""
+
+_FloatVector = npt.NDArray[np.float64]
 
 
 @functools.cache
@@ -238,9 +238,6 @@ def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     # What torch.distributions.Gamma calls, which takes no generator.
     wanted = torch._standard_gamma(wanted, generator=generator) if noise.numel() else wanted
     return noise.mul_(wanted / lengths)
-
-
-_FloatVector = npt.NDArray[np.float64]
 
 
 @hinted

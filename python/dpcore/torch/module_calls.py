@@ -1,6 +1,4 @@
-"""Copies of what modules are called with, in any containers, and whether two are equal.
-
-A run of a module, written down call by call, and each call run again on its own.
+"""Records of the calls in a run of a module, and each call run again on copies of its inputs.
 
 `torch.nn.Module.__call__` is exchanged for the time of a run, as torch's own tracer does: hooks,
 subclasses and modules that are nowhere registered are seen, and nothing of the user's is changed.
@@ -39,9 +37,12 @@ __all__ = [
     "tensors",
 ]
 
-
 _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
+
+_LIVE_CHILD_SEED: Final = 2**32
+"""Seeds a child that runs where its outputs were to be replayed; no replay has it."""
+Key = Callable[[Any], Any]
 
 
 def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
@@ -134,12 +135,6 @@ def same(left: Any, right: Any) -> bool:
         # NaN is told by itself: it exists in arrays of objects, too.
         return bool(((left == right) | ((left != left) & (right != right))).all())
     return bool(left == right or (left != left and right != right))
-
-
-_LIVE_CHILD_SEED: Final = 2**32
-"""Seeds a child that runs where its outputs were to be replayed; no replay has it."""
-
-Key = Callable[[Any], Any]
 
 
 @dataclass(eq=False)

@@ -1,4 +1,4 @@
-"""torch, or what to install: the one place where the room asks for it."""
+"""torch, or an error that says what to install."""
 
 from __future__ import annotations
 

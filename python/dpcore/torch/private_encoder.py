@@ -1,9 +1,4 @@
-"""An encoder of texts whose vectors are private: bounded first, noise behind, the claim checked.
-
-The two rows that are farthest apart, of all pairs: in blocks, and never an n x n array.
-
-A private encoder in words: what is claimed, what is true, for whom, and what was encoded.
-"""
+"""An encoder of texts with private vectors: bounded, then noisy; its claim is checked."""
 
 from __future__ import annotations
 
@@ -53,11 +48,19 @@ __all__ = [
     "transform_of",
 ]
 
-
 _ROWS_PER_BLOCK: Final = 256
 """Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
 _DISTANCE_SLACK: Final = 1e-4
 """Relative difference that float32 sums of up to 2^20 terms stay well below (measured: 1e-6)."""
+
+Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
+"""The noises that a `PrivateEncoder` makes by itself, by name."""
+LEAST_SIGNAL: Final = 0.02
+"""Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
+it was not measured."""
+_EPSILON_SLACK = 1e-9
+"""Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
 def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
@@ -97,18 +100,6 @@ def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, i
                 sum(size - 1 - row for row in range(first, min(first + _ROWS_PER_BLOCK, size)))
             )
     return place
-
-
-Noise = Literal["laplace", "gaussian", "l2_laplace", "best"]
-NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""The noises that a `PrivateEncoder` makes by itself, by name."""
-
-LEAST_SIGNAL: Final = 0.02
-"""Share of signal in a vector's energy below which no utility is to be expected. A rule of thumb:
-it was not measured."""
-
-_EPSILON_SLACK = 1e-9
-"""Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
 @hinted

@@ -33,7 +33,6 @@ __all__ = [
     "write_config",
 ]
 
-
 FORMAT: Final = "dpcore.PrivateEncoder/1"
 _CONFIG_KEYS: Final = {
     "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",

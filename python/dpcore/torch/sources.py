@@ -1,8 +1,7 @@
 """Sources of randomness in a module, and their inputs.
 
-Search for sources of randomness: every call run again on its own, with two seeds.
-
-One recorded call as a mechanism: rows in place of its input, which is a batch.
+Every call in a run of the module is run again, with two seeds. A recorded call is also a mechanism
+on rows, which take the place of its input, a batch.
 """
 
 from __future__ import annotations
@@ -43,14 +42,21 @@ __all__ = [
     "noise_sources",
 ]
 
-
 Varying = tuple[int, tuple[int, ...]]
-
 
 NUMBERS: Final = 1024
 """Numbers of an output that an inspection looks at: 1,536 draws of more would fill the memory."""
 _MAX_BATCH_NUMBERS: Final = 2**22
 """Numbers of the input that go through the module at a time."""
+
+_MAX_TRIED_SEEDS: Final = 32
+"""Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
+_DROPOUT_CLASSES: Final = tuple(
+    getattr(torch.nn, name)
+    for name in (
+        "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
+    )
+)  # fmt: skip
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
@@ -219,17 +225,6 @@ class Rows(torch.nn.Module):
             requirement = f"with {size} rows along axis {axis} (axis= names another one)"
             raise invalid("outputs", requirement, [tuple(one.shape) for one in wanted])
         return torch.cat(rows, dim=1)[:, :NUMBERS]
-
-
-_MAX_TRIED_SEEDS: Final = 32
-"""Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
-
-_DROPOUT_CLASSES: Final = tuple(
-    getattr(torch.nn, name)
-    for name in (
-        "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
-    )
-)  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,8 +1,7 @@
-"""The audit of one training run: canaries are put in by coins, trained on, and guessed.
+"""The audit of one training run by canaries, and processes for many trainings.
 
-Processes for many trainings: one torch thread each, and the model made once in each.
-
-Checks that the audits of a training share: packages, functions, records and numbers.
+Canaries are included by coins, trained on, and guessed. Each process has one torch thread and makes
+the model once.
 """
 
 from __future__ import annotations
@@ -38,6 +37,15 @@ __all__ = [
     "make_pool",
     "read_numbers",
 ]
+
+Losses = Callable[[Any], Any]
+Fit = Callable[[Any], Losses]
+_INCLUSION_STREAM_KEY: Final = 0x636F696E
+"""Separates the coins of inclusion from those that decide ties, with the same seed."""
+_NO_PROOF_REMARK: Final = (
+    "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
+    "recipe without noise, for comparison"
+)
 
 
 def import_opacus(module: str = "opacus") -> Any:
@@ -128,18 +136,6 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
     elif hasattr(value, "detach"):
         value = numpy_of(value)
     return numeric(name, requirement, value).astype(np.float64)
-
-
-Losses = Callable[[Any], Any]
-Fit = Callable[[Any], Losses]
-
-_INCLUSION_STREAM_KEY: Final = 0x636F696E
-"""Separates the coins of inclusion from those that decide ties, with the same seed."""
-
-_NO_PROOF_REMARK: Final = (
-    "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
-    "recipe without noise, for comparison"
-)
 
 
 @hinted

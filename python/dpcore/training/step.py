@@ -1,12 +1,11 @@
 """The audit of one noisy step: the sum of clipped gradients, with and without one record.
 
-Columns of a noisy sum of gradients: a few numbers that show what millions of weights hide.
-
-Under isotropic noise the projection on the line between the two clean sums is sufficient: no
-other statistic of the sum distinguishes the two inputs better (a linear functional of a Gaussian
-vector, Dong, Roth and Su, 2022, section 2.3). Faulty noise is not isotropic. One draw that is added
-to every weight cancels from the difference of two coordinates, and a tensor that got no noise shows
-on its own part of the line. So these are columns too.
+The audit reads columns of the sum: a few numbers that show what millions of weights hide. Under
+isotropic noise the projection on the line between the two clean sums is sufficient: no other
+statistic of the sum distinguishes the two inputs better (a linear functional of a Gaussian vector,
+Dong, Roth and Su, 2022, section 2.3). Faulty noise is not isotropic. One draw that is added to
+every weight cancels from the difference of two coordinates, and a tensor that got no noise shows on
+its own part of the line. So these are columns too.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ __all__ = [
     "choose_columns",
 ]
 
-
 Vector = npt.NDArray[np.float64]
 
 _MAX_COORDINATE_COLUMNS: Final = 6
@@ -48,6 +46,20 @@ _MAX_COORDINATE_COLUMNS: Final = 6
 
 _MAX_TENSOR_COLUMNS: Final = 32
 """Tensors whose part of the line is a column: those with the largest parts."""
+
+Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
+_PILOT_DRAWS: Final = 200
+"""Draws whose mean stands for the clean sum of a function that has no `clean`."""
+_DRAWS_PER_RECORD: Final = 8
+"""Draws a record, where the record to leave out is chosen without `clean`."""
+_DRAWS_PER_BLOCK: Final = 256
+"""Draws in a block: of 1 ms each, a bar moves and Ctrl-C is heard four times a second."""
+_CLIP_TOLERANCE: Final = 1e-3
+"""Share of clip by which sums of float32 may be too far apart."""
+_MIN_CLIP_SHARE: Final = 0.9
+"""Distance in clips below which a longer gradient would show more."""
+_PILOT_STREAM_KEY: Final = 0x73746570
+"""Separates the pilot's random numbers from those of the audit with the same seed."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,27 +169,6 @@ def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int]
         if line[one] != line[other] and {one, other} not in [set(pair) for pair in found]:
             found.append((one, other))
     return tuple(found)
-
-
-Step = OpacusStep | Callable[[Any, np.random.Generator], Any]
-
-_PILOT_DRAWS: Final = 200
-"""Draws whose mean stands for the clean sum of a function that has no `clean`."""
-
-_DRAWS_PER_RECORD: Final = 8
-"""Draws a record, where the record to leave out is chosen without `clean`."""
-
-_DRAWS_PER_BLOCK: Final = 256
-"""Draws in a block: of 1 ms each, a bar moves and Ctrl-C is heard four times a second."""
-
-_CLIP_TOLERANCE: Final = 1e-3
-"""Share of clip by which sums of float32 may be too far apart."""
-
-_MIN_CLIP_SHARE: Final = 0.9
-"""Distance in clips below which a longer gradient would show more."""
-
-_PILOT_STREAM_KEY: Final = 0x73746570
-"""Separates the pilot's random numbers from those of the audit with the same seed."""
 
 
 @hinted

@@ -1,9 +1,4 @@
-"""Attackers: estimators behind a transform of the rows, fitted, and asked for scores.
-
-Rows that an encoder makes of texts: one of finite numbers each.
-
-Transforms that attackers apply to every row before they classify it.
-"""
+"""Attackers: calls of an encoder, transforms of its rows, and classifiers fitted on them."""
 
 from __future__ import annotations
 
@@ -57,7 +52,6 @@ __all__ = [
     "vectors_of",
 ]
 
-
 Vectors = npt.NDArray[np.float64]
 
 _MAX_COMPARED_TEXTS: Final = 8
@@ -66,6 +60,27 @@ _TIMED_CALL_SIZES: Final = (8, 64)
 """Texts of the calls that are timed: they separate the time of a text from that of a call."""
 _ENCODER_STREAM_KEY: Final = 31
 """Names the streams of encoders among those of a seed; the part of the corpus follows."""
+
+_TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
+"""Zero bits at the end of a number: of grids, of half types, of float32 (29), of short decimals."""
+CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
+"""Those in which the score of a text depends on the other texts of its call."""
+_NETWORK_BATCH_SIZE: Final = 200
+_NETWORK_STEPS: Final = 600
+"""Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
+_BOOSTING_ROUNDS: Final = 60
+_MAX_TREE_LEAVES: Final = 15
+_MULTICLASS_TREE_BINS: Final = 32
+"""Bins of a column for trees of more than two values, each of which has trees of its own. With 255
+they take five times as long: of 10 values 17.5 CPU seconds at 600 x 384 in place of 3, and find no
+more."""
+_ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
+_NETWORK_TRANSFORMS: Final = ("raw", "centred")
+"""A network costs as much as twenty logistic regressions."""
+_RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
+_SCORE_METHODS: Final = ("predict_proba", "decision_function")
+_TREE_TRANSFORM: Final = "rows, call and summaries"
+"""For trees, which choose among many columns; neighbours would drown in them."""
 
 
 def encoder_of(given: Any) -> Callable[..., Any]:
@@ -270,10 +285,6 @@ def _vectors_error(requirement: str, value: Any, name: str = "encode(texts)") ->
     return about(invalid(name, requirement, value), name.partition("(")[0])
 
 
-_TRAILING_BIT_COUNTS: Final = (8, 16, 29, 40)
-"""Zero bits at the end of a number: of grids, of half types, of float32 (29), of short decimals."""
-
-
 def raw(vectors: Vectors) -> Vectors:
     """Return the rows unchanged."""
     return vectors
@@ -349,27 +360,6 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
     "rows, call and summaries": join_views,
 }
 """The transforms by the names that an `Attacker` takes."""
-
-CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
-"""Those in which the score of a text depends on the other texts of its call."""
-
-
-_NETWORK_BATCH_SIZE: Final = 200
-_NETWORK_STEPS: Final = 600
-"""Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
-_BOOSTING_ROUNDS: Final = 60
-_MAX_TREE_LEAVES: Final = 15
-_MULTICLASS_TREE_BINS: Final = 32
-"""Bins of a column for trees of more than two values, each of which has trees of its own. With 255
-they take five times as long: of 10 values 17.5 CPU seconds at 600 x 384 in place of 3, and find no
-more."""
-_ROW_TRANSFORMS: Final = ("raw", "centred", "row minimum subtracted", "norm-scaled")
-_NETWORK_TRANSFORMS: Final = ("raw", "centred")
-"""A network costs as much as twenty logistic regressions."""
-_RIDGE_PENALTIES: Final = tuple(10.0**power for power in range(-1, 6))
-_SCORE_METHODS: Final = ("predict_proba", "decision_function")
-_TREE_TRANSFORM: Final = "rows, call and summaries"
-"""For trees, which choose among many columns; neighbours would drown in them."""
 
 
 @hinted

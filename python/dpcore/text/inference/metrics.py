@@ -1,7 +1,4 @@
-"""From answers to figures: thresholds, accuracy, F1, ranks and correlation with intervals.
-
-Groups of texts by the value of an attribute: how well the attack and the main task do there.
-"""
+"""Figures of an inference with intervals: accuracy, F1, ranks and correlation; groups of texts."""
 
 from __future__ import annotations
 
@@ -39,7 +36,6 @@ __all__ = [
     "threshold_of",
 ]
 
-
 Ints = npt.NDArray[np.int64]
 
 _BOOTSTRAP_REPLICATES: Final = 2000
@@ -61,6 +57,8 @@ TOP: Final = 5
 """So many values are named where the true one is to be among them."""
 FALSE_POSITIVES: Final = 0.01
 """Share of false positives at which the true-positive rate is taken."""
+
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -514,9 +512,6 @@ def _f1(cells: Any) -> Any:
     whole = found + wrong
     each = np.divide(found, whole, out=np.zeros_like(found), where=whole > 0)
     return each.sum(axis=-1) / np.maximum(1, (whole > 0).sum(axis=-1))
-
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,7 +1,4 @@
-"""The record of an inference: the attacker that was chosen, and what he infers.
-
-Reports of an inference: text, HTML, a picture and plain data.
-"""
+"""The record of an inference, and its reports: text, HTML, a picture and plain data."""
 
 from __future__ import annotations
 
@@ -46,9 +43,15 @@ __all__ = [
     "Scores",
 ]
 
-
 NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 """Accuracy and F1 of a number."""
+
+FORMAT: Final = "dpcore.text.inference/1"
+ASSUMING: Final = (
+    "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
+    "texts, and that the attribute was fixed before anybody looked"
+)
+"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -392,15 +395,6 @@ class Inference(Record):
     def to_json(self, *, indent: int | None = None) -> str:
         """Return `to_dict` as strict JSON."""
         return json_text(self, indent)
-
-
-FORMAT: Final = "dpcore.text.inference/1"
-
-ASSUMING: Final = (
-    "assuming that the encoder draws noise for each text by itself, learnt nothing from test "
-    "texts, and that the attribute was fixed before anybody looked"
-)
-"""Assumptions of the bound; the texts themselves need not be drawn at random (see `certify`)."""
 
 
 def rows(found: Inference) -> list[tuple[str, str]]:

@@ -1,6 +1,6 @@
-"""An attack on encoded texts: chosen on validation, evaluated once on texts of its own.
+"""`infer`: an attacker chosen on validation and evaluated once on test texts; certified bounds.
 
-Bounds that attribute inference certifies, where any two texts are neighbours.
+Bounds on epsilon are certified only where any two texts are neighbours.
 """
 
 from __future__ import annotations
@@ -68,7 +68,6 @@ __all__ = [
     "why_not",
 ]
 
-
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
 """Meanings that neighbours may have in a claim."""
@@ -85,6 +84,10 @@ _THRESHOLD_QUANTILES: Final = 201
 
 _MIN_TEXTS_PER_VALUE: Final = 20
 """Test texts of a value, from which the tenth that is not counted holds two."""
+
+Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
+_MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
+Tried = tuple[FittedAttacker, Vectors]
 
 
 @dataclass(frozen=True)
@@ -208,10 +211,6 @@ def _choose_threshold_event(
     way, cut = np.unravel_index(int(merits.argmax()), merits.shape)
     above, side = ways[int(way)]
     return side, Beyond(float(cuts[cut]), above)
-
-
-Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
-_MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
 
 
 @hinted
@@ -369,9 +368,6 @@ def infer(
         seeded=function is not None and takes_rng(function),
         seconds=time.perf_counter() - start,
     )  # fmt: skip
-
-
-Tried = tuple[FittedAttacker, Vectors]
 
 
 class _SelectedAttacker(NamedTuple):

@@ -1,6 +1,7 @@
-"""Targets of inference: one attribute of two or more values, a number, or several of two values.
+"""Targets of an inference, the texts that it uses, and floors: the best answers without vectors.
 
-Floors: what is answered without any encoding, by the majority, or by the main label alone.
+A target is one attribute of two or more values, one number, or several attributes of two values.
+A floor is learnt from the values alone, or from them and the main label.
 """
 
 from __future__ import annotations
@@ -27,7 +28,6 @@ __all__ = [
     "parts_of",
     "rank_values",
 ]
-
 
 Codes = npt.NDArray[np.int64]
 

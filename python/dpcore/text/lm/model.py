@@ -1,6 +1,6 @@
-"""A next-word model: its privacy, losses, perplexity and states, in memory and in a folder.
+"""`lm.fit` and the next-word model that it returns; `lm.canaries`, texts to audit the model with.
 
-`lm.fit` trains a next-word model, plain or private; `lm.canaries` are texts to audit it with.
+The model reports its privacy, losses, perplexity and states. It is kept in memory or in a folder.
 """
 
 from __future__ import annotations
@@ -38,10 +38,20 @@ __all__ = [
     "fit",
 ]
 
-
 _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
 _PERPLEXITY_REPLICATES: Final = 1000
+
+_MIN_VOCABULARY_COUNT: Final = 2
+"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
+_DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
+    "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
+    "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
+    "private": {"epochs": 15, "batch": 256, "lr": 2.0},
+}
+"""Gusain and Leith's recipe, Adam beside it, and the private twin."""
+_DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
+_MAX_DEFAULT_DELTA: Final = 8e-5
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -412,18 +422,6 @@ class NextWordModel(Plan):
         return self.rows.encode(texts_of("texts", texts))[0]
 
 
-_MIN_VOCABULARY_COUNT: Final = 2
-"""Occurrences that a word needs to be in a vocabulary made of the training texts."""
-_DEFAULT_RECIPES: Final[dict[str, dict[str, Any]]] = {
-    "sgd": {"epochs": 20, "batch": 20, "lr": 20.0},
-    "adam": {"epochs": 20, "batch": 64, "lr": 3e-3},
-    "private": {"epochs": 15, "batch": 256, "lr": 2.0},
-}
-"""Gusain and Leith's recipe, Adam beside it, and the private twin."""
-_DEFAULT_SIZES: Final = {"hidden": 64, "layers": 1}
-_MAX_DEFAULT_DELTA: Final = 8e-5
-
-
 @hinted
 def fit(
     texts: Any,
@@ -656,20 +654,20 @@ def _train_model(
     progress: bool | None,
 ) -> NextWordModel:
     """Train on texts as numbers, and collect what is known of the model."""
-    from . import network as learning
+    from .network import draw_weights, learn_plain, learn_private, make_network
 
     rng = np.random.default_rng(seed)
     (numbers, cut), (checked, _) = rows.encode(texts), rows.encode(valid)
     source = None if start is None else start.network
-    network = learning.make_network(rows.size, plan, source, plan.is_private)
+    network = make_network(rows.size, plan, source, plan.is_private)
     if source is None:
-        learning.draw_weights(network, rng)
+        draw_weights(network, rng)
     if plan.is_private:
-        made = learning.learn_private(network, numbers, plan, rng, progress)
+        made = learn_private(network, numbers, plan, rng, progress)
         made |= _spend_epsilons(plan, made["steps"])
-        network = learning.make_network(rows.size, plan, network)
+        network = make_network(rows.size, plan, network)
     else:
-        made = learning.learn_plain(network, numbers, checked, plan, rng, progress)
+        made = learn_plain(network, numbers, checked, plan, rng, progress)
     counts = rows.count_targets(numbers)
     return NextWordModel(
         **vars(rows) | vars(plan) | made, has_own_vocabulary=has_own_vocabulary,

@@ -27,7 +27,6 @@ __all__ = [
     "record_losses",
 ]
 
-
 _MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
 _EVALUATION_BATCH_SIZE: Final = 256
@@ -352,7 +351,8 @@ def _warn_if_large(network: Network, plan: Plan) -> None:
     if numbers >= _MAX_QUIET_GRADIENTS:
         warnings.warn(
             f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
-            f"them of the {network.words:,} words: about {numbers * _SECONDS_PER_GRADIENT:.1g} s and "
-            f"{held:.1g} GiB a step; a vocabulary with max_size= makes it smaller",
+            f"them of the {network.words:,} words: about "
+            f"{numbers * _SECONDS_PER_GRADIENT:.1g} s and {held:.1g} GiB a step; a vocabulary with "
+            "max_size= makes it smaller",
             stacklevel=4,
         )

@@ -26,7 +26,6 @@ __all__ = [
     "distances",
 ]
 
-
 _MIN_SINGULAR_VALUE: Final = 1e-10
 """Smallest singular value of a direction that PWCCA reads, as a share of the largest."""
 

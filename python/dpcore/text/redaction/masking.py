@@ -1,8 +1,7 @@
-"""Masking of words: levels that a policy gives, and texts at one level in three styles.
+"""Masking of words by a policy, policies as mechanisms, and linkage of redacted texts.
 
-Redaction of records: the exact delta of one changed text, and policies as mechanisms.
-
-Linkage: which original did a redacted text come from?
+A policy gives each word of a text a level; the words of levels up to a chosen one are masked, in
+one of three styles.
 """
 
 from __future__ import annotations
@@ -55,7 +54,6 @@ __all__ = [
     "warn_if_fitted_on",
 ]
 
-
 Levels = npt.NDArray[np.float64]
 Policy = Callable[[Sequence[str], np.random.Generator], Sequence[Any]]
 """`(documents, rng) -> levels`: for each document an array with the level of each of its words."""
@@ -66,6 +64,15 @@ MASK: Final = "[MASK]"
 Style = Literal["mask", "collapse", "drop"]
 STYLES: Final[tuple[Style, ...]] = get_args(Style)
 """A token for each masked word, one for each run of them, or no token."""
+
+_MAX_RECORD_WORDS = 2**24
+_WordIds = npt.NDArray[np.int64]
+_LinkageMethod = Literal["places", "kept_places", "bag"]
+_METHOD_TITLES: Final = {
+    "places": "length and places",
+    "kept_places": "places",
+    "bag": "bag of words",
+}
 
 
 def split_words(text: str) -> list[str]:
@@ -273,9 +280,6 @@ def redact(
     return mask_words(documents, levels, 0.0 if level is None else level, style)
 
 
-_MAX_RECORD_WORDS = 2**24
-
-
 @hinted
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
     """Compute the exact delta of random masks between two texts of one length.
@@ -449,16 +453,6 @@ def mechanism(
     elif getattr(policy, "needs_fit", False) and not getattr(policy, "is_fitted", True):
         raise invalid("policy", "fitted, or safe= given so that it is fitted on each input", policy)
     return PolicyMechanism(policy, level, safe, words)
-
-
-_WordIds = npt.NDArray[np.int64]
-
-_LinkageMethod = Literal["places", "kept_places", "bag"]
-_METHOD_TITLES: Final = {
-    "places": "length and places",
-    "kept_places": "places",
-    "bag": "bag of words",
-}
 
 
 @hinted

@@ -36,7 +36,6 @@ __all__ = [
     "measure_figures",
 ]
 
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
@@ -335,8 +334,8 @@ def _estimate_set_divergences(
 def estimate_divergence(study: Study, parts: Parts, vectors: Floats, seed: int) -> Estimate:
     """Estimate the divergences with error bars, beliefs and certified lower bounds."""
     return _estimate_set_divergences(
-        parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True, certified=True,
-        rows="independent", confidence=study.confidence,
+        parts, vectors, study.truth, seed, _CURVE_ORDERS, error="jackknife", checks=True,
+        certified=True, rows="independent", confidence=study.confidence,
     )  # fmt: skip
 
 

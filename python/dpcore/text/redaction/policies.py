@@ -1,6 +1,6 @@
 """Policies: which words of a document are masked, and from which level on.
 
-A policy that is learned from word vectors; torch is loaded by `fit`.
+`Learned` is learned from word vectors and needs torch, which its method `fit` loads.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ __all__ = [
     "require_words",
 ]
 
-
 _OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
 _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
@@ -46,6 +45,14 @@ _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")
 _KEYWORD_INVERSE_PENALTY: Final = 10.0
 _MIN_TEXTS_PER_KEYWORD: Final = 2
 """Texts in which a word must occur to have a weight."""
+
+_PhraseIndex = dict[str, list[tuple[str, ...]]]
+Floats = npt.NDArray[np.float64]
+_THRESHOLD_SHARPNESS: Final = 50.0
+"""Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
+_DOCUMENTS_PER_BATCH: Final = 64
+_LEARNING_RATE: Final = 3e-3
+_ADDED_VARIANCE: Final = 1e-4
 
 
 class FrozenPolicy(Record):
@@ -313,9 +320,6 @@ class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
         return [_match_phrases(split_words(text), phrases, names=True) for text in documents]
 
 
-_PhraseIndex = dict[str, list[tuple[str, ...]]]
-
-
 def _strip_punctuation(word: str) -> str:
     return _OUTER_PUNCTUATION.sub("", word).casefold()
 
@@ -427,16 +431,6 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
             if analyze is None and after[0] < end:
                 raise invalid(name, f"disjoint ({name_of(self.function)} returned others)", after)
         return spans
-
-
-Floats = npt.NDArray[np.float64]
-
-_THRESHOLD_SHARPNESS: Final = 50.0
-"""Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
-
-_DOCUMENTS_PER_BATCH: Final = 64
-_LEARNING_RATE: Final = 3e-3
-_ADDED_VARIANCE: Final = 1e-4
 
 
 @hinted

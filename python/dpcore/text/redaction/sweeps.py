@@ -1,7 +1,4 @@
-"""The sweep: what redaction hides and what it costs, policy by policy and level by level.
-
-The text, the picture, the page and the plain data of a sweep.
-"""
+"""The sweep: what redaction hides and costs, by policy and level, and its reports."""
 
 from __future__ import annotations
 
@@ -83,7 +80,6 @@ __all__ = [
     "sweep",
 ]
 
-
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 """Shares of words that `sweep` masks where it is given no others."""
 
@@ -92,6 +88,19 @@ _PART_SHARES: Final = (0.4, 0.24, 0.06)
 
 _MIN_SET_TEXTS: Final = 40
 """Texts of a set: fewer leave no texts to choose attackers on."""
+
+FORMAT: Final = "dpcore.text.redaction.sweep/1"
+_SWEEP_HEADER: Final = (
+    "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
+    "D_2", "null", "certified", "linked", "by bag", "utility",
+)  # fmt: skip
+_COLUMN_NOTES: Final = (
+    "attack: accuracy on the set, mean and sd over the splits, interval of the first; counts: from "
+    "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
+    "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
+    "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
+    'split, from below; linked: by length and places (style "mask"), and by the bag of kept words'
+)
 
 
 @hinted
@@ -526,21 +535,6 @@ def _read_levels(levels: Any) -> list[float]:
     return shares
 
 
-FORMAT: Final = "dpcore.text.redaction.sweep/1"
-
-_SWEEP_HEADER: Final = (
-    "policy", "level", "masked", "attack", "sd", "interval", "counts", "trees", "AUC", "TPR", "KL",
-    "D_2", "null", "certified", "linked", "by bag", "utility",
-)  # fmt: skip
-_COLUMN_NOTES: Final = (
-    "attack: accuracy on the set, mean and sd over the splits, interval of the first; counts: from "
-    "the numbers of masks and words alone; trees: boosted trees on vectors; TPR at 5 % false "
-    "positives; KL and D_2 in nats, the larger direction, ? = not resolved or saturated in the "
-    "first split; null: 95 % quantile of D_2 on permuted labels; certified: D_2 in the first "
-    'split, from below; linked: by length and places (style "mask"), and by the bag of kept words'
-)
-
-
 def list_points(found: Sweep) -> list[tuple[str, ...]]:
     """Return the rows of the table, the header first."""
     return [_SWEEP_HEADER, *map(_list_figures, found.points)]
@@ -610,16 +604,17 @@ def _answer_document(points: Sequence[SweepPoint]) -> str:
     linked = [point for point in points if point.linkages[0].share >= 0.5] or points[:1]
     one = linked[-1].linkages[0]
     return (
-        f"{points[0].policy}: whoever has all originals finds that of {_format_percent(one.share)} of the "
-        f"texts {_describe_level(linked[-1])}; words left in a text on average: {one.words:,}."
+        f"{points[0].policy}: whoever has all originals finds that of "
+        f"{_format_percent(one.share)} of the texts {_describe_level(linked[-1])}; words left "
+        f"in a text on average: {one.words:,}."
     )
 
 
 def _answer_words(points: Sequence[SweepPoint]) -> str:
     masked = [float(p.mean("masked")) for p in points if p.mean("masked") < 1.0] or [1.0]
     return (
-        f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged with "
-        f"{_format_percent(masked[-1])} masked, and each of them is disclosed."
+        f"{points[0].policy}: {_format_percent(1.0 - masked[-1])} of the words are left unchanged "
+        f"with {_format_percent(masked[-1])} masked, and each of them is disclosed."
     )
 
 
@@ -637,13 +632,14 @@ def list_notes(found: Sweep) -> list[str]:
     floor = found.points[0].attack.floors[0].accuracy
     notes = [
         _COLUMN_NOTES,
-        f"guessing is right for {_format_percent(floor)} of {found.tested:,} test texts; divergences are "
-        f"of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their number",
+        f"guessing is right for {_format_percent(floor)} of {found.tested:,} test texts; "
+        f"divergences are of {found.rows[0]:,} and {found.rows[1]:,} rows, and grow with their "
+        "number",
         "a divergence or an epsilon of two sets guarantees nothing for one document: texts that "
         "differ in one word have delta 1 - p at every epsilon where a share p is masked at random, "
         "and 0 or 1 where the same words are masked every time (redaction.record_delta)",
-        f"intervals and certificates hold at {_format_percent(found.confidence)}, each by itself, for "
-        "texts drawn independently; no attacker here bounds what another one finds",
+        f"intervals and certificates hold at {_format_percent(found.confidence)}, each by itself, "
+        "for texts drawn independently; no attacker here bounds what another one finds",
     ]
     if found.delta < (least := 10.0 / min(found.rows)):
         notes.append(
@@ -721,7 +717,8 @@ def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
         ("texts tested in each", f"{found.tested:,}"),
     ]
     return page_of_table(
-        found, _format_sweep_title(found), "three questions, three answers", "Redacted texts: what is hidden",
+        found, _format_sweep_title(found), "three questions, three answers",
+        "Redacted texts: what is hidden",
         "No figure here is a guarantee: another attacker may find more.", figures,
         answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
     )  # fmt: skip

@@ -1,10 +1,7 @@
-"""Auto-encoders that rewrite texts: ADePT, as published and repaired.
+"""ADePT: an auto-encoder that rewrites texts with noise in the middle, as published and repaired.
 
-ADePT: texts rewritten by an auto-encoder with noise in the middle, as published and repaired.
-
-Training an auto-encoder of texts: teacher forcing, the clip, and no noise.
-
-An auto-encoder of texts: an LSTM to a vector, and an LSTM from a vector to words.
+Encoder and decoder are LSTMs. They are trained by teacher forcing, with the clip but without the
+noise.
 """
 
 from __future__ import annotations
@@ -35,12 +32,21 @@ __all__ = [
     "ADePT",
 ]
 
-
 RESERVED: Final = ("<pad>", "<start>", "<end>")
 """Numbers that no word has; "<unk>" follows."""
 PAD, START, END, UNKNOWN = range(4)
 _TEXTS_PER_BATCH: Final = 256
 """Texts that are encoded or decoded together."""
+
+_MAX_GRADIENT_NORM: Final = 1.0
+"""Largest norm of a step's gradient."""
+_DIVERGENCE_LIMIT: Final = 1e4
+"""No loss of a word and no weight comes near: guesses lose the logarithm of the vocabulary."""
+_LAST_RATE_SHARE: Final = 0.1
+"""The learning rate of the last step, over that of the first."""
+Variant = Literal["published", "scaled", "l1", "gaussian"]
+VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
+"""Noise for the L2 distance in every entry, as published; and three repairs."""
 
 
 class Words:
@@ -203,14 +209,6 @@ class Decoder(torch.nn.Module):
         return [self.words.text(row) for row in torch.cat(found, dim=1).tolist()]
 
 
-_MAX_GRADIENT_NORM: Final = 1.0
-"""Largest norm of a step's gradient."""
-_DIVERGENCE_LIMIT: Final = 1e4
-"""No loss of a word and no weight comes near: guesses lose the logarithm of the vocabulary."""
-_LAST_RATE_SHARE: Final = 0.1
-"""The learning rate of the last step, over that of the first."""
-
-
 def learn(
     encoder: Encoder,
     decoder: Decoder,
@@ -299,11 +297,6 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
     return torch.nn.functional.cross_entropy(
         scores.flatten(0, 1), wanted.to(device).flatten(), ignore_index=PAD
     )
-
-
-Variant = Literal["published", "scaled", "l1", "gaussian"]
-VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
-"""Noise for the L2 distance in every entry, as published; and three repairs."""
 
 
 class ADePT(TextSystem):

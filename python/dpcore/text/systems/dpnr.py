@@ -1,6 +1,7 @@
 """DPNR: private representations of texts by noise behind a min-max normalisation, as published.
 
-Base of trained encoders of texts: an extractor, a transform, a linear classifier behind.
+`TextClassifier` is the base of trained encoders: an extractor, a transform and a linear
+classifier.
 """
 
 from __future__ import annotations
@@ -55,11 +56,17 @@ __all__ = [
     "TextClassifier",
 ]
 
-
 _EXTRACTOR_FOLDER: Final = "extractor"
 """The folder of an encoder inside that of the model."""
 _ZERO_WORD = "<zero>"
 """The name of number 0 where masked words become it."""
+
+Noise = Literal["iid", "shared"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
+"""A draw of noise for every entry, as the paper says; or one for a whole row, as its code does."""
+Scale = Literal["published", "sound"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
+"""Noise of scale 1/epsilon, as published; or of the L1 diameter of the rows over epsilon."""
 
 
 class TextClassifier(Labelling, Saved):
@@ -352,14 +359,6 @@ class TextClassifier(Labelling, Saved):
         self.extractor.to(place)
         self.head.to(place)
         return self
-
-
-Noise = Literal["iid", "shared"]
-NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""A draw of noise for every entry, as the paper says; or one for a whole row, as its code does."""
-Scale = Literal["published", "sound"]
-SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-"""Noise of scale 1/epsilon, as published; or of the L1 diameter of the rows over epsilon."""
 
 
 class DPNR(TextSystem, TextClassifier):

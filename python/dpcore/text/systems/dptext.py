@@ -1,12 +1,8 @@
-"""DPText: the published system that the package was founded to check, trained on texts.
+"""DPText: noise by the published formula on encoded texts, with an epsilon fixed or learnt.
 
-Encoder and decoder of DPText: a bag of words, or the LSTMs of ADePT.
-
-Training of DPText: utility, reconstruction and discriminator, noise in every step.
-
-DPText: noise between a text encoder and all who read it, with an epsilon fixed or learnt.
-
-Private attributes of texts: their values, the code of each text, and a reader of vectors.
+Texts are encoded as a bag of words or by the LSTMs of ADePT. A discriminator reads the private
+attributes from the noisy vectors; it is trained in turn with all other parts, and noise is drawn in
+every step.
 """
 
 from __future__ import annotations
@@ -48,11 +44,21 @@ __all__ = [
     "DPText",
 ]
 
-
 _EMBEDDING_DIM: Final = 64
 """Entries of a word's vector in the LSTMs."""
 _WORD_DROPOUT_SHARE: Final = 0.3
 """Share of words that are hidden from the LSTM that decodes, as in ADePT's training."""
+
+_HIDDEN_UNITS: Final = 128
+"""Units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
+_MIN_LEARNT_EPSILON: Final = 1e-3
+"""A learnt epsilon never falls below this, or below where it starts if that is smaller."""
+_EPSILON_RATE_FACTOR: Final = 10.0
+"""Learning rate of a learnt epsilon over that of the weights: it is of order 1 to 100."""
+_DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
+Noise = Literal["zero", "resample", "repaired"]
+NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
+"""The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
 class Coder(Protocol):
@@ -166,10 +172,6 @@ CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 """The coders by the names that `DPText` takes."""
 
 
-_HIDDEN_UNITS: Final = 128
-"""Units in each hidden layer, as in Coavoux, Narayan and Cohen (2018)."""
-
-
 def names_of(attribute: Any) -> tuple[str, ...]:
     """Check the name of one attribute or of several, and return the names.
 
@@ -273,12 +275,6 @@ def descend(optimiser: Any, loss: Any) -> None:
     optimiser.zero_grad()
     loss.backward()
     optimiser.step()
-
-
-_MIN_LEARNT_EPSILON: Final = 1e-3
-"""A learnt epsilon never falls below this, or below where it starts if that is smaller."""
-_EPSILON_RATE_FACTOR: Final = 10.0
-"""Learning rate of a learnt epsilon over that of the weights: it is of order 1 to 100."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -413,12 +409,6 @@ def _take_adversarial_step(
     for optimiser in optimisers:
         optimiser.step()
     return float(utility.detach())
-
-
-_DEFAULT_WORD_LIMITS: Final = {"bag": 2000, "lstm": 20}
-Noise = Literal["zero", "resample", "repaired"]
-NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
-"""The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
 class DPText(TextSystem, Labelling):

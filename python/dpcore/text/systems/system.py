@@ -1,6 +1,6 @@
-"""The class of all text systems: the claim, what is true, vectors, the worst pair, folders.
+"""Base class of text systems, and trained models in folders: config.json and safetensors.
 
-Trained models in folders: config.json and safetensors, nothing that could run code.
+A folder holds nothing that could run code.
 """
 
 from __future__ import annotations
@@ -38,7 +38,6 @@ __all__ = [
     "read",
     "write",
 ]
-
 
 _WEIGHTS_FILE: Final = "model.safetensors"
 

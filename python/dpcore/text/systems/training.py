@@ -1,10 +1,7 @@
-"""Training on one thread: recipes, records, whole epochs; and classifiers behind an extractor.
+"""The extractor `Bag`, word dropout, and the training of an extractor with a classifier.
 
-The extractor of the DPNR study: the mean over the vectors of a text's words and word pairs.
-
-A training corpus whose texts have been cut into words and word pairs.
-
-Word dropout: which words of a text are hidden before it is encoded.
+`Bag` is the extractor of the DPNR study: the mean over the vectors of a text's words and word
+pairs. Trainings run on one thread of torch.
 """
 
 from __future__ import annotations
@@ -50,13 +47,29 @@ __all__ = [
     "units_of",
 ]
 
-
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
 """Ways to choose the masked words: by a coin for each, or as a fixed share of every text."""
 Masked = Literal["leave_out", "zero_id"]
 MASKED: Final[tuple[Masked, ...]] = get_args(Masked)
 """Treatments of masked words."""
+
+_MAX_INITIAL_WEIGHT = 0.5
+"""Weights start uniform in (-1/2, 1/2), as in the study."""
+STEPS: Final = 2226
+"""Steps of the study: 5 epochs of 28,500 texts in batches of 64."""
+_DEFAULT_EPOCH_RANGE: Final = (5, 35)
+"""Fewest and most epochs where none are given."""
+_DIVERGED_LOSS: Final = 1e12
+"""A loss or an entry beyond that has diverged: noise of scale 10^4 keeps both below 10^6."""
+_RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
+    "lr": {"low": 0.0, "high": 1e30, "open_low": True},
+    "decay": {"low": 0.0, "high": 1.0, "open_low": True},
+    "dropout": {"low": 0.0, "high": 1.0, "open_high": True},
+    "strength": {"low": 0.0, "high": 1e30},
+    "reconstruction": {"low": 0.0, "high": 1e30},
+}
+"""Ranges of the numbers of a recipe."""
 
 
 @hinted
@@ -120,10 +133,6 @@ class WordDropout(Shown):
         found = torch.zeros(total, dtype=torch.bool)
         found[order] = rank < torch.floor(self.mu * sizes + 0.5).to(torch.int64)[text]
         return found
-
-
-_MAX_INITIAL_WEIGHT = 0.5
-"""Weights start uniform in (-1/2, 1/2), as in the study."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -299,22 +308,6 @@ def _texts_to_units(vocabulary: Vocabulary, texts: list[str]) -> Units:
         words.append(count)
     wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
     return Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
-
-
-STEPS: Final = 2226
-"""Steps of the study: 5 epochs of 28,500 texts in batches of 64."""
-_DEFAULT_EPOCH_RANGE: Final = (5, 35)
-"""Fewest and most epochs where none are given."""
-_DIVERGED_LOSS: Final = 1e12
-"""A loss or an entry beyond that has diverged: noise of scale 10^4 keeps both below 10^6."""
-_RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
-    "lr": {"low": 0.0, "high": 1e30, "open_low": True},
-    "decay": {"low": 0.0, "high": 1.0, "open_low": True},
-    "dropout": {"low": 0.0, "high": 1.0, "open_high": True},
-    "strength": {"low": 0.0, "high": 1e30},
-    "reconstruction": {"low": 0.0, "high": 1e30},
-}
-"""Ranges of the numbers of a recipe."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)

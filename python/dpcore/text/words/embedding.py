@@ -1,7 +1,4 @@
-"""Words with vectors, from files or from gensim.
-
-Vectors of words, from the files of others.
-"""
+"""Words with vectors, from files or from gensim."""
 
 from __future__ import annotations
 
@@ -30,10 +27,15 @@ __all__ = [
     "word_vectors",
 ]
 
-
 Vectors = dict[str, npt.NDArray[np.float64]]
 
 _VECTOR_FORMAT = "word2vec-JSON (MIT)"
+
+Floats = npt.NDArray[np.float64]
+_MAX_DIRECT_DIM: Final = 4
+"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
+_CANCELLATION_SHARE: Final = 1e-6
+"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
 def word_vectors(path: str | os.PathLike[str]) -> Vectors:
@@ -142,15 +144,6 @@ def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64
         return word, None
     is_sound = bool(word.strip()) and vector.size == width and np.isfinite(vector).all()
     return word, vector if is_sound else None
-
-
-Floats = npt.NDArray[np.float64]
-
-_MAX_DIRECT_DIM: Final = 4
-"""Dimensions up to which distances are sums of squared differences, with no product of matrices."""
-
-_CANCELLATION_SHARE: Final = 1e-6
-"""Share of the largest squared length below which a squared distance has lost six of 16 digits."""
 
 
 @hinted

@@ -1,6 +1,7 @@
 """SanText, SanText+, TEM and CusText: exponential mechanisms with a metric in their scores.
 
-The parameter of a mechanism at a given loss of any two words, and what all keep at it.
+`calibrate` finds the parameter at which the largest loss of any two words has a given value, and
+`compare` shows which words each mechanism keeps at that loss.
 """
 
 from __future__ import annotations
@@ -40,9 +41,20 @@ __all__ = [
     "compare",
 ]
 
-
 Mapping = Literal["conservative", "aggressive"]
 _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
+
+_MAX_EPSILON_RATIO: Final = 2.0**40
+"""Quotient of two values of epsilon beyond which a loss counts as out of reach."""
+_COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
+"""Words, and draws of each, from which shares are counted where there is no table."""
+_N_TIMED_WORDS: Final = 2**16
+_EPSILON_PRECISION: Final = 1e-9
+"""Relative width of the interval in which epsilon is known in the end."""
+_COMPARISON_HEADER: Final = (
+    "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
+    "   words/s"
+)
 
 
 class MetricExponential(MetricMechanism, TableMechanism):
@@ -397,18 +409,6 @@ class CusText(TableMechanism):
         return rows
 
 
-_MAX_EPSILON_RATIO: Final = 2.0**40
-"""Quotient of two values of epsilon beyond which a loss counts as out of reach."""
-
-_COUNTED_WORDS, _COUNTED_DRAWS = 100, 1_000
-"""Words, and draws of each, from which shares are counted where there is no table."""
-
-_N_TIMED_WORDS: Final = 2**16
-
-_EPSILON_PRECISION: Final = 1e-9
-"""Relative width of the interval in which epsilon is known in the end."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordCalibration(Record):
     """A mechanism and the largest loss of any two words.
@@ -547,12 +547,6 @@ class WordComparison(Record):
         """Return a table with a line for each mechanism."""
         title = f"{self.vectors}: at most {self.loss:g} nats for any two words where that can be"
         return "\n".join([title, _COMPARISON_HEADER, *map(str, self.rows)])
-
-
-_COMPARISON_HEADER: Final = (
-    "mechanism        epsilon  largest loss / claimed  infinite    delta    kept          support"
-    "   words/s"
-)
 
 
 @hinted

@@ -26,7 +26,6 @@ __all__ = [
     "WordReport",
 ]
 
-
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 

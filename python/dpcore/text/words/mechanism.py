@@ -1,7 +1,4 @@
-"""Mechanisms that replace words: their inputs, pairs and texts; those that are tables.
-
-Linkage: which original did a rewritten text come from?
-"""
+"""Base classes of mechanisms that replace words, and linkage of outputs to their originals."""
 
 from __future__ import annotations
 
@@ -57,7 +54,6 @@ __all__ = [
     "link",
 ]
 
-
 _LENGTH_NOTE: Final = "the number of words of a text is released"
 
 _MAX_PREPARED_ENTRIES: Final = 2**22
@@ -68,6 +64,8 @@ _PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
 
 _MAX_ROW_OUTPUTS: Final = 2**16
 """Outputs of a prepared row: an entry has 16 bits for one."""
+
+_MAX_LINKED_TEXTS: Final = 2**53
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -601,9 +599,6 @@ def nearest_words(
     starts, places, squares, _ = _core.nearest(rows, others, queries, points, depth, _core.cores())
     at = starts[:-1, None] + np.arange(depth)
     return places[at].astype(np.int64), squares[at]
-
-
-_MAX_LINKED_TEXTS: Final = 2**53
 
 
 @hinted

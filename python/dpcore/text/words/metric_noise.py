@@ -21,7 +21,6 @@ __all__ = [
     "Vickrey",
 ]
 
-
 _MAX_BLOCK_NUMBERS: Final = 2**20
 """Noisy numbers that are in memory at once, about."""
 
@@ -30,6 +29,13 @@ _MAX_NOISE_RATIO: Final = 1e9
 
 _MAX_NOISE_UNITS: Final = 38.0
 """Units of 1/epsilon after which a density is below 2^-54 of its value at the start."""
+
+# Nodes and weights of double exponential quadrature on [0, 1].
+_QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
+_QUADRATURE_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_QUADRATURE_STEPS)))
+_QUADRATURE_WEIGHTS: Final = (
+    0.03 * np.pi * np.cosh(_QUADRATURE_STEPS) * _QUADRATURE_NODES * (1.0 - _QUADRATURE_NODES)
+)
 
 
 class NoisyMechanism(MetricMechanism):
@@ -230,13 +236,6 @@ class VickreyOnLine(TableMechanism, Vickrey):
         low, high = np.append(-np.inf, cuts), np.append(cuts, np.inf)
         return low, high, self._nearest_words(inside[:, None], 2)[0]
 
-
-# Nodes and weights of double exponential quadrature on [0, 1].
-_QUADRATURE_STEPS: Final = np.linspace(-3.6, 3.6, 241)
-_QUADRATURE_NODES: Final = 1.0 / (1.0 + np.exp(-np.pi * np.sinh(_QUADRATURE_STEPS)))
-_QUADRATURE_WEIGHTS: Final = (
-    0.03 * np.pi * np.cosh(_QUADRATURE_STEPS) * _QUADRATURE_NODES * (1.0 - _QUADRATURE_NODES)
-)
 
 _LINE_MECHANISMS: Final[dict[type, Any]] = {
     MetricLaplace: MetricLaplaceOnLine,
