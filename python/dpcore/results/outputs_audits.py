@@ -1,6 +1,6 @@
 """Result of an audit of recorded outputs: the counts, and the figures that follow.
 
-Counts of an audit of recorded outputs: an event on both sides, or guesses about canaries.
+The counts are those of an event on both sides, or of guesses about the canaries of one run.
 """
 
 from __future__ import annotations
@@ -51,13 +51,12 @@ __all__ = [
     "OutputsAudit",
 ]
 
-
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
     "one_run": "all rows are scores of canaries from a single run, each of them included or left "
     "out by its own fair coin",
 }
-"""Kinds of rows, with the meaning of each."""
+"""Kinds of rows and their meanings."""
 
 Rows = Literal["independent", "one_run"]
 
@@ -73,6 +72,14 @@ _MAX_GUESSES: Final = 2**16
 
 UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
+
+_REVERSED_P_VALUE: Final = 0.01
+"""Chance below which so few right guesses are no matter of luck."""
+
+_REVERSED_SCORES_NOTE: Final = (
+    "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
+    "that are turned round after a look need fresh canaries)"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -189,15 +196,6 @@ def _one_run_epsilon(
 ) -> float:
     bound = OUTPUTS_BOUNDS["one_run"][name]
     return bound(guesses, correct, canaries, delta=delta, confidence=confidence)
-
-
-_REVERSED_P_VALUE: Final = 0.01
-"""Chance below which so few right guesses are no matter of luck."""
-
-_REVERSED_SCORES_NOTE: Final = (
-    "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
-    "that are turned round after a look need fresh canaries)"
-)
 
 
 def _check_share(value: Any) -> float:
