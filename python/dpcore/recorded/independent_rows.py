@@ -69,8 +69,8 @@ _GROUP_ROW_STREAM: Final = 19
 Floats = npt.NDArray[np.float64]
 
 _MIN_DISTINCT_VALUES: Final = 30
-"""Smallest number of distinct values that is tested. All of 30 have even numbers of
-copies with probability below 2^-29."""
+"""Smallest number of distinct values that is tested. All 30 have even numbers of copies with
+probability below 2^-29."""
 
 _EVENNESS_P_VALUE: Final = 1e-9
 """Level of a test of evenness."""

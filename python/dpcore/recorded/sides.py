@@ -33,7 +33,7 @@ from .frames import (
     read_columns,
     select_column,
     split_by_label,
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 from .text_files import (
     STDIN,
     HashedFile,

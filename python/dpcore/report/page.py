@@ -29,10 +29,9 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
-from . import text as report
 from .figures import BLUE, GREY, RED, use_own_style
 from .script import make_script
-from .text import format_epsilon
+from .text import format_epsilon, format_report, list_report_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -280,7 +279,7 @@ def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """
     sections = [
         ("Pictures", _make_pictures(audit)),
-        ("Report", make_table(report.list_report_rows(audit))),
+        ("Report", make_table(list_report_rows(audit))),
         ("Counts", _make_count_table(audit)),
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"),
@@ -406,8 +405,8 @@ def _make_head(audit: _PageResult) -> str:
         claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claimed_epsilon * apart:g}"
     figures = [
         (claimed, claim),
-        ("epsilon certified", "none" if invalid else report.format_epsilon(audit.epsilon_lower)),
-        ("epsilon estimated", report.format_epsilon(audit.epsilon_hat)),
+        ("epsilon certified", "none" if invalid else format_epsilon(audit.epsilon_lower)),
+        ("epsilon estimated", format_epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
     curve = isinstance(audit.claim, Claim)
@@ -528,11 +527,11 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
 def _describe_picture(audit: _PageResult) -> str:
     """Describe the content of a picture for readers who cannot see it."""
     parts = [
-        f"certified {'none' if audit.checks else report.format_epsilon(audit.epsilon_lower)}",
-        f"estimate {report.format_epsilon(audit.epsilon_hat)}",
+        f"certified {'none' if audit.checks else format_epsilon(audit.epsilon_lower)}",
+        f"estimate {format_epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:
-        parts.append(f"closed form {report.format_epsilon(audit.exact)}")
+        parts.append(f"closed form {format_epsilon(audit.exact)}")
     parts.append(
         "no claim" if audit.claimed_epsilon is None else f"claim {audit.claimed_epsilon:g}"
     )
@@ -615,5 +614,5 @@ def _list_seed(audit: _PageResult) -> str:
 
 
 def _make_footer(audit: Audit) -> str:
-    time = report.format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
+    time = format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
     return f'{_list_seed(audit)}\n<p class="soft">Time: {_escape_text(time)}</p>'

@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ..bounds import BOUNDS as OF_DRAWS
-from ..bounds import ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
+from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
 from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import declared
 from ..claims.trade_off import GDP, Claim
@@ -61,7 +60,7 @@ ROWS: Final = {
 Rows = Literal["independent", "one_run"]
 
 OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},
+    "independent": {name: of for name, of in BOUNDS.items() if declared(of).recorded},
     "one_run": ONE_RUN,
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""

@@ -22,13 +22,13 @@ from ..results.evidence import (
     Provenance,
     lists_of,
     make_field_metadata,
+    read_epsilon,
     read_float,
     read_instance,
     read_optional,
     read_several,
     read_whole_number,
 )
-from ..results.evidence import read_epsilon as finite_loss
 from ..streams import threads_of
 from .comparison import Comparison, Floats, Table, Tally, labels_of, read_neighbours
 
@@ -120,10 +120,10 @@ class TableAudit(Record):
     neighbours: str = field(metadata=make_field_metadata(read_instance(str)))
     tolerance: float = field(metadata=make_field_metadata(read_float))
     claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(finite_loss), always=True)
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon), always=True)
     )
     own_claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(finite_loss))
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
     )
     excess: float | None = field(
         default=None, metadata=make_field_metadata(read_optional(read_float), always=True)
