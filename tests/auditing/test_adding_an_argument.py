@@ -35,15 +35,15 @@ SIGNATURE = "auditing/run.py", (
 )  # fmt: skip
 CHECK = "auditing/request.py", (
     ("    executor: Executor | None\n", "    executor: Executor | None\n    remark: str\n"),
-    ("    attack = _attack_of(", '    instance("remark", given.remark, str)\n'
-     "    attack = _attack_of("),
+    ("    attack = _resolve_attack(", '    instance("remark", given.remark, str)\n'
+     "    attack = _resolve_attack("),
     ("    confidence_level,\n", "    confidence_level,\n    instance,\n"),
     ("        fewest = self.attack", "        if self.remark:\n            return (self.remark,)\n"
      "        fewest = self.attack"),
 )  # fmt: skip
 OPTION = "cli/options.py", (
     ("    seed: Seed = None\n    route",
-     '    remark: Annotated[str, _option_in_panel(_RUN, "A remark.")] = ""\n'
+     '    remark: Annotated[str, _option_in_panel(_RUN_PANEL, "A remark.")] = ""\n'
      "    seed: Seed = None\n    route"),
 )  # fmt: skip
 

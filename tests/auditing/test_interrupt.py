@@ -13,7 +13,7 @@ import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.auditing import event_fitting
-from dpcore.auditing import run as collecting
+from dpcore.auditing import run as audit_run
 from dpcore.sampling.sources import Source
 
 
@@ -48,7 +48,7 @@ def interrupt_after(monkeypatch, calls):
         return original(self, *arguments)
 
     monkeypatch.setattr(Source, "tally", tally)
-    monkeypatch.setattr(collecting, "slices_of", one_block_slices)
+    monkeypatch.setattr(audit_run, "slices_of", one_block_slices)
     return made
 
 
@@ -193,9 +193,9 @@ def interrupted_at_every_line(monkeypatch, codes, work):
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
-    monkeypatch.setattr(collecting, "slices_of", one_block_slices)
+    monkeypatch.setattr(audit_run, "slices_of", one_block_slices)
     whole = run(kind)
-    codes = {collecting._count_slices.__code__}
+    codes = {audit_run._count_slices.__code__}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -332,8 +332,8 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 def test_a_real_interrupt_inside_one_count_of_the_core(more):
     """One slice, one block or the rows skipped in one, of hours each: left at once."""
     done = in_subprocess(f"""
-from dpcore.auditing import collecting
-collecting.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
+from dpcore.auditing import run as audit_run
+audit_run.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
 later(0.5)
 try:
     dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1{more},

@@ -1,8 +1,8 @@
-"""Choice on pilot draws of what is counted: event, direction, and the further counts.
+"""Choice on pilot draws of what is counted: the event, its direction, and the further counts.
 
-Early stop: slices whose event was learnt from earlier ones, one test martingale over all.
-
-Shapes of outputs, and differences in type of the two sides that values do not show.
+An audit that stops early learns the event of each slice from earlier slices; one test martingale
+covers all of them. The shape of the outputs, and differences in type that values do not show, are
+found here too.
 """
 
 from __future__ import annotations
@@ -72,7 +72,6 @@ __all__ = [
     "sum_counts",
 ]
 
-
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
 """Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""
@@ -91,6 +90,42 @@ _MAX_FACT_CHARACTERS: Final = 80
 
 _NUMBER_KINDS = "biufc"
 """Kinds of numbers, each able to hold those before it."""
+
+_MAX_TRAINING_ROWS: Final = 2**21
+_SMALL_PILOT_ROWS: Final = 2**12
+_MAX_TRAINING_ELEMENTS: Final = 2**26
+"""Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
+_MAX_LATTICE_ELEMENTS: Final = 2**18
+"""Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
+_MIN_LATTICE_ROWS: Final = 2**12
+_MAX_SEARCHED_OUTPUTS: Final = 2**12
+"""Outputs of each side among which those inside the event are shown."""
+_SEEN_OUTPUT_WIDTH: Final = 80
+_MAX_SEEN_OUTPUTS: Final = 5
+_MANY_PARTS_LIMIT: Final = 64
+_MIN_KEPT_OBJECTS: Final = 64
+_MIN_PROBED_ANSWERS: Final = 8
+"""Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
+least so many."""
+_MAX_OBJECT_BYTES: Final = 2**26
+"""Bytes a side, written out, of objects that are kept at once. In memory they take several times as
+many."""
+_SIMILAR_RATE_RATIO: Final = 0.98
+_MIN_MERIT_RATIO: Final = 1.02
+"""Times what the pilot shows that a stated log ratio must promise."""
+_MAX_CURVE_THRESHOLDS: Final = 48
+_TYPE_CHECK_CALLS: Final = 20
+"""Short calls on each side that must show the types that the pilot showed: where a type is a
+matter of chance, all of them do in at most one audit of 2^40."""
+
+BLOCK: Final = 256
+"""Trials in a block of an audit that stops early: the first look comes after one block."""
+
+_SLICE_SHARE: Final = 0.25
+"""A slice is this share of all trials before it, but at least a block."""
+_REFIT_RATIO: Final = 1.5
+_MAX_HISTORY_ELEMENTS: Final = 2**25
+"""Numbers kept of earlier slices to learn from, on each side."""
 
 
 def form_of(
@@ -238,33 +273,6 @@ def _fits_kind(wide: Outputs, kind: str) -> bool:
     if wide.dtype.kind == "u":
         return bool((wide <= np.uint64(np.iinfo(np.int64).max)).all())
     return bool((wide == np.rint(wide)).all() and (np.abs(wide) < 2.0**63).all())
-
-
-_MAX_TRAINING_ROWS: Final = 2**21
-_SMALL_PILOT_ROWS: Final = 2**12
-_MAX_TRAINING_ELEMENTS: Final = 2**26
-"""Numbers kept at once of the draws that train an attack: half a gibibyte a side."""
-_MAX_LATTICE_ELEMENTS: Final = 2**18
-"""Numbers a side that the floating-point attack learns from; at least `_MIN_LATTICE_ROWS` rows."""
-_MIN_LATTICE_ROWS: Final = 2**12
-_MAX_SEARCHED_OUTPUTS: Final = 2**12
-"""Outputs of each side among which those inside the event are shown."""
-_SEEN_OUTPUT_WIDTH: Final = 80
-_MAX_SEEN_OUTPUTS: Final = 5
-_MANY_PARTS_LIMIT: Final = 64
-_MIN_KEPT_OBJECTS: Final = 64
-_MIN_PROBED_ANSWERS: Final = 8
-"""Outputs that show what outputs take: of a function of one answer one in 16 of the pilot, but at
-least so many."""
-_MAX_OBJECT_BYTES: Final = 2**26
-"""Bytes, written out, of the objects kept at once on a side: read they take several times that."""
-_SIMILAR_RATE_RATIO: Final = 0.98
-_MIN_MERIT_RATIO: Final = 1.02
-"""Times what the pilot shows that a stated log ratio must promise."""
-_MAX_CURVE_THRESHOLDS: Final = 48
-_TYPE_CHECK_CALLS: Final = 20
-"""Short calls on each side that must show the types that the pilot showed: where a type is a
-matter of chance, all of them do in at most one audit of 2^40."""
 
 
 def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[int, int]:
@@ -509,16 +517,6 @@ def _curve_thresholds(
     return np.unique(np.append(edges, chosen.event.threshold))
 
 
-BLOCK: Final = 256
-"""Trials in a block of an audit that stops early: the first look comes after one block."""
-
-_SLICE_SHARE: Final = 0.25
-"""A slice is this share of all trials before it, but at least a block."""
-_REFIT_RATIO: Final = 1.5
-_MAX_HISTORY_ELEMENTS: Final = 2**25
-"""Numbers kept of earlier slices to learn from, on each side."""
-
-
 @dataclass
 class Sequence:
     """The course of an audit with early stop.
@@ -596,9 +594,7 @@ class Sequence:
                 before, chosen = chosen, self._choose(chosen, stop - start)
                 if martingale is None:
                     martingale = Martingale(*self._choose_tangent(chosen))
-                label += before is not None and _get_event_and_direction(
-                    before
-                ) != _get_event_and_direction(chosen)
+                label += before is not None and not _is_same_event(before, chosen)
                 course.step("count")
                 first = start + self.done
                 end = min(stop, first + self._size())
@@ -704,8 +700,8 @@ class Sequence:
             self._kept.pop(0)
 
 
-def _get_event_and_direction(choice: Choice) -> tuple[Any, str]:
-    return choice.event, choice.direction
+def _is_same_event(first: Choice, second: Choice) -> bool:
+    return (first.event, first.direction) == (second.event, second.direction)
 
 
 def sum_counts(slices: tuple[Slice, ...]) -> Counts:

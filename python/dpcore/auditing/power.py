@@ -1,7 +1,4 @@
-"""Number of trials to find a violation: from rates, from pilots, or of canaries.
-
-Pilots of a planned audit: the events that it would choose, and their frequencies.
-"""
+"""Plan of an audit's size: from rates, from pilots of the mechanism, or for canaries."""
 
 from __future__ import annotations
 
@@ -44,11 +41,26 @@ __all__ = [
     "plan",
 ]
 
-
 _LAPLACE_EVENT_MASS: Final = 0.5
-"""Of the half line beyond an input: the most that shows the whole loss of Laplace noise."""
+"""Probability of the half line beyond an input: the largest event that shows the whole loss of
+Laplace noise."""
 _MIN_TIMED_SECONDS: Final = 0.05
-"""Seconds that tell a speed."""
+"""Seconds of the shortest run that measures the speed."""
+
+_EVENTS_PER_ROUND: Final = 8
+"""Events of a round: some fits are luckier than others, and an audit has one."""
+_FIRST_PILOT_TRIALS: Final = 128
+_PILOT_GROWTH: Final = 4
+_MAX_PILOT_TRIALS: Final = 2**20
+"""Largest number of trials of the audit that a round plans, and of the draws of the last round."""
+_LIMIT_FAILURE: Final = 0.1
+"""Probability that one of the two limits of an event fails. Both fail at once, and by so much that
+the plan is too small, in about 2 of 100 plans."""
+_CLOSE_PLAN_RATIO: Final = 1.2
+"""Largest ratio of a plan from limits to the plan from the rates themselves that is accepted."""
+_PILOTS_PER_TRIAL: Final = 2
+"""Ratio of pilots to trials from which a plan is accepted."""
+_SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
 @hinted
@@ -356,22 +368,6 @@ def _forecast_seconds(timed: list[tuple[int, float]], size: int) -> float:
     (small, least), (large, most) = timed[0], timed[-1]
     each = (most - least) / (large - small) if large > small and most > least else most / large
     return most + each * max(0, size - large)
-
-
-_EVENTS_PER_ROUND: Final = 8
-"""Events of a round: some fits are luckier than others, and an audit has one."""
-_FIRST_PILOT_TRIALS: Final = 128
-_PILOT_GROWTH: Final = 4
-_MAX_PILOT_TRIALS: Final = 2**20
-"""Trials of the audit that a first round stands for, from round to round, and draws of the last."""
-_LIMIT_FAILURE: Final = 0.1
-"""Chance that each of the two limits of an event fails. Both at once, and so far that the plan is
-too small, fail in about two of a hundred."""
-_CLOSE_PLAN_RATIO: Final = 1.2
-"""A plan from limits that is at most so many times the one from the rates themselves will do."""
-_PILOTS_PER_TRIAL: Final = 2
-"""So does one that is half as large as its pilots."""
-_SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,14 +44,14 @@ _ROW_LIMITS: Final = ((2**17, 16), (2**9, 4))
 _ANSWER_LIMIT: Final = (2**17, 16)
 """The same of answers: each is drawn twice, so that calls are one in eight trials."""
 _MAX_LOG_P_VALUE: Final = math.log(5e-8)
-"""Logarithm of the p-value from which on equal rows are no chance. There are at most 14 looks, one
-for each doubling, so that they take chance for something else with probability 7e-7."""
+"""Logarithm of the p-value below which equal rows are not explained by chance. There are at most 14
+looks, one for each doubling, so that a chance result passes with probability 7e-7."""
 _PLAIN_DIFFERENCE: Final = 2.0**-4
 """Relative difference of numbers that no format rounds to each other, however few rows show it."""
 _MAX_KEPT_ELEMENTS: Final = 2**22
 """Numbers of a side that are kept to see which rows agree."""
 _MAX_COMPARED_COLUMNS: Final = 64
-"""Columns by which rows are told to differ: those after them could only make the test stronger."""
+"""Columns by which rows are compared. Further columns could only make the test stronger."""
 
 Draw = Callable[[int, int], npt.NDArray[Any]]
 """(number of a block, rows) -> its outputs."""

@@ -76,9 +76,9 @@ _SLOW_CALL_SECONDS: Final = 0.05
 """Seconds that a call of an encoder may take beside its outputs; one that takes longer is slow."""
 _TIMED_BLOCK_NUMBER: Final = 2**20
 _DEFAULT_TRIALS: Final = 10**6
-"""Counted draws a side where neither the caller nor the mechanism says otherwise."""
+"""Counted draws a side if neither the caller nor the mechanism gives a number."""
 _MORE_TRIALS_FACTOR: Final = 10
-"""Times as many trials, of which a report says what they would certify."""
+"""Factor on the trials for which a report states what they could certify."""
 
 Route = Literal["auto", "integer", "sampled"]
 Stop = Literal["fixed", "refuted"]
@@ -517,8 +517,8 @@ def _list_cost_notes(request: Request) -> tuple[str, ...]:
     few, many = (most_certified(request, trials) for trials in (request.trials, more))
     return (
         f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
-        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS_FACTOR} times the time) "
-        f"{many:.2f}",
+        f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS_FACTOR} times the "
+        f"time) {many:.2f}",
     )
 
 

@@ -1,12 +1,8 @@
-"""The audit: attack a mechanism, count on fresh draws, certify a lower bound on epsilon.
+"""Audit of a mechanism: choose an event, count it on fresh draws, certify a bound on epsilon.
 
-Counting fresh draws, and the record of what was counted.
-
-An audit that looks after every slice: the course, and its record.
-
-An audit of output and latency: calls one by one, each on a side drawn by a fair coin.
-
-Draws of a finished audit, repeated.
+There are three courses: a fixed number of trials, a stop as soon as the claim is refuted, and
+single calls whose latency counts, each on a side drawn by a fair coin. The draws of a finished
+audit can be repeated.
 """
 
 from __future__ import annotations

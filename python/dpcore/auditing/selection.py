@@ -1,6 +1,6 @@
-"""Choice of an attack's score and its threshold: rounds on ever more pilot draws.
+"""Choice of what an audit attacks: the pair of inputs, and the score and its threshold.
 
-Choice of the audited pair: the one given, or the best of several on pilots.
+Both are chosen on pilot draws, in rounds with more and more draws for fewer and fewer candidates.
 """
 
 from __future__ import annotations
@@ -64,7 +64,17 @@ _STATED_RATE_DRAWS: Final = 2**40
 _MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
 _DEFAULT_SCORE_COST: Final = 20
-"""Cost of a score that does not state one: see `AdditiveScore.cost`."""
+"""Cost of a score without an attribute `cost`, see `AdditiveScore.cost`."""
+
+_MIN_ROUND_ROWS: Final = 2**11
+_MAX_ROUND_ROWS: Final = 2**19
+"""Pilot draws a side on one pair in one round of a comparison."""
+_FINAL_ROUND_PAIRS: Final = 3
+_MAX_FINAL_ROUND_ROWS: Final = 2**22
+"""Pilot draws a side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
+_MAX_ROUND_TRAINING_ROWS: Final = 2**18
+
+_PAIR_REQUIREMENT = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,15 +256,6 @@ def marks_on(score: Any, outputs: Sides, values: Sides) -> Marks:
     return marks_of(sorted_values(values[0]), sorted_values(values[1]), grain)
 
 
-_MIN_ROUND_ROWS: Final = 2**11
-_MAX_ROUND_ROWS: Final = 2**19
-"""Pilot draws a side on one pair in one round of a comparison."""
-_FINAL_ROUND_PAIRS: Final = 3
-_MAX_FINAL_ROUND_ROWS: Final = 2**22
-"""The same where so few pairs are left."""
-_MAX_ROUND_TRAINING_ROWS: Final = 2**18
-
-
 @dataclass(frozen=True, slots=True)
 class Asked:
     """The pairs that an audit may choose from.
@@ -434,9 +435,6 @@ def _get_default_pair(mechanism: Any) -> Pair:
     if not isinstance(found, Pair):
         raise mistyped("default_pair()", "a Pair", found)
     return found
-
-
-_PAIR_REQUIREMENT = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
 
 
 def _is_data_value(value: Any) -> bool:

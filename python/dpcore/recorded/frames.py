@@ -25,7 +25,7 @@ _LABEL_REQUIREMENT: Final = "1, true, in or x, or else 0, false, out or x_prime"
 ALL: Final = "*"
 """Stands for all columns of a file or a frame."""
 _PANDAS_INDEX_PREFIX: Final = "__index_level_"
-"""Beginning of the name that pandas gives, in a parquet file, to row numbers without a name."""
+"""Prefix that pandas gives unnamed row numbers in a parquet file."""
 
 
 class Found(NamedTuple):
@@ -222,7 +222,8 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             if text.lower() not in _LABELS_OF_X + _LABELS_OF_X_PRIME
         ]
         if unknown and len(texts) == 2:
-            requirement = f"given: which of {shown}{place} stands for x (none is needed for {_LABEL_REQUIREMENT})"
+            none = f"none is needed for {_LABEL_REQUIREMENT}"
+            requirement = f"given: which of {shown}{place} stands for x ({none})"
             raise invalid("label_x", requirement, None)
         if len(unknown) == len(texts):
             known = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
@@ -231,9 +232,8 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
             name, label = f"label in row {row + 1}{place}", found[unknown[0]]
-            raise about(
-                invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)()), "label"
-            )
+            error = invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)())
+            raise about(error, "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
     answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
     return answer

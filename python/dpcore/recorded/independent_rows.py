@@ -1,9 +1,8 @@
-"""Recorded outputs of independent runs: shuffled, cut, and counted on unseen rows.
+"""Recorded outputs of independent runs: counts on unseen rows, and doubts of independence.
 
-Contradictions to the independence of recorded rows: repetitions, order, paired sides.
-
-All checks together alarm on independent rows, in random or in sorted order, with probability below
-1e-6:
+The rows are shuffled and cut: an event is chosen on one part and counted on the other. Repetitions,
+order, and sides that go together contradict independence. All checks together alarm on independent
+rows, in random or in sorted order, with probability below 1e-6:
 
 - *Evenness.* Independent draws of any law give their values unequal numbers of copies: that 30
   values or more have even (threefold, ...) numbers each has probability below 2^-29; numbers of
@@ -64,9 +63,63 @@ _MIN_SIDE_ROWS: Final = 4
 _SHUFFLE_STREAM: Final = 17
 """Names the streams of shuffles: with the side two numbers, where those of draws have three."""
 
-
 _GROUP_ROW_STREAM: Final = 19
 """Names the streams that draw one row of each group."""
+
+Floats = npt.NDArray[np.float64]
+
+_MIN_DISTINCT_VALUES: Final = 30
+"""Smallest number of distinct values that is tested. All 30 have even numbers of copies with
+probability below 2^-29."""
+
+_EVENNESS_P_VALUE: Final = 1e-9
+"""Level of a test of evenness."""
+
+_MIN_EXPECTED_MATCHES: Final = 60.0
+"""Smallest expected number of equal rows on the other side for which their absence is a doubt."""
+
+_MAX_MATCH_SHARE: Final = 0.01
+"""Share of the expected equal rows above which the values count as common to both sides."""
+
+_MAX_ATOMS: Final = 4
+"""Repeated values that a law may have beside a density, by clipping or censoring."""
+
+_MAX_DIGIT_BITS: Final = 32
+"""Bits of the coarsest of continuous samplers: one word."""
+
+_MAX_DENSITY_RATIO: Final = 8.0
+"""Largest ratio of the collision probability of a density to that of the uniform one between its
+quartiles."""
+
+_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
+
+_MAX_LEAVES: Final = 64
+"""Numbers and texts of an object that are read: most objects show enough digits before."""
+
+_MAX_CONTAINER_DEPTH: Final = 8
+"""Depth of nested containers that is read."""
+
+_ROWS_PER_LISTED_WORD: Final = 8
+"""Rows for each value of a text column from which its values are taken for a list of words."""
+
+_MAX_COMPARED_CHARACTERS: Final = 64
+_MAX_CHECKED_COLUMNS: Final = 64
+_MAX_GRID_VALUES: Final = 256
+_MAX_DEVIATIONS: Final = 7.0
+_MIN_EXPECTED_CHANGES: Final = 25.0
+_UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
+"""Share of the steps that fall where a column is not sorted, whatever depends on what."""
+
+_MIN_UNEQUAL_STEPS: Final = 60
+"""Steps between unequal values, of which the share of falls is taken."""
+
+_CENTRE_ROWS: Final = 3
+"""Rows whose distances from all others are compared like a column."""
+_MIN_ORDERED_ROWS: Final = 60
+"""Seven standard deviations need more than 49 rows."""
+
+_MAX_COMPARED_PAIRS: Final = 2**17
 
 
 class Counted(NamedTuple):
@@ -277,60 +330,6 @@ class _PilotRows:
             inside=outputs_inside(best.counted, *rest),
             counts=best.counts,
         )
-
-
-Floats = npt.NDArray[np.float64]
-
-_MIN_DISTINCT_VALUES: Final = 30
-"""Values of which less is said: all of them have even numbers with probability 2^-29 here."""
-
-_EVENNESS_P_VALUE: Final = 1e-9
-"""Level of a test of evenness."""
-
-_MIN_EXPECTED_MATCHES: Final = 60.0
-"""Meetings that the other side should have had."""
-
-_MAX_MATCH_SHARE: Final = 0.01
-"""Share of them that says that the values belong to both sides."""
-
-_MAX_ATOMS: Final = 4
-"""Repeated values that a law may have beside a density, by clipping or censoring."""
-
-_MAX_DIGIT_BITS: Final = 32
-"""Bits of the coarsest of continuous samplers: one word."""
-
-_MAX_DENSITY_RATIO: Final = 8.0
-"""A density meets itself so much more often than a uniform one between its quartiles, at most."""
-
-_HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
-"""2^64 over the golden ratio, a multiplier that spreads bits (Knuth, 1998, section 6.4)."""
-
-_MAX_LEAVES: Final = 64
-"""Numbers and texts of an object that are read: most objects show enough digits before."""
-
-_MAX_CONTAINER_DEPTH: Final = 8
-"""Containers within each other that are read."""
-
-_ROWS_PER_LISTED_WORD: Final = 8
-"""Rows for each value of a text column from which its values are taken for a list of words."""
-
-_MAX_COMPARED_CHARACTERS: Final = 64
-_MAX_CHECKED_COLUMNS: Final = 64
-_MAX_GRID_VALUES: Final = 256
-_MAX_DEVIATIONS: Final = 7.0
-_MIN_EXPECTED_CHANGES: Final = 25.0
-_UNSORTED_FALL_SHARES: Final = (0.4, 0.6)
-"""Share of the steps that fall where a column is not sorted, whatever depends on what."""
-
-_MIN_UNEQUAL_STEPS: Final = 60
-"""Steps between unequal values, of which the share of falls is taken."""
-
-_CENTRE_ROWS: Final = 3
-"""Rows whose distances from all others are compared like a column."""
-_MIN_ORDERED_ROWS: Final = 60
-"""Seven standard deviations need more than 49 rows."""
-
-_MAX_COMPARED_PAIRS: Final = 2**17
 
 
 def doubts_of_rows(sides: Sides) -> tuple[str, ...]:

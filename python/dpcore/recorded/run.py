@@ -1,6 +1,6 @@
-"""The audit of recorded outputs: of independent runs, or of the canaries of one run.
+"""Audit of recorded outputs: of independent runs, or of the canaries of one run.
 
-Scores of canaries from one run: guesses by thresholds, in numbers fixed in advance.
+Guesses about canaries follow from the order of their scores, in numbers fixed in advance.
 """
 
 from __future__ import annotations
@@ -66,12 +66,14 @@ __all__ = [
     "audit_outputs",
 ]
 
-
 _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 
 _COIN_P_VALUE: Final = 1e-6
 """Chance below which the number of included canaries is no matter of fair coins."""
+
+_REPORT_DELTA: Final = 1e-5
+"""Delta at which reports of one run state an epsilon beside a claim that is a curve."""
 
 
 def guess_canaries(
@@ -159,10 +161,6 @@ def doubts_of_coins(sides: Sides) -> tuple[str, ...]:
     if 2.0 * math.exp(-2.0 * (included - canaries / 2.0) ** 2 / canaries) >= _COIN_P_VALUE:
         return ()
     return (f"{included:,} of {canaries:,} canaries were included, which fair coins do not give",)
-
-
-_REPORT_DELTA: Final = 1e-5
-"""Delta at which reports of one run state an epsilon beside a claim that is a curve."""
 
 
 class OutputsOptions(TypedDict, total=False):

@@ -1,6 +1,6 @@
-"""The two sides of recorded outputs: as they were given, or separated by labels; their groups.
+"""The two sides of recorded outputs: read from files or arrays, separated by labels, grouped.
 
-Outputs from files: text, npy, npz and parquet, never dropping a value without an error.
+No value of a file is dropped without an error.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .frames import (
     read_columns,
     select_column,
     split_by_label,
-)  # fmt: skip  # fmt: skip
+)  # fmt: skip
 from .text_files import (
     STDIN,
     HashedFile,
@@ -45,6 +45,18 @@ from .text_files import (
     read_lines,
     require_memory,
 )
+
+_FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]
+
+Sides = tuple[Array, Array]
+
+_MIN_DISTINCT_SCORES: Final = 20
+"""Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
+
+_LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
+
+Groups = list[Hashable]
+"""A group for each row."""
 
 
 def read_outputs(
@@ -219,8 +231,6 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: A
     return table._replace(found=Found("parquet", sha256=file.sha256))
 
 
-_FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]
-
 _READERS_BY_KIND: Final[dict[str, _FileReader]] = {
     "csv": read_csv,
     "tsv": read_csv,
@@ -231,14 +241,6 @@ _READERS_BY_KIND: Final[dict[str, _FileReader]] = {
     "npz": _read_npz,
     "parquet": _read_parquet,
 }
-
-
-Sides = tuple[Array, Array]
-
-_MIN_DISTINCT_SCORES: Final = 20
-"""Distinct numbers beside 0 and 1 that make scores of them: no law is so unlike the other."""
-
-_LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
 
 def is_path(value: Any) -> bool:
@@ -289,10 +291,6 @@ def read_titled(
     if reader is not None:
         reader.tables.append(describe_table(table, choose_places(table, column)))
     return outputs, titles
-
-
-Groups = list[Hashable]
-"""A group for each row."""
 
 
 def read_grouped(

@@ -1,9 +1,8 @@
 """Outputs in text files: cells of tables, one output a line, and JSON.
 
 Files are read in pieces. Numbers of a piece become an array at once, so that a column of numbers
-takes little more memory than its array.
-
-Files of recorded outputs, opened: kind, encoding, SHA-256, and whether memory holds them.
+takes little more memory than its array. An opened file knows its kind, encoding and SHA-256, and
+whether memory can hold it.
 """
 
 from __future__ import annotations
@@ -63,6 +62,16 @@ _BYTE_ORDER_MARKS: Final = {
 
 _WORKING_COPIES: Final = 2.0
 """Memory that an audit needs for outputs, in units of their own: they are shuffled in a copy."""
+
+_CELL_SEPARATORS: Final = ",;\t"
+_PIECE_CELLS: Final = 2**18
+"""Cells that are read at a time."""
+
+_BLOCK_CHARACTERS: Final = 2**19
+"""Characters that are read at a time."""
+
+_MAX_EXACT_INTEGER: Final = 2**53
+"""Whole numbers up to which floats are exact."""
 
 
 class Reader:
@@ -266,17 +275,6 @@ def measure_free_memory() -> float | None:
         with contextlib.suppress(OSError, ValueError):
             limits.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     return min(limits, default=None)
-
-
-_CELL_SEPARATORS: Final = ",;\t"
-_PIECE_CELLS: Final = 2**18
-"""Cells that are read at a time."""
-
-_BLOCK_CHARACTERS: Final = 2**19
-"""Characters that are read at a time."""
-
-_MAX_EXACT_INTEGER: Final = 2**53
-"""Whole numbers up to which floats are exact."""
 
 
 # Columns of cells.

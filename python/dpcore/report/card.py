@@ -71,7 +71,7 @@ _REPORT_LINE: Final = re.compile(r"  (?! )(.{11})  (\S.*)")
 _VERDICT_CLASSES: Final = {None: "untested", True: "refuted", False: "stands"}
 _DEFAULT_STR_METHODS: Final[tuple[Any, ...]] = Shown.__str__, object.__str__
 _MAX_RECORD_DEPTH: Final = 3
-"""Records in records are opened so deep."""
+"""Depth to which records in records are opened."""
 
 
 def make_card(name: str, rows: Iterable[tuple[str, str]], refuted: bool | None = None) -> str:
@@ -114,7 +114,8 @@ def record_to_html(record: Any) -> str:
 
 
 def _frame_html(body: str) -> str:
-    return f'<div class="{_CARD_CLASS}"><style>{_CARD_STYLE.replace(".@", f".{_CARD_CLASS}")}</style>{body}</div>'
+    style = _CARD_STYLE.replace(".@", f".{_CARD_CLASS}")
+    return f'<div class="{_CARD_CLASS}"><style>{style}</style>{body}</div>'
 
 
 def _escape_html(text: object) -> str:

@@ -1,7 +1,4 @@
-"""Audits as strict JSON and back.
-
-Audits of recorded outputs as strict JSON and back.
-"""
+"""Audits, also those of recorded outputs, as strict JSON and back."""
 
 from __future__ import annotations
 
@@ -26,15 +23,6 @@ from ..results.evidence import Finding, Slice, lists_to_tuples, may_lack, read_f
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
 from .text import describe_neighbours
 
-
-class _Result(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self: ...
-
-
-_AnyResult = TypeVar("_AnyResult", bound=_Result)
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 
 AUDIT_FORMAT = "dpcore.audit/2"
@@ -46,6 +34,26 @@ _NATIVE_TYPES = {cls.__name__: cls for cls in NATIVE}
 
 _LAZY_PACKAGES = ("calibration", "sensitivity", "training", "mechanisms.texts")
 """Packages with words of their own that `import dpcore` does not load."""
+
+_DERIVED_FIGURES = (
+    "epsilon_lower", "epsilon_hat", "exact", "verdict", "power", "draws_per_second",
+)  # fmt: skip
+
+OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
+
+_DERIVED_OUTPUTS_FIGURES: Final = (
+    "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
+)  # fmt: skip
+
+
+class _Result(Protocol):
+    def to_dict(self) -> dict[str, Any]: ...
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self: ...
+
+
+_AnyResult = TypeVar("_AnyResult", bound=_Result)
 
 
 def encode_float(value: float) -> float | str:
@@ -149,11 +157,6 @@ def decode_value(value: Any) -> Any:
     raise invalid("record", "data that an audit wrote", dict(value))
 
 
-_DERIVED_FIGURES = (
-    "epsilon_lower", "epsilon_hat", "exact", "verdict", "power", "draws_per_second",
-)  # fmt: skip
-
-
 def audit_to_dict(audit: Audit) -> dict[str, Any]:
     """Return the plain data of an audit and the figures that follow from it."""
     record: dict[str, Any] = {"format": AUDIT_FORMAT}
@@ -253,13 +256,6 @@ def _check_audit_fields(audit: Audit) -> None:
     sizes = [audit.counts.n * many for many in audit.event.multiplicities] if audit.pooled else []
     if sizes != [c.n for c in audit.pooled] or sizes != [c.n_prime for c in audit.pooled]:
         raise invalid("pooled", "counts of every coordinate of the event", audit.pooled)
-
-
-OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
-
-_DERIVED_OUTPUTS_FIGURES: Final = (
-    "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
-)  # fmt: skip
 
 
 def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:

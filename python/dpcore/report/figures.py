@@ -1,12 +1,8 @@
-"""Canvas and style of pictures.
+"""Pictures of audits and plans: their canvas, their style and their curves; the text of a plan.
 
-A user's `plot()` goes through pyplot and follows the current style: its size, letters, ground and
+A user's `plot()` goes through pyplot and follows the current style: its size, fonts, background and
 cycle of colours. Pages, experiments' files and the command line draw on figures that pyplot does
 not know, in one style: `use_own_style`.
-
-Pictures of an audit: its figures on one axis, the trade-off band, the privacy profile.
-
-Display of a plan: text, and a picture of power against size.
 """
 
 from __future__ import annotations
@@ -54,7 +50,6 @@ __all__ = [
     "use_own_style",
 ]
 
-
 # Okabe and Ito's palette: told apart with any colour vision.
 INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"
@@ -63,6 +58,10 @@ WHITE, PALE = "#FEFEFE", "#E8E8E8"
 
 _COLOUR_CYCLE: Final = (BLUE, RED, GREEN, PURPLE, ORANGE, SKY)
 """The order of the package's own cycle: what a style calls C0 stands for the first, and so on."""
+
+_CURVE_GRID_POINTS = 400
+
+_POWER_GRID_POINTS = 41
 
 
 @contextmanager
@@ -255,9 +254,6 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
                 getattr(artist, f"set_{name}")(new)
 
 
-_CURVE_GRID_POINTS = 400
-
-
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     """Draw the certified, estimated, exact and claimed epsilon on one axis."""
     axes = axes_of(ax, relative_size(1.0, 0.55))
@@ -421,9 +417,6 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
     axes.set_title(title, loc="left", fontsize="medium")
     thin_axes(axes)
     return get_whole_figure(axes.figure)
-
-
-_POWER_GRID_POINTS = 41
 
 
 def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:

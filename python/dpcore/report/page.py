@@ -1,11 +1,8 @@
-"""An audit as one self-contained HTML page: verdict, evidence, proof, pictures, data.
+"""One self-contained HTML page for each audit: verdict, evidence, proof, pictures, data.
 
 The page loads nothing from the network (and forbids itself to), needs no script, and is also
-well-formed XML. One audit always gives the same page, except the lines with times.
-
-Provenance of a result as rows of text.
-
-Proof of an audit's bound: steps that can be checked by hand.
+well-formed XML. One audit always gives the same page, except the lines with times. The proof lists
+steps that can be checked by hand.
 """
 
 from __future__ import annotations
@@ -32,13 +29,90 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
-from . import text as report
 from .figures import BLUE, GREY, RED, use_own_style
 from .script import make_script
-from .text import format_epsilon
+from .text import format_epsilon, format_report, list_report_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+WIDE, NARROW = 9.0, 3.7
+"""Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
+
+_PageResult = Audit | OutputsAudit
+
+_PAGE_PICTURES = (
+    ("plot", "Certified, estimated, claimed", 2.8),
+    ("plot_tradeoff", "Trade-off curve", 4.2),
+    ("plot_profile", "Privacy profile", 4.2),
+)
+"""Method of an audit, heading, height in inches on a screen."""
+
+_VERDICT_SENTENCES = {
+    None: "No claim was given, so none was tested.",
+    True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
+    False: (
+        "This attack did not refute the claim. That does not show that the claim is true: no audit "
+        "of a black box can."
+    ),
+}
+_INVALID_SENTENCE = (
+    "No bound holds: the draws are not what it takes them to be. The claim was not tested."
+)
+_SEPARATE_CONFIDENCE_NOTE = (
+    '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
+    "band, from which the privacy profile follows; not all of them at once.</p>"
+)
+# Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
+_INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+_PAGE_STYLE = """
+:root { color-scheme: light dark; --ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff;
+  --panel: #f5f5f5 }
+@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --soft: #b0b0b0; --line: #444;
+  --ground: #181818; --panel: #242424 } }
+* { box-sizing: border-box }
+body { margin: 0 auto; max-width: 60rem; padding: 1rem 1rem 3rem; color: var(--ink);
+  background: var(--ground); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
+h1 { font-size: clamp(1.3rem, 1rem + 2vw, 2rem); line-height: 1.25; margin: 0.5rem 0 1rem }
+h2 { font-size: 1.25rem; margin: 2.5rem 0 0.75rem }
+h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem }
+.verdict { display: inline-block; margin: 0; padding: 0.3rem 0.9rem; border-radius: 0.4rem;
+  color: #fff; font-size: 1.25rem }
+.soft { color: var(--soft) }
+.key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.75rem;
+  margin: 1.25rem 0 }
+.key div { background: var(--panel); border-radius: 0.4rem; padding: 0.6rem 0.9rem }
+.key dt { color: var(--soft); font-size: 0.875rem }
+.key dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums }
+table { border-collapse: collapse; width: 100% }
+th, td { border-top: 1px solid var(--line); padding: 0.4rem 0.75rem 0.4rem 0; text-align: left;
+  vertical-align: top }
+tr > :last-child { padding-right: 0 }
+.rows th { width: 8rem; font-weight: normal; color: var(--soft); overflow-wrap: normal }
+.counts { font-variant-numeric: tabular-nums; overflow-wrap: normal }
+.counts td, .counts thead th + th { text-align: right; white-space: nowrap }
+.scroll { overflow-x: auto }
+figure { margin: 0; padding: 0.5rem; background: #fff; border: 1px solid var(--line);
+  border-radius: 0.4rem }
+svg { display: block; width: 100%; height: auto }
+svg * { stroke-linejoin: round; stroke-linecap: butt }
+.narrow { display: none }
+pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radius: 0.4rem;
+  font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
+li { margin: 0.4rem 0 }
+summary { cursor: pointer; margin-bottom: 0.5rem }
+table + details { margin-top: 0.75rem }
+@media (max-width: 40rem) {
+  .wide { display: none }
+  .narrow { display: block }
+  .rows th, .rows td { display: block; width: auto; padding-right: 0 }
+  .rows td { border-top: 0; padding-top: 0 }
+  .rows th { padding-bottom: 0; font-size: 0.875rem }
+  .counts { font-size: 0.875rem }
+  pre { font-size: 0.75rem; padding: 0.6rem }
+}
+"""
 
 
 def list_run_rows(provenance: Provenance) -> list[tuple[str, str]]:
@@ -163,12 +237,6 @@ def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
     )
 
 
-WIDE, NARROW = 9.0, 3.7
-"""Inches of a picture on a screen and on a telephone: letters must not shrink with the width."""
-
-_PageResult = Audit | OutputsAudit
-
-
 class Paged(Protocol):
     """A result with a page."""
 
@@ -192,80 +260,6 @@ class Paged(Protocol):
         """Return all fields as plain data."""
 
 
-_PAGE_PICTURES = (
-    ("plot", "Certified, estimated, claimed", 2.8),
-    ("plot_tradeoff", "Trade-off curve", 4.2),
-    ("plot_profile", "Privacy profile", 4.2),
-)
-"""Method of an audit, heading, height in inches on a screen."""
-
-_VERDICT_SENTENCES = {
-    None: "No claim was given, so none was tested.",
-    True: "The mechanism loses more privacy than it claims. The counts below are the evidence.",
-    False: (
-        "This attack did not refute the claim. That does not show that the claim is true: no audit "
-        "of a black box can."
-    ),
-}
-_INVALID_SENTENCE = (
-    "No bound holds: the draws are not what it takes them to be. The claim was not tested."
-)
-_SEPARATE_CONFIDENCE_NOTE = (
-    '<p class="soft">The certified epsilon holds at {level} by itself, and so does the trade-off '
-    "band, from which the privacy profile follows; not all of them at once.</p>"
-)
-# Every character that XML 1.0 does not know, and the surrogates that UTF-8 does not.
-_INVALID_XML_CHARACTERS = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-
-_PAGE_STYLE = """
-:root { color-scheme: light dark; --ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff;
-  --panel: #f5f5f5 }
-@media (prefers-color-scheme: dark) { :root { --ink: #e8e8e8; --soft: #b0b0b0; --line: #444;
-  --ground: #181818; --panel: #242424 } }
-* { box-sizing: border-box }
-body { margin: 0 auto; max-width: 60rem; padding: 1rem 1rem 3rem; color: var(--ink);
-  background: var(--ground); font: 1rem/1.5 system-ui, sans-serif; overflow-wrap: anywhere }
-h1 { font-size: clamp(1.3rem, 1rem + 2vw, 2rem); line-height: 1.25; margin: 0.5rem 0 1rem }
-h2 { font-size: 1.25rem; margin: 2.5rem 0 0.75rem }
-h3 { font-size: 1rem; margin: 1.5rem 0 0.5rem }
-.verdict { display: inline-block; margin: 0; padding: 0.3rem 0.9rem; border-radius: 0.4rem;
-  color: #fff; font-size: 1.25rem }
-.soft { color: var(--soft) }
-.key { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: 0.75rem;
-  margin: 1.25rem 0 }
-.key div { background: var(--panel); border-radius: 0.4rem; padding: 0.6rem 0.9rem }
-.key dt { color: var(--soft); font-size: 0.875rem }
-.key dd { margin: 0; font-size: 1.35rem; font-variant-numeric: tabular-nums }
-table { border-collapse: collapse; width: 100% }
-th, td { border-top: 1px solid var(--line); padding: 0.4rem 0.75rem 0.4rem 0; text-align: left;
-  vertical-align: top }
-tr > :last-child { padding-right: 0 }
-.rows th { width: 8rem; font-weight: normal; color: var(--soft); overflow-wrap: normal }
-.counts { font-variant-numeric: tabular-nums; overflow-wrap: normal }
-.counts td, .counts thead th + th { text-align: right; white-space: nowrap }
-.scroll { overflow-x: auto }
-figure { margin: 0; padding: 0.5rem; background: #fff; border: 1px solid var(--line);
-  border-radius: 0.4rem }
-svg { display: block; width: 100%; height: auto }
-svg * { stroke-linejoin: round; stroke-linecap: butt }
-.narrow { display: none }
-pre { margin: 0; padding: 0.75rem 0.9rem; background: var(--panel); border-radius: 0.4rem;
-  font: 0.875rem/1.5 ui-monospace, monospace; white-space: pre-wrap }
-li { margin: 0.4rem 0 }
-summary { cursor: pointer; margin-bottom: 0.5rem }
-table + details { margin-top: 0.75rem }
-@media (max-width: 40rem) {
-  .wide { display: none }
-  .narrow { display: block }
-  .rows th, .rows td { display: block; width: auto; padding-right: 0 }
-  .rows td { border-top: 0; padding-top: 0 }
-  .rows th { padding-bottom: 0; font-size: 0.875rem }
-  .counts { font-size: 0.875rem }
-  pre { font-size: 0.75rem; padding: 0.6rem }
-}
-"""
-
-
 def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """Make the page of an audit.
 
@@ -285,7 +279,7 @@ def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
     """
     sections = [
         ("Pictures", _make_pictures(audit)),
-        ("Report", make_table(report.list_report_rows(audit))),
+        ("Report", make_table(list_report_rows(audit))),
         ("Counts", _make_count_table(audit)),
         ("How the bound is proved", _make_proof(audit)),
         ("Repeat it", f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"),
@@ -411,8 +405,8 @@ def _make_head(audit: _PageResult) -> str:
         claimed, claim = f"{claimed} at distance {apart:g}", f"{audit.claimed_epsilon * apart:g}"
     figures = [
         (claimed, claim),
-        ("epsilon certified", "none" if invalid else report.format_epsilon(audit.epsilon_lower)),
-        ("epsilon estimated", report.format_epsilon(audit.epsilon_hat)),
+        ("epsilon certified", "none" if invalid else format_epsilon(audit.epsilon_lower)),
+        ("epsilon estimated", format_epsilon(audit.epsilon_hat)),
         ("confidence", f"{100 * audit.confidence:g} %"),
     ]
     curve = isinstance(audit.claim, Claim)
@@ -533,11 +527,11 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
 def _describe_picture(audit: _PageResult) -> str:
     """Describe the content of a picture for readers who cannot see it."""
     parts = [
-        f"certified {'none' if audit.checks else report.format_epsilon(audit.epsilon_lower)}",
-        f"estimate {report.format_epsilon(audit.epsilon_hat)}",
+        f"certified {'none' if audit.checks else format_epsilon(audit.epsilon_lower)}",
+        f"estimate {format_epsilon(audit.epsilon_hat)}",
     ]
     if audit.exact is not None:
-        parts.append(f"closed form {report.format_epsilon(audit.exact)}")
+        parts.append(f"closed form {format_epsilon(audit.exact)}")
     parts.append(
         "no claim" if audit.claimed_epsilon is None else f"claim {audit.claimed_epsilon:g}"
     )
@@ -620,5 +614,5 @@ def _list_seed(audit: _PageResult) -> str:
 
 
 def _make_footer(audit: Audit) -> str:
-    time = report.format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
+    time = format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
     return f'{_list_seed(audit)}\n<p class="soft">Time: {_escape_text(time)}</p>'

@@ -1,10 +1,6 @@
-"""Display of an audit: text and HTML.
+"""Reports as text and as HTML: of an audit, and of an audit of recorded outputs.
 
-Text on the distances of an audit's inputs and on the neighbours of its claim.
-
-The report of an audit of recorded outputs, as rows of text.
-
-Advice after a claim was not refuted: more trials, another pair, another attack.
+They include the distances of the inputs, and the next step after a claim was not refuted.
 """
 
 from __future__ import annotations
@@ -41,6 +37,44 @@ from ..sampling.slices import shared_block
 from .card import make_card
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}
+
+_OTHER_PAIR: Final = "another pair (dpcore.pairs.search)"
+_OTHER_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
+_OTHER_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
+_ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
+_OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
+_TOO_MANY_TRIALS: Final = (
+    "more than 1e+18 {rows} on each side: the bound grows as the logarithm of their number"
+)
+_NO_SUFFICIENT_NUMBER: Final = "At these frequencies no number of {rows} is enough."
+_MANY_CHANGED_ENTRIES: Final = 8
+"""From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
+at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
+_AUTO_MULTIPLE: Final = f"{AUTO_FACTOR} times as many"
+_EXAMPLE_SCALE_FACTOR: Final = 0.9
+"""Ratio of the scale to the right one in the violation that a report uses as its example."""
+_SMALL_CLAIM_SHARE: Final = 0.5
+"""Share of the claim below which a report suggests a score of the user's own."""
+_WRONG_DIRECTION_FACTOR: Final = 10
+"""A direction is called wrong where the other one would refute with so many times the trials."""
+
+ROUNDING = (
+    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
+    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
+    "draw discrete noise"
+)
+"""Text of a floating-point finding: its cause and its remedy."""
+
+NOTHING = "nothing: no bound holds, for the rows are not independent draws"
+"""Text of the row `certified` of an audit that a check of its rows made invalid."""
+
+REPEATED = {
+    "seed": "",
+    "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
+    "own": "the mechanism draws its own randomness, which no seed repeats",
+    "not known": "whether the seed repeats the outputs is not known",
+}
+"""Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
 
 
 def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -86,13 +120,11 @@ def _describe_own_neighbours(audit: Audit) -> str:
 def _format_distances(found: dict[str, Any]) -> str:
     parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _NORM_NAMES.items() if norm in found]
     if "changed" in found:
-        parts.append(
-            f"{found['changed']:,} of {_format_plural_count(found['entries'], 'entry')} changed"
-        )
+        entries = _format_plural_count(found["entries"], "entry")
+        parts.append(f"{found['changed']:,} of {entries} changed")
     if "replaced" in found:
-        parts.append(
-            f"{found['replaced']:,} of {_format_plural_count(found['size'], found['unit'])} replaced"
-        )
+        size = _format_plural_count(found["size"], found["unit"])
+        parts.append(f"{found['replaced']:,} of {size} replaced")
     if "added_or_removed" in found:
         parts.append(_format_changes(found))
     return ", ".join(parts)
@@ -111,27 +143,6 @@ def _format_changes(found: dict[str, Any]) -> str:
 def _format_plural_count(number: int, what: str) -> str:
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{number:,} {what if number == 1 else plural}"
-
-
-_OTHER_PAIR: Final = "another pair (dpcore.pairs.search)"
-_OTHER_TEXTS: Final = "another pair of texts (worst_pair of an encoder)"
-_OTHER_ROWS: Final = "another pair (dpcore.audit_table compares all exactly)"
-_ONE_ENTRY: Final = 'the same distance in one entry (dpcore.pairs.patterns(dim, "one"))'
-_OWN_SCORE: Final = "an own score (dpcore.attacks.Threshold(score=...))"
-_TOO_MANY_TRIALS: Final = (
-    "more than 1e+18 {rows} on each side: the bound grows as the logarithm of their number"
-)
-_NO_SUFFICIENT_NUMBER: Final = "At these frequencies no number of {rows} is enough."
-_MANY_CHANGED_ENTRIES: Final = 8
-"""From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
-at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
-_AUTO_MULTIPLE: Final = f"{AUTO_FACTOR} times as many"
-_EXAMPLE_SCALE_FACTOR: Final = 0.9
-"""Of a scale that is a tenth too small: the violation that a report speaks of."""
-_SMALL_CLAIM_SHARE: Final = 0.5
-"""Share of the claim below which a report suggests a score of the user's own."""
-_WRONG_DIRECTION_FACTOR: Final = 10
-"""A direction is called wrong where the other one would refute with so many times the trials."""
 
 
 def next_step(audit: Audit) -> str:
@@ -295,8 +306,8 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     if trials is None:
         return f"{noise} takes more than {MOST_TRIALS:.0e} {rows} on each side."
     found = (
-        f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on each "
-        f"side, for an attacker who knows the event (probability {mass:.2g})."
+        f"{noise} is refuted with 95 % probability by {_format_large_number(trials)} {rows} on "
+        f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # Where the attack saw little, it takes far more.
     return (
@@ -472,10 +483,10 @@ def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
     found = audit.searched
     if found is None:
         return []
-    rounds = f"{found.finished} of {_format_regular_count(found.rounds, 'round')} finished"
+    rounds = f"{found.finished} of {_format_plural_count(found.rounds, 'round')} finished"
     ended = f": its {found.seconds:g} s were over" if found.ended else ""
     return [
-        ("search", f"{_format_regular_count(found.evaluations, 'pilot')} compared, {rounds}{ended}")
+        ("search", f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}")
     ]
 
 
@@ -489,39 +500,16 @@ def by_itself(audit: Audit) -> str:
     )
 
 
-ROUNDING = (
-    "the last bits of raw floats give the input away, as they do for every textbook sampler of "
-    "continuous noise (Mironov 2012): where outputs are released, round them to a coarse grid or "
-    "draw discrete noise"
-)
-"""Meaning of a floating-point finding, and the remedy."""
-
-NOTHING = "nothing: no bound holds, for the rows are not independent draws"
-"""Certified bound, as shown, of an audit that a check of its rows made invalid."""
-
-REPEATED = {
-    "seed": "",
-    "rounding": "the seed repeats the outputs up to rounding, not bit for bit",
-    "own": "the mechanism draws its own randomness, which no seed repeats",
-    "not known": "whether the seed repeats the outputs is not known",
-}
-"""Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
-
-
 def describe_bound(audit: Audit) -> str:
     """Describe confidence, bound and stopping rule in a few words."""
     stops = {
-        "refuted": f", test martingale over {_format_regular_count(len(audit.slices), 'slice')}",
+        "refuted": f", test martingale over {_format_plural_count(len(audit.slices), 'slice')}",
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
     name = declared(clopper_pearson if audit.pooled else BOUNDS[audit.bound]).title
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
-
-
-def _format_regular_count(number: int, what: str) -> str:
-    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
 
 
 def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -601,7 +589,7 @@ def _describe_seed(audit: Audit) -> str:
 def _describe_time(audit: Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
     speed = (
-        f"{audit.draws_per_second:.3g} draws/s on {_format_regular_count(audit.threads, 'thread')}"
+        f"{audit.draws_per_second:.3g} draws/s on {_format_plural_count(audit.threads, 'thread')}"
     )
     speed += _describe_idle_threads(audit)
     if not audit.spent:

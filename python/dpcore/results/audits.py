@@ -1,7 +1,4 @@
-"""Result of an audit: the counts, and all figures that follow from them.
-
-Merge of two audits of disjoint trials into one.
-"""
+"""Result of an audit: the counts, the figures from them, and the merge of two audits."""
 
 from __future__ import annotations
 

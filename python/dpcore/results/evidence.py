@@ -1,18 +1,10 @@
 """Fields of an audit, each declared with how it is read, checked and merged.
 
-Additional findings of an audit: floating-point finding, curve, early slices.
-
-Figures that all results share: one formula and one wording for each.
-
-Metadata of result fields: how each is read and merged.
-
 A field without metadata is read without a check. Files may omit it if it has a default. It must be
 equal in audits that are added: a field without a rule raises an error, and no value is lost.
 
-Record of how a result was made: source text, time, versions, machine, command.
-
-None of it is compared and no figure rests on it. It names no host, no user and no folder; the
-command line alone, which its user typed, may hold a path.
+The provenance is not compared and no figure depends on it. It names no host, no user and no
+folder; only the command line, which its user typed, may hold a path.
 """
 
 from __future__ import annotations
@@ -41,6 +33,31 @@ __all__ = [
     "Provenance",
     "TableRead",
 ]
+
+RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
+"""Sources of a mechanism's randomness, see `Audit.randomness`."""
+
+_RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
+"""Values of `Audit.randomness` from worst to best: two merged audits get the worse one."""
+
+Reading = Callable[[str, Any], Any]
+"""From the name of a field and what a file holds to its value; raises where that is wrong."""
+
+Merging = Callable[[Any, Any], Any]
+"""From the values of the earlier and the later trials to that of both."""
+
+total: Final[Merging] = operator.add
+larger: Final[Merging] = max
+either: Final[Merging] = operator.or_
+
+LEFT_OUT: Final = "left out (source=False)"
+"""The origin where no source was wanted: no hash then either, for short texts can be guessed."""
+
+MOST_NAMES: Final = 64
+"""Names of columns that the record of a table holds: there may be 100,000."""
+
+_MAX_SHOWN_NAMES: Final = 8
+_TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
 def numerator_first(counts: Counts, direction: str | None) -> Counts:
@@ -76,13 +93,6 @@ def format_verdict(refuted: bool | None, doubts: tuple[str, ...]) -> str:
         return f"invalid: {doubts[0]}"
     words = {None: "no claim given", True: "refuted", False: "not refuted by this attack"}
     return words[refuted]
-
-
-RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
-"""Sources of randomness, which decide what the seed repeats, see `Audit.randomness`."""
-
-_RANDOMNESS_FROM_WORST: Final = ("own", "rounding", "seed", "not known")
-"""Sources of randomness, the worst first: of two audits the worse one holds for both."""
 
 
 def less_repeated(early: str, late: str) -> str:
@@ -262,13 +272,6 @@ def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
     return early + late if same else early
 
 
-Reading = Callable[[str, Any], Any]
-"""From the name of a field and what a file holds to its value; raises where that is wrong."""
-
-Merging = Callable[[Any, Any], Any]
-"""From the values of the earlier and the later trials to that of both."""
-
-
 def as_it_stands(name: str, value: Any) -> Any:
     """Accept any value; no figure depends on it."""
     return value
@@ -282,11 +285,6 @@ def require_equal(early: Any, late: Any) -> Any:
 def merge_together(early: Any, late: Any) -> Any:
     """Mark a field that follows from several fields of both audits; `merge` computes it."""
     raise NotImplementedError
-
-
-total: Final[Merging] = operator.add
-larger: Final[Merging] = max
-either: Final[Merging] = operator.or_
 
 
 def either_one(early: Any, late: Any) -> Any:
@@ -437,16 +435,6 @@ def read_ranges(name: str, value: Any) -> tuple[tuple[int, int], ...]:
         integer("stop", stop, integer("start", start, reach) + 1)
         reach = stop
     return tuple((start, stop) for start, stop in value)
-
-
-LEFT_OUT: Final = "left out (source=False)"
-"""The origin where no source was wanted: no hash then either, for short texts can be guessed."""
-
-MOST_NAMES: Final = 64
-"""Names of columns that the record of a table holds: there may be 100,000."""
-
-_MAX_SHOWN_NAMES: Final = 8
-_TEXT_FIELDS: Final = ("date", "origin", "source", "cpu", "system", "architecture", "command")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

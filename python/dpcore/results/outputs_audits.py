@@ -1,6 +1,6 @@
 """Result of an audit of recorded outputs: the counts, and the figures that follow.
 
-Counts of an audit of recorded outputs: an event on both sides, or guesses about canaries.
+The counts are those of an event on both sides, or of guesses about the canaries of one run.
 """
 
 from __future__ import annotations
@@ -12,8 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from ..bounds import BOUNDS as OF_DRAWS
-from ..bounds import ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
+from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
 from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import declared
 from ..claims.trade_off import GDP, Claim
@@ -51,18 +50,17 @@ __all__ = [
     "OutputsAudit",
 ]
 
-
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
     "one_run": "all rows are scores of canaries from a single run, each of them included or left "
     "out by its own fair coin",
 }
-"""Kinds of rows, with the meaning of each."""
+"""Kinds of rows and their meanings."""
 
 Rows = Literal["independent", "one_run"]
 
 OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {name: of for name, of in OF_DRAWS.items() if declared(of).recorded},
+    "independent": {name: of for name, of in BOUNDS.items() if declared(of).recorded},
     "one_run": ONE_RUN,
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
@@ -73,6 +71,14 @@ _MAX_GUESSES: Final = 2**16
 
 UNKNOWN: Final = Pair("x", "x_prime")
 """Stands for inputs that nobody gave; an attack that needs them cannot use it."""
+
+_REVERSED_P_VALUE: Final = 0.01
+"""Chance below which so few right guesses are no matter of luck."""
+
+_REVERSED_SCORES_NOTE: Final = (
+    "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
+    "that are turned round after a look need fresh canaries)"
+)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -189,15 +195,6 @@ def _one_run_epsilon(
 ) -> float:
     bound = OUTPUTS_BOUNDS["one_run"][name]
     return bound(guesses, correct, canaries, delta=delta, confidence=confidence)
-
-
-_REVERSED_P_VALUE: Final = 0.01
-"""Chance below which so few right guesses are no matter of luck."""
-
-_REVERSED_SCORES_NOTE: Final = (
-    "fewer than half of the guesses are right: higher scores must speak for inclusion (scores "
-    "that are turned round after a look need fresh canaries)"
-)
 
 
 def _check_share(value: Any) -> float:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["AUTO_FACTOR", "Plan", "middle_of"]
 
 AUTO_FACTOR: Final = 4
-"""Multiple of a known event's trials that `auto` takes, which chooses its event on pilot draws.
+"""Ratio of the trials of `auto`, which chooses its event on pilot draws, to those of a known event.
 
 Measured with noise a tenth too small for epsilon 1 (120 to 160 audits each): refuted with the
 trials of the plan, and with AUTO_FACTOR times as many (three times where marked *),

@@ -1,11 +1,8 @@
-"""Every pair of rows of a table: worst losses, hockey-stick and Renyi divergences, in tiles.
+"""Comparison of all pairs of rows of a table: worst losses, hockey-stick and Renyi divergences.
 
-A tile is a block of rows against rows from its first on, so that every pair is met once, in both
-directions at once. No table of all pairs is ever held.
-
-Neighbour relations of the rows of a table.
-
-Tables of probabilities, whatever holds them, as blocks of rows of logarithms.
+The table may be held by anything that gives blocks of rows of logarithms. The comparison goes in
+tiles, blocks of rows against rows from the first of the block on, so that every pair is met once,
+in both directions. No table of all pairs is ever held.
 """
 
 from __future__ import annotations
@@ -36,13 +33,38 @@ __all__ = [
     "read_neighbours",
 ]
 
-
 Flags = npt.NDArray[np.bool_]
 _RowSpan = tuple[int, int]
 
 _NEIGHBOUR_REQUIREMENT: Final = (
     "a relation of dpcore.pairs, a mask (booleans), or a list of pairs of row numbers"
 )
+
+Floats = npt.NDArray[np.float64]
+
+_MAX_CACHED_ENTRIES: Final = 2**21
+"""Entries of a table whose logarithms are kept: 16 MiB."""
+
+_ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
+"""Largest distance from 1 of the sum of a row: {single precision: distance}."""
+
+_SYMMETRY_TOLERANCE: Final = 1e-9
+"""Relative difference of two distances that roundings explain."""
+
+_UNDERFLOW_PROBABILITY: Final = 1e-300
+"""A positive probability below it says that others may have underflowed to zero."""
+
+_LARGEST_EXPONENT: Final = 700.0
+"""e to this power, times the least positive number, is a float64."""
+
+_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
+"""Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
+
+_MAX_READ_LOGARITHMS: Final = 2**20
+"""Logarithms that are computed at a time: 8 MiB."""
+
+_MAX_TILE_PAIRS: Final = 2**18
+"""Pairs of a tile at most."""
 
 
 class Neighbours:
@@ -150,21 +172,6 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
         return np.array([[holds(i, j) for j in range(*others)] for i in range(*rows)], dtype=bool)
 
     return Neighbours(name, among)
-
-
-Floats = npt.NDArray[np.float64]
-
-_MAX_CACHED_ENTRIES: Final = 2**21
-"""Entries of a table whose logarithms are kept: 16 MiB."""
-
-_ROW_SUM_TOLERANCE: Final = {False: 1e-9, True: 1e-5}
-"""Largest difference between the sum of a row and 1, in float64 and in float32."""
-
-_SYMMETRY_TOLERANCE: Final = 1e-9
-"""Relative difference of two distances that roundings explain."""
-
-_UNDERFLOW_PROBABILITY: Final = 1e-300
-"""A positive probability below it says that others may have underflowed to zero."""
 
 
 class Table:
@@ -370,19 +377,6 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
         inputs if usable(inputs, table.inputs) else None,
         outputs if usable(outputs, table.outputs) else None,
     )
-
-
-_LARGEST_EXPONENT: Final = 700.0
-"""e to this power, times the least positive number, is a float64."""
-
-_MIN_BLOCK_ROWS, _MAX_BLOCK_ROWS = 64, 128
-"""Rows of a block, about a sixteenth of the table: a block against itself is computed twice."""
-
-_MAX_READ_LOGARITHMS: Final = 2**20
-"""Logarithms that are computed at a time: 8 MiB."""
-
-_MAX_TILE_PAIRS: Final = 2**18
-"""Pairs of a tile at most."""
 
 
 @dataclass(slots=True)

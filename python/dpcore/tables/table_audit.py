@@ -1,8 +1,7 @@
-"""The result of an audit of a table: exact figures, no estimate.
+"""Exact audit of a mechanism with finitely many inputs and outputs, and its result.
 
-The exact audit of a mechanism with finitely many inputs and outputs.
-
-An audit of a table as text, picture, page and strict JSON.
+All figures are computed from the table, none is estimated. The report package is imported only
+when a report, a picture or JSON is made.
 """
 
 from __future__ import annotations
@@ -19,29 +18,17 @@ from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, hinted, invalid, real
 from ..pairs.neighbours import format_neighbour
 from ..records import Record, frozen_array, one_line
-from ..report import encoding
-from ..report import page as pages
-from ..report.card import make_card
-from ..report.figures import (
-    axes_of,
-    cycle_colour,
-    get_whole_figure,
-    relative_size,
-    text_colour,
-    thin_axes,
-)
-from ..report.text import format_epsilon
 from ..results.evidence import (
     Provenance,
     lists_of,
     make_field_metadata,
+    read_epsilon,
     read_float,
     read_instance,
     read_optional,
     read_several,
     read_whole_number,
 )
-from ..results.evidence import read_epsilon as finite_loss
 from ..streams import threads_of
 from .comparison import Comparison, Floats, Table, Tally, labels_of, read_neighbours
 
@@ -59,6 +46,29 @@ __all__ = [
     "write_plain_data",
     "write_text",
 ]
+
+_CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
+"""In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
+
+_LOSS_TOLERANCE: Final = 1e-6
+"""Relative difference of a loss that an object computes and its own logarithms."""
+
+_UNDERFLOW_DOUBT: Final = (
+    "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
+)
+
+TABLE_FORMAT: Final = "dpcore.audit_table/1"
+
+_DERIVED_TABLE_FIGURES: Final = "refuted", "verdict", "infinite_share"
+
+_TABLE_VERDICT_SENTENCES: Final = {
+    None: "No claim was given, so none was tested.",
+    True: "The mechanism loses more privacy than it claims, as its table shows.",
+    False: (
+        "Every pair of neighbours in this table keeps the claim. Whether the code draws from this "
+        "table is another question, which dpcore.audit asks."
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -110,10 +120,10 @@ class TableAudit(Record):
     neighbours: str = field(metadata=make_field_metadata(read_instance(str)))
     tolerance: float = field(metadata=make_field_metadata(read_float))
     claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(finite_loss), always=True)
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon), always=True)
     )
     own_claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(finite_loss))
+        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
     )
     excess: float | None = field(
         default=None, metadata=make_field_metadata(read_optional(read_float), always=True)
@@ -316,17 +326,6 @@ class TableAudit(Record):
         return read_json(cls, text)
 
 
-_CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
-"""In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
-
-_LOSS_TOLERANCE: Final = 1e-6
-"""Relative difference of a loss that an object computes and its own logarithms."""
-
-_UNDERFLOW_DOUBT: Final = (
-    "a probability of zero against a positive one may be underflow: pass logarithms (log=True)"
-)
-
-
 @hinted
 def audit_table(
     table: Any,
@@ -470,20 +469,6 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
     return str(inputs[x]), str(inputs[x_prime]), str(outputs[output])
 
 
-TABLE_FORMAT: Final = "dpcore.audit_table/1"
-
-_DERIVED_TABLE_FIGURES: Final = "refuted", "verdict", "infinite_share"
-
-_TABLE_VERDICT_SENTENCES: Final = {
-    None: "No claim was given, so none was tested.",
-    True: "The mechanism loses more privacy than it claims, as its table shows.",
-    False: (
-        "Every pair of neighbours in this table keeps the claim. Whether the code draws from this "
-        "table is another question, which dpcore.audit asks."
-    ),
-}
-
-
 def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     """Return the report as (label, text) rows.
 
@@ -493,6 +478,8 @@ def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     Returns:
         The rows, verdict first.
     """
+    from ..report.text import format_epsilon
+
     unit = " per unit of distance" if audit.metric else ""
     return [
         ("verdict", audit.verdict),
@@ -516,6 +503,8 @@ def write_text(audit: TableAudit) -> str:
 
 def write_html(audit: TableAudit) -> str:
     """Return the report as HTML for a notebook."""
+    from ..report.card import make_card
+
     return make_card(audit.name, list_rows(audit), audit.refuted)
 
 
@@ -536,11 +525,15 @@ def _format_witness(audit: TableAudit) -> str:
 
 
 def _format_loss(audit: TableAudit) -> str:
+    from ..report.text import format_epsilon
+
     at = f" at distance {audit.distance:g}" if audit.metric else ""
     return f"{format_epsilon(audit.loss)} nats{at}"
 
 
 def _format_excess(audit: TableAudit) -> str:
+    from ..report.text import format_epsilon
+
     assert audit.excess is not None
     assert audit.excess_pair is not None
     allowed = "claim x distance" if audit.metric else "the claim"
@@ -550,18 +543,20 @@ def _format_excess(audit: TableAudit) -> str:
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     """Draw the greatest loss of every input in falling order, and the claim."""
-    axes = axes_of(ax, relative_size(1.0, 0.7))
+    from ..report import figures
+
+    axes = figures.axes_of(ax, figures.relative_size(1.0, 0.7))
     found = np.sort(audit.per_input)[::-1]
     infinite = int(np.count_nonzero(np.isinf(found)))
     number = np.arange(1, found.size + 1)[infinite:]
-    hue = cycle_colour(1 if audit.refuted else 0)
+    hue = figures.cycle_colour(1 if audit.refuted else 0)
     axes.plot(number, found[infinite:], color=hue, marker="." if found.size < 50 else "")
     top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
     if infinite:
         axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
         axes.annotate(f"{infinite:,} infinite", (1, top), (0, 4), textcoords="offset points")
     if audit.claim is not None:
-        axes.axhline(audit.claim, color=text_colour(), linestyle="--")
+        axes.axhline(audit.claim, color=figures.text_colour(), linestyle="--")
         axes.annotate(
             f"claim {audit.claim:g}", (found.size, audit.claim), (0, 3),
             textcoords="offset points", ha="right",
@@ -572,12 +567,15 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     name = audit.name.replace("$", r"\$")
     title = name if len(name) <= 60 else f"{name[:57]}..."
     axes.set_title(f"{title}\n{audit.verdict}", loc="left", fontsize="medium")
-    thin_axes(axes)
-    return get_whole_figure(axes.figure)
+    figures.thin_axes(axes)
+    return figures.get_whole_figure(axes.figure)
 
 
 def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
     """Make the page of an audit of a table."""
+    from ..report import page
+    from ..report.text import format_epsilon
+
     claim = "none" if audit.claim is None else f"{audit.claim:g}"
     figures = [
         ("epsilon claimed", claim),
@@ -586,22 +584,24 @@ def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> 
     ]
     words = f"Exact epsilon {format_epsilon(audit.epsilon)}, claim {claim}."
     sections = [
-        ("Pictures", pages.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
-        ("Report", pages.make_table(list_rows(audit))),
-        ("How this was made", pages.make_origins(audit)),
-        ("Data", pages.make_data(audit)),
+        ("Pictures", page.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
+        ("Report", page.make_table(list_rows(audit))),
+        ("How this was made", page.make_origins(audit)),
+        ("Data", page.make_data(audit)),
     ]
-    head = pages.make_header(audit, _TABLE_VERDICT_SENTENCES[audit.refuted], figures)
-    return pages.save_page(pages.make_document(audit, head, sections, pages.list_versions()), path)
+    head = page.make_header(audit, _TABLE_VERDICT_SENTENCES[audit.refuted], figures)
+    return page.save_page(page.make_document(audit, head, sections, page.list_versions()), path)
 
 
 def write_plain_data(audit: TableAudit) -> dict[str, Any]:
     """Return the plain data of an audit, and the figures that follow from it."""
+    from ..report.encoding import encode_value
+
     names = [f.name for f in fields(audit) if f.name != "comparison"]
     record: dict[str, Any] = {"format": TABLE_FORMAT}
-    record.update({name: encoding.encode_value(getattr(audit, name)) for name in names})
+    record.update({name: encode_value(getattr(audit, name)) for name in names})
     record["derived"] = {
-        name: encoding.encode_value(getattr(audit, name)) for name in _DERIVED_TABLE_FIGURES
+        name: encode_value(getattr(audit, name)) for name in _DERIVED_TABLE_FIGURES
     }
     record["derived"]["witness"] = _format_witness(audit)
     record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
@@ -610,7 +610,9 @@ def write_plain_data(audit: TableAudit) -> dict[str, Any]:
 
 def read_audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
     """Make an audit from its plain data."""
-    return encoding.from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
+    from ..report.encoding import from_plain
+
+    return from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
 
 
 def _check_table_fields(audit: TableAudit) -> None:
