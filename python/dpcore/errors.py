@@ -1,10 +1,8 @@
-"""Messages of dpcore and checks of its arguments.
+"""Messages of dpcore, checks of its arguments, and suggestions for misspelt names.
 
 Every message reads "{name} must be {requirement}, got {value}". A value of the wrong kind is a
 TypeError, a value of the right kind outside its range a ValueError. Both know the argument's name
 (`about`).
-
-Suggestions for misspelt words, and functions and classes whose errors contain them.
 """
 
 from __future__ import annotations
@@ -51,7 +49,6 @@ __all__ = [
     "vector",
     "whole",
 ]
-
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
@@ -110,6 +107,17 @@ _ARGUMENT_ADVICE: Final[tuple[tuple[str, str, str], ...]] = (
 
 _UNEXPECTED_KEYWORD: Final = re.compile(r".*got an unexpected keyword argument '(.*?)'")
 _TOO_MANY_POSITIONAL: Final = re.compile(r".*takes .*positional arguments? but .* given")
+
+_Choice = TypeVar("_Choice", bound=str)
+_Kind = TypeVar("_Kind")
+_Error = TypeVar("_Error", bound=Exception)
+
+_MAX_VALUE_WIDTH = 80
+_TRIALS_END = 2**63
+
+_short_repr = reprlib.Repr()
+_short_repr.maxlist = _short_repr.maxtuple = _short_repr.maxdict = _short_repr.maxset = 8
+_short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_WIDTH
 
 
 def closest(word: str, words: Iterable[str]) -> str | None:
@@ -238,21 +246,8 @@ def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
     return find
 
 
-_Choice = TypeVar("_Choice", bound=str)
-_Kind = TypeVar("_Kind")
-_Error = TypeVar("_Error", bound=Exception)
-
-
 class AssumptionWarning(UserWarning):
     """Contradiction of draws to an assumption of a bound, or of its repetition."""
-
-
-_MAX_VALUE_WIDTH = 80
-_TRIALS_END = 2**63
-
-_short_repr = reprlib.Repr()
-_short_repr.maxlist = _short_repr.maxtuple = _short_repr.maxdict = _short_repr.maxset = 8
-_short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_WIDTH
 
 
 def show(value: object) -> str:

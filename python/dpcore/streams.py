@@ -3,14 +3,9 @@
 A noise has no part in the name of a stream: all noises read the same words at one seed, purpose,
 side and block.
 
-Seeds and purposes: what names a random stream, block by block.
-
-Arrays to fill with outputs: how large, and in which layout.
-
-The global generators of Python, numpy and torch: seeded from a stream, and put back.
-
-Each is given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all
-that torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
+The global generators of Python, numpy and torch are seeded from a stream and put back. Each is
+given a full state, 624 words of 32 bits, not a seed: of seeds of 32 bits, which is all that
+torch's own generator of the CPU keeps, some are equal in every 10^5 blocks.
 """
 
 from __future__ import annotations
@@ -52,7 +47,6 @@ __all__ = [
     "threads_of",
 ]
 
-
 Rng = int | np.random.Generator | None
 """Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
 
@@ -71,6 +65,19 @@ BLOCK_ELEMENTS_ON: Final = {"cuda": 2**22}
 """The same on a device that is slow to be asked and quick to answer."""
 
 MOST_DRAWS: Final = 2**63
+
+_NUMPY_RANDOM: Any = np.random
+"""numpy's global generator: its stubs leave out half of the functions."""
+
+_TWISTER_WORDS: Final = 624
+"""Words of 32 bits in the state of a Mersenne twister."""
+_TORCH_HEADER_BYTES: Final = 24
+"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
+
+_DrawFunction = Callable[..., Any]
+
+_HOLDERS_PER_SEARCH: Final = 4096
+"""Objects whose contents are looked through at once for generators of torch."""
 
 
 def seed_of(rng: Rng) -> int:
@@ -153,15 +160,6 @@ def array_for(
     if not (out.flags.c_contiguous and out.flags.writeable):
         raise invalid("out", "C-contiguous and writeable", out.flags)
     return out
-
-
-_NUMPY_RANDOM: Any = np.random
-"""numpy's global generator: its stubs leave out half of the functions."""
-
-_TWISTER_WORDS: Final = 624
-"""Words of 32 bits in the state of a Mersenne twister."""
-_TORCH_HEADER_BYTES: Final = 24
-"""Bytes before the words in torch's state: 8 of the seed, `left`, `seeded`, 8 of `next`."""
 
 
 @contextmanager
@@ -299,12 +297,6 @@ def _torch_state() -> npt.NDArray[np.uint8] | None:
         stacklevel=2,
     )
     return None
-
-
-_DrawFunction = Callable[..., Any]
-
-_HOLDERS_PER_SEARCH: Final = 4096
-"""Objects whose contents are looked through at once for generators of torch."""
 
 
 class Generators:

@@ -1,8 +1,8 @@
-"""Clopper-Pearson: two exact binomial limits, one on each side of the pair.
+"""Bounds from exact binomial laws: Clopper-Pearson, the conditional test, every coordinate.
 
-The conditional test: given how often the event happened in all, on which side did it?
-
-A bound for mechanisms declared to treat coordinates independently: counts of one coordinate.
+Clopper-Pearson has one limit on each side of the pair. The conditional test takes the number of
+events on both sides as given and asks on which side they happened. `every_coordinate` pools the
+coordinates of a mechanism that is declared to treat them independently.
 """
 
 from __future__ import annotations
@@ -33,6 +33,11 @@ __all__ = [
     "every_coordinate",
     "limits",
 ]
+
+Sides = Literal["fixed", "coin"]
+SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
+
+_MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
@@ -143,12 +148,6 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
             break
         point = improved
     return point
-
-
-Sides = Literal["fixed", "coin"]
-SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
-
-_MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 
 @Declared(title="conditional binomial", deltas="zero")

@@ -1,6 +1,6 @@
 """Bounds from one training run: many canaries, each put in or left out by its own coin.
 
-Violations as numbers that an audit sees: a loss, a rate, guesses in one run.
+Also violations as numbers that an audit sees: a loss, a rate, guesses in one run.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ __all__ = [
     "one_run_refutes",
 ]
 
-
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 60
 _MAX_GAUSSIAN_PARAMETER = 2.0**1022
 """Between this and its half the middle is still a float64."""
+
+_MAX_GUESSES = 2**20
 
 
 @Declared(title="one training run", rows="one_run")
@@ -471,9 +472,6 @@ def _find_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) ->
         middle = (low + high) / 2.0
         low, high = (middle, high) if holds(middle) else (low, middle)
     return low
-
-
-_MAX_GUESSES = 2**20
 
 
 def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:

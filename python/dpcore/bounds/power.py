@@ -318,8 +318,8 @@ def _approximate_trials(
 def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int | None:
     """Find the least number near `start` with a margin of at least 0; None if too large.
 
-    From the start outwards in growing steps, then inwards as in `_find_largest_count`; up to one of so many
-    parts of it.
+    From the start outwards in growing steps, then inwards as in `_find_largest_count`; up to one
+    of so many parts of it.
     """
     step, low, high = 1.01, start, start
     at_low = at_high = margin(start)

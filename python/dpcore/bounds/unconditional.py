@@ -1,8 +1,7 @@
 """The unconditional test inverted: the sharpest of the bounds for numbers of draws fixed ahead.
 
-Binomial probabilities on a window of equal cells, for many rates at once.
-
-The largest probability of an event along a segment of Bernoulli rates, as a proven ceiling.
+It needs the largest probability of an event along a segment of Bernoulli rates, as a proven
+ceiling, from binomial probabilities on a window of equal cells.
 
 Let J and J' be independent, Binomial(n, p) and Binomial(n', q), and let (p, q) move along a
 segment, p = slope q + shift. The probability g(q) of any event of (J, J') is then a polynomial in
@@ -39,11 +38,28 @@ __all__ = [
     "exact",
 ]
 
-
 _Floats = npt.NDArray[np.float64]
 
 _CELLS_PER_DEVIATION = 512.0
 _MAX_LOG_ODDS_STEP = 700.0
+
+_CHEBYSHEV_NODES = (16, 24, 32, 40, 48, 64, 96)
+_FINER_GRID_FACTOR = 32
+_ELLIPSE_RADII = 1.0 + np.geomspace(0.15, 8.0, 24)
+_PROBABILITY_ROUNDING = 1e-13
+
+_CutFunction = Callable[[_Floats], _Floats]
+
+_RECTANGLE_SHARE = 1e-3
+"""Part of the error probability that pays for the rectangle of (p, q)."""
+_WINDOW_TAIL = 1e-7
+_SUPREMUM_BUDGET = 1e-5
+_MIN_NORMAL_SCORE = 0.5
+_FIRST_LABEL = -50.0
+_BOUNDARY_SECTIONS = 6
+_ROOT_TOLERANCE = 1e-4
+_MAX_DRAWS = 2**40
+"""Draws from which doubles no longer tell rates close to 1 apart."""
 
 
 class Cells(NamedTuple):
@@ -126,12 +142,6 @@ def cell_masses(window: Cells, rates: _Floats) -> _Floats:
     np.exp(mass, out=mass)
     mass /= mass.sum(axis=1, keepdims=True)
     return mass
-
-
-_CHEBYSHEV_NODES = (16, 24, 32, 40, 48, 64, 96)
-_FINER_GRID_FACTOR = 32
-_ELLIPSE_RADII = 1.0 + np.geomspace(0.15, 8.0, 24)
-_PROBABILITY_ROUNDING = 1e-13
 
 
 def supremum_bound(
@@ -232,20 +242,6 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
     return np.cos(angles), matrix
 
 
-_CutFunction = Callable[[_Floats], _Floats]
-
-_RECTANGLE_SHARE = 1e-3
-"""Part of the error probability that pays for the rectangle of (p, q)."""
-_WINDOW_TAIL = 1e-7
-_SUPREMUM_BUDGET = 1e-5
-_MIN_NORMAL_SCORE = 0.5
-_FIRST_LABEL = -50.0
-_BOUNDARY_SECTIONS = 6
-_ROOT_TOLERANCE = 1e-4
-_MAX_DRAWS = 2**40
-"""Draws from which doubles no longer tell rates close to 1 apart."""
-
-
 @Declared(title="exact unconditional test", recorded=True, slow=True)
 @hinted
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
@@ -268,8 +264,8 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
     pairs (p, q) while order and rectangle stay as they are, so the p-value cannot fall. The order
     is monotone: more hits on the first side or fewer on the second never come earlier. So the
     maximum lies on ``p = min(e^epsilon q + delta, p_high)``, where a claim beyond probability 1 is
-    capped, and on that segment it is bounded from above (`_supremum`), not sampled. Windows,
-    rounding and cells round the probability up.
+    capped, and on that segment it is bounded from above (`supremum_bound`), not sampled.
+    Windows, rounding and cells round the probability up.
 
     Beyond 2**40 draws the answer is that of `clopper_pearson`: which bound speaks depends on the
     numbers of draws alone.

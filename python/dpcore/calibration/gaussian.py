@@ -29,7 +29,6 @@ __all__ = [
     "gaussian_epsilon",
 ]
 
-
 FORMULAS = ("classical", "analytic")
 
 

@@ -1,6 +1,7 @@
 """Epsilon that a mechanism's noise really gives on a domain, whatever it claims.
 
-Largest distance of two neighbours when the noise is added: after the mechanism's clip.
+It rests on the largest distance of two neighbours when the noise is added, after the mechanism's
+clip.
 """
 
 from __future__ import annotations
@@ -27,10 +28,16 @@ __all__ = [
     "real_epsilon",
 ]
 
-
 _CLIP_TOLERANCE: Final = 1e-12
 
 KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
+
+_DISTANCE_NORMS: Final = ("l1", "l2", "entries")
+
+_EPSILON_PRECISION: Final = 1e-12
+"""Relative width of the interval in which an epsilon is known in the end."""
+_SHOWN_DELTA: Final = 1e-5
+"""The delta at which a line of text shows a Gaussian profile."""
 
 
 def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
@@ -88,14 +95,6 @@ def _farthest_norm(domain: Any, norm: Norm) -> float:
         domain = Ball("linf", radius, domain.dim)
     # Balls and spheres are symmetric: the farthest member and its opposite are a diameter.
     return sensitivity(domain, norm).value / 2.0
-
-
-_DISTANCE_NORMS: Final = ("l1", "l2", "entries")
-
-_EPSILON_PRECISION: Final = 1e-12
-"""Relative width of the interval in which an epsilon is known in the end."""
-_SHOWN_DELTA: Final = 1e-5
-"""The delta at which a line of text shows a Gaussian profile."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,8 +1,7 @@
-"""Reduction of a privacy loss by masking words at random, and where there is none.
+"""Privacy loss under random masking of words, and counterexamples to claims about it.
 
-Counterexamples to claims about word dropout: small mechanisms, each with a sound twin.
-
-Their outputs are few, so that their laws and losses are sums that anybody can check.
+The counterexamples are small mechanisms, each with a sound twin. Their outputs are few, so that
+their laws and losses are sums that anybody can check.
 """
 
 from __future__ import annotations
@@ -34,7 +33,6 @@ __all__ = [
     "word_dropout",
 ]
 
-
 Masks = Literal["bernoulli", "exact"]
 """Ways to mask words: each by a coin of its own, or a fixed share of every text."""
 
@@ -42,6 +40,15 @@ _MAX_EXPONENT: Final = 700.0
 """Above it e^epsilon leaves float64."""
 
 _COUNTEREXAMPLE_HINT: Final = "see {!r} in dpcore.calibration.COUNTEREXAMPLES"
+
+MASK = "_"
+"""Word in the place of a masked word."""
+
+_MAX_WORDS: Final = 12
+"""Words of a text: the law is a sum over all 2^n choices of masks."""
+
+Answer = Callable[[tuple[str, ...], float], Sequence[float]]
+"""The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
 
 
 @hinted
@@ -124,16 +131,6 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
         why = "a masked text that is no neighbour may answer unlike both"
         requirement = f"True ({why}: {_COUNTEREXAMPLE_HINT.format('masked_no_neighbour')})"
         raise invalid("masked_is_neighbour", requirement, masked_is_neighbour)
-
-
-MASK = "_"
-"""Word in the place of a masked word."""
-
-_MAX_WORDS: Final = 12
-"""Words of a text: the law is a sum over all 2^n choices of masks."""
-
-Answer = Callable[[tuple[str, ...], float], Sequence[float]]
-"""The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
 
 
 @hinted

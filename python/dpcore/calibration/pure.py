@@ -1,6 +1,7 @@
-"""Noise for pure epsilon: Laplace in every entry for L1, its spherical twin for L2.
+"""Noise for pure epsilon: Laplace in every entry, its spherical twin, randomised response.
 
-Randomised response: the truth with a known probability, else a value drawn blindly.
+Laplace noise in every entry is for L1, the spherical one for L2. Randomised response gives the
+truth with a known probability, else a value drawn blindly.
 """
 
 from __future__ import annotations
@@ -34,8 +35,23 @@ __all__ = [
     "row_norms",
 ]
 
-
 Floats = npt.NDArray[np.float64]
+
+_NOISE_CELLS: Final = 600
+_LOSS_LEVELS: Final = 2_000
+_TAIL_LOGIT: Final = 60.0
+"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
+
+_LENGTH_NODES: Final = 256
+"""Nodes of the integral over the length of the noise."""
+_LENGTH_TAIL: Final = 1e-18
+"""Probability of the lengths that it leaves out on either side."""
+
+_UNIFORM_GRID: Final = 2.0**53
+"""A Generator's uniform draws are multiples of 1 / _GRID."""
+_ROUNDING_MARGIN: Final = 2.0**-50
+
+Entries = npt.NDArray[np.int64]
 
 
 @hinted
@@ -68,17 +84,6 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     epsilon = positive("epsilon", epsilon)
     apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l1"))
     return noise_scale("sensitivity / epsilon", apart, epsilon)
-
-
-_NOISE_CELLS: Final = 600
-_LOSS_LEVELS: Final = 2_000
-_TAIL_LOGIT: Final = 60.0
-"""Cells of length and of cosine, levels of the loss, and logit of the outermost cells."""
-
-_LENGTH_NODES: Final = 256
-"""Nodes of the integral over the length of the noise."""
-_LENGTH_TAIL: Final = 1e-18
-"""Probability of the lengths that it leaves out on either side."""
 
 
 @hinted
@@ -321,13 +326,6 @@ def row_norms(rows: Floats) -> Floats:
     """Compute the L2 norm of every row."""
     found: Floats = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return found
-
-
-_UNIFORM_GRID: Final = 2.0**53
-"""A Generator's uniform draws are multiples of 1 / _GRID."""
-_ROUNDING_MARGIN: Final = 2.0**-50
-
-Entries = npt.NDArray[np.int64]
 
 
 @hinted

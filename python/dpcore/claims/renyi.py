@@ -7,7 +7,7 @@ its upper edge is 1 - f. With fewer orders the set is larger, so that any finite
 
 Rates are handled as log odds, which keep the digits of rates close to 0 and to 1 alike.
 
-Claims that other packages hold, read by their methods and copied.
+Claims that other packages hold (`of`) are read by their methods and copied.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ __all__ = [
     "ZCDP",
     "of",
 ]
-
 
 _MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
@@ -62,6 +61,19 @@ _SCALED_ORDERS: Final = np.concatenate(
 )
 """(a - 1) sqrt(rho) for the orders a of a zCDP claim: the order that matters at a delta is about
 1 + sqrt(ln(1/delta)/rho), and a step of 2 % costs .25 % of a delta of 1e-10."""
+
+_ACCEPTED_OBJECTS: Final = (
+    "an accountant of Opacus (RDPAccountant or PRVAccountant), a privacy loss distribution of "
+    "dp-accounting, or an OpenDP measurement with its d_in (dpcore.adapters.OpenDP(measurement, "
+    "d_in=1))"
+)
+_OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
+"""The orders at which Opacus' accountant computes."""
+_PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
+"""Deltas at which a profile is read; an accountant that searches for each at fewer."""
+_SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
+_MAX_PROFILE_EPSILON: Final = 700.0
+_PROFILE_EPSILON_COUNT: Final = 1000
 
 
 class _RangeEdge(NamedTuple):
@@ -377,20 +389,6 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     keep = np.isfinite(p)
     # q is a convex function of p.
     return outer_corners(_compute_rate(p[keep]), _compute_rate(q[keep]))
-
-
-_ACCEPTED_OBJECTS: Final = (
-    "an accountant of Opacus (RDPAccountant or PRVAccountant), a privacy loss distribution of "
-    "dp-accounting, or an OpenDP measurement with its d_in (dpcore.adapters.OpenDP(measurement, "
-    "d_in=1))"
-)
-_OPACUS_ORDERS: Final = np.concatenate([1.0 + np.arange(1, 100) / 10.0, np.arange(12.0, 64.0)])
-"""The orders at which Opacus' accountant computes."""
-_PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
-"""Deltas at which a profile is read; an accountant that searches for each at fewer."""
-_SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
-_MAX_PROFILE_EPSILON: Final = 700.0
-_PROFILE_EPSILON_COUNT: Final = 1000
 
 
 @hinted

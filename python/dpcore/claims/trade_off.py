@@ -1,6 +1,6 @@
-"""The contract of a claim that is a curve, and Gaussian differential privacy.
+"""Claims that are trade-off curves: their contract, Gaussian privacy, and curves as tables.
 
-Claims that are tables: any trade-off curve, held as its tangents.
+A table is held as the tangents of its curve.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ __all__ = [
     "outer_corners",
 ]
 
-
 Floats = npt.NDArray[np.float64]
 
 _CURVE_ERROR: Final = 1e-13
@@ -41,6 +40,21 @@ _MIN_TANGENT_DELTA: Final = 1e-15
 _MAX_TANGENT_SLOPE: Final = 700.0
 _MAX_PARAMETER: Final = 2.0**40
 _BISECTION_STEPS: Final = 50
+
+_TYPE_ONE_ERRORS: Final = np.concatenate(
+    [
+        [0.0],
+        np.geomspace(1e-12, 1e-3, 161)[:-1],
+        np.linspace(1e-3, 0.999, 697),
+        1.0 - np.geomspace(1e-3, 1e-12, 161)[1:],
+        [1.0],
+    ]
+)
+"""Type I errors at which a function is read."""
+_FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
+"""Rounding that a function may have: of its value, and of its argument (times the slope). By so
+much it may exceed a chord, and is lowered."""
+_TANGENT_ROUNDING: Final = 1e-15
 
 
 class Claim(Record):
@@ -338,22 +352,6 @@ def tangent_slopes(claim: Claim) -> Floats:
 def _as_float_or_array(array: Floats) -> Any:
     """Return an array, or the float that an array of no dimension holds."""
     return array.item() if array.ndim == 0 else array
-
-
-_TYPE_ONE_ERRORS: Final = np.concatenate(
-    [
-        [0.0],
-        np.geomspace(1e-12, 1e-3, 161)[:-1],
-        np.linspace(1e-3, 0.999, 697),
-        1.0 - np.geomspace(1e-3, 1e-12, 161)[1:],
-        [1.0],
-    ]
-)
-"""Type I errors at which a function is read."""
-_FUNCTION_ROUNDING: Final = (1e-13, 4e-16)
-"""Rounding that a function may have: of its value, and of its argument (times the slope). By so
-much it may exceed a chord, and is lowered."""
-_TANGENT_ROUNDING: Final = 1e-15
 
 
 @hinted

@@ -1,17 +1,12 @@
 """Certified lower bounds of divergences and of epsilon from events on held-out rows.
 
-Data processing: what one sees of a row, an event or the bin of its score, diverges at most as much
-as the rows do (van Erven and Harremoes 2014, theorem 9). Nothing but the independence of the
+Of the rows set aside, half teach a score and choose the event and the bins that are expected to
+certify most; the other half are counted, and the choice is independent of them. Only numbers of
+rows pass from `hold_out` to the bounds.
+
+What one sees of a row, an event or the bin of its score, diverges at most as much as the rows do:
+data processing (van Erven and Harremoes 2014, theorem 9). Nothing but the independence of the
 counted rows is assumed.
-
-Which event and which bins to count: what is expected to certify most. It certifies nothing.
-
-Limits are Wilson's here: they are close to the exact ones and cost nothing.
-
-Rows set aside for certificates: half teach a score and choose events, half are counted.
-
-Only integers leave this file. Whatever is chosen, is chosen on the choosing rows; the counted rows
-are independent of it.
 """
 
 from __future__ import annotations
@@ -37,7 +32,6 @@ __all__ = [
     "epsilon_lower",
 ]
 
-
 _PESSIMISM_ERRORS: Final = 1.0
 """Standard errors by which rates of the choosing rows are taken for worse than they look."""
 _MAX_BIN_EDGES: Final = 48
@@ -48,6 +42,18 @@ _TARGET_ORDERS: Final = 4
 """Orders that bins are made for, one after the other; the best on average is taken."""
 
 Whole = npt.NDArray[np.int64]
+
+THRESHOLDS: Final = 200
+FOLDS: Final = 4
+"""Folds of the rows not counted: each is scored by what the other three teach, to choose on."""
+
+_DENSE_RANKS: Final = 20
+"""Ranks from either end of the choosing scores of each set that are all thresholds."""
+
+_BINS_SHARE: Final = 0.5
+"""Share of the failure probability that bins take, where they are worth counting at all."""
+
+_PREDICTION_TAIL: Final = 0.1
 
 
 def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
@@ -199,14 +205,6 @@ def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Wh
                 path.append(int(step[aim, path[-1]]))
             paths.append(np.array([0, *reversed(path)]))
     return paths
-
-
-THRESHOLDS: Final = 200
-FOLDS: Final = 4
-"""Folds of the rows not counted: each is scored by what the other three teach, to choose on."""
-
-_DENSE_RANKS: Final = 20
-"""Ranks from either end of the choosing scores of each set that are all thresholds."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -403,12 +401,6 @@ def _count_above(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
     """Count the rows of each set with score >= threshold."""
     below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
     return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)
-
-
-_BINS_SHARE: Final = 0.5
-"""Share of the failure probability that bins take, where they are worth counting at all."""
-
-_PREDICTION_TAIL: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

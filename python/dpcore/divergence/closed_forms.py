@@ -3,17 +3,9 @@
 Every function takes orders of any shape and returns D_alpha(P0||P1) in nats in the same shape: at
 order 1 the Kullback-Leibler divergence, at inf the logarithm of the largest ratio of densities,
 and inf where the divergence is infinite or beyond the range of float64. Relative errors are below
-1e-12, for orders next to 1, huge orders and laws that hardly differ as well. They are sums of
-terms of one sign.
-
-Renyi divergences of scale families, shifts and atoms, without losing digits.
-
-Every function takes orders a in [1/2, inf) with b = a - 1, and is a sum of terms of one sign: near
-order 1, at huge orders and for laws that hardly differ nothing is left to cancel. Orders below
-1/2 come from the others by skew symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and
-Harremoes 2014, proposition 2).
-
-Arguments of the closed forms, and the way from orders of any shape to numbers and back.
+1e-12, also for orders next to 1, huge orders and laws that hardly differ: orders from 1/2 on are
+sums of terms of one sign, so that nothing cancels. Orders below 1/2 come from the others by skew
+symmetry, (1 - a) D_a(P||Q) = a D_{1-a}(Q||P) (van Erven and Harremoes 2014, proposition 2).
 """
 
 from __future__ import annotations
@@ -31,42 +23,26 @@ from ..mechanisms import LARGEST, positive
 from .points import Reals
 
 __all__ = [
-    "Side",
-    "by_order",
-    "by_part",
-    "compare_laws",
-    "correlated_divergence",
-    "diagonalise_covariances",
     "discrete",
-    "discrete_divergence",
-    "exp_excess",
     "exponential",
-    "extrapolate_orders",
     "gaussian",
     "gaussian_mechanism",
     "laplace",
     "laplace_mechanism",
-    "log_excess",
-    "log_ratio",
     "mixture_with_atom",
-    "normal_divergence",
-    "normal_limit",
-    "one_minus_power",
-    "power_gap",
     "randomised_response",
-    "read_coordinates",
-    "read_covariance",
-    "read_deviations",
-    "read_orders",
-    "read_probabilities",
-    "same_length",
-    "scale_divergence",
-    "shift_divergence",
-    "split_atom",
 ]
 
-
 _SUM_TOLERANCE: Final = 1e-9
+
+_SERIES_LIMIT: Final = 0.5
+"""Below this a function that vanishes to second order comes from its series."""
+_SERIES_TERMS: Final = 18
+_HUGE_RATIO: Final = 1e100
+_NEAR_ZERO_GAP: Final = 0.1
+
+Side = tuple[Reals, Reals, float]
+"""Of one discrete law against another: ln p, ln(p/q), and what q has where p has nothing."""
 
 
 def read_orders(alphas: Any) -> Reals:
@@ -193,16 +169,6 @@ def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
     if found.shape not in ((), alphas.shape) or not (found >= 0.0).all():
         raise invalid("rest", requirement, rest)
     return np.broadcast_to(found.astype(np.float64), alphas.shape)
-
-
-_SERIES_LIMIT: Final = 0.5
-"""Below this a function that vanishes to second order comes from its series."""
-_SERIES_TERMS: Final = 18
-_HUGE_RATIO: Final = 1e100
-_NEAR_ZERO_GAP: Final = 0.1
-
-Side = tuple[Reals, Reals, float]
-"""Of one discrete law against another: ln p, ln(p/q), and what q has where p has nothing."""
 
 
 def log_excess(x: Reals) -> Reals:

@@ -1,10 +1,8 @@
-"""From a curve of Renyi divergences to (epsilon, delta).
+"""Conversion of Renyi divergences to (epsilon, delta): of a curve, and of an estimate.
 
-Fed with upper bounds on the divergences, as the closed forms of a mechanism are, both conversions
-give upper bounds on epsilon. Fed with estimates they give estimates, which bound nothing on
+With upper bounds on the divergences, such as the closed forms of a mechanism, both conversions of
+a curve give upper bounds on epsilon. With estimates they give estimates, which bound nothing on
 either side: the least of many figures favours the order whose divergence is most under-estimated.
-
-From an estimate to (epsilon, delta): three figures that are never mixed.
 """
 
 from __future__ import annotations
@@ -35,8 +33,21 @@ __all__ = [
     "select_resolved_orders",
 ]
 
-
 _CurvePoint = tuple[float, float]
+
+SEEN: Final = 10
+"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
+
+_NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
+_INDEPENDENCE_NOT_STATED = (
+    "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
+    "groups can be counted"
+)
+_TWO_LAWS = (
+    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
+    "each group, epsilon_rdp of all rows"
+)
+_NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -239,21 +250,6 @@ def _read_numbers(name: str, value: Any) -> Reals:
     if found.ndim != 1 or found.size == 0:
         raise invalid(name, requirement, value)
     return found.astype(np.float64)
-
-
-SEEN: Final = 10
-"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
-
-_NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
-_INDEPENDENCE_NOT_STATED = (
-    "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
-    "groups can be counted"
-)
-_TWO_LAWS = (
-    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
-    "each group, epsilon_rdp of all rows"
-)
-_NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -1,9 +1,4 @@
-"""Renyi and KL divergence of two samples.
-
-The arguments of an estimate: checked, and completed where they were left out.
-
-The steps from two sets of rows to an `Estimate`.
-"""
+"""Renyi and KL divergence of two samples: from checked arguments to an `Estimate`."""
 
 from __future__ import annotations
 
@@ -49,7 +44,6 @@ __all__ = [
     "run_estimate",
 ]
 
-
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """Values that `method=` may have."""
@@ -67,6 +61,12 @@ _MAX_BALL_DIMENSIONS: Final = 2
 
 PLAN, FOLDS, HELD_OUT, CHECKS, DRAWN, BEYOND, GROUPS, SINGLE = range(8)
 """Purposes of random numbers: each has a stream of its own."""
+
+_MIN_SINGLE_GROUPS: Final = 40
+_MAX_BALL_ROWS: Final = 10_000
+_MAX_SIZE_RATIO: Final = 20
+"""Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
+more; beside another method the former."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
@@ -260,13 +260,6 @@ def _check_orders(alphas: Any) -> Reals:
     if (np.diff(wanted) <= 0.0).any():
         raise invalid("alphas", "strictly ascending", wanted.tolist())
     return wanted
-
-
-_MIN_SINGLE_GROUPS: Final = 40
-_MAX_BALL_ROWS: Final = 10_000
-_MAX_SIZE_RATIO: Final = 20
-"""Rows of a set that the ball takes at most, or times the rows of the smaller set, whichever is
-more; beside another method the former."""
 
 
 def run_estimate(request: Request) -> Estimate:

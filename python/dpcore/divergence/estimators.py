@@ -1,14 +1,8 @@
-"""One estimator a file: rows in, divergences at every order out.
+"""Estimators of divergences by nearest neighbours: rows in, divergences at every order out.
 
-The common ball: rows of both sets in one ball around every row.
-
-Which points are atoms: values that rows repeat, counted rather than searched.
-
-The common ball in one dimension: sorted numbers instead of a search.
-
-The estimator of Poczos and Schneider: ratios of distances to the k-th neighbours.
-
-The estimator of Gusain and Leith, as they must have meant it and as it is printed.
+They are the common ball (in one dimension by sorted numbers, without a search), the ratios of
+distances of Poczos and Schneider, and the estimator of Gusain and Leith, as they must have meant
+it and as it is printed. Points that rows repeat are atoms: they are counted, not searched.
 """
 
 from __future__ import annotations
@@ -36,6 +30,13 @@ from .neighbours import (
 )
 from .points import Ids, Labels, Plan, Points, Raw, Reals, Task, Weights
 
+__all__ = [
+    "estimate_by_balls",
+    "estimate_by_distances",
+    "estimate_by_paper",
+    "line_ball",
+]
+
 KAPPA = 5
 """Other rows at a point that make it an atom."""
 
@@ -46,6 +47,18 @@ _MIN_REPEATED_SHARE = 0.01
 """Share of repeated rows below which rows per repeated value say nothing."""
 
 Mask = npt.NDArray[np.bool_]
+
+CAP = 4096
+CAP_BYTES = 2**30
+"""A ball's rows of the query's own set are listed up to CAP of them, or 1 GiB for all queries."""
+
+Arrays = tuple[npt.NDArray[Any], ...]
+
+_START_ARRAYS = (0, 3)
+"""Places of the arrays that say where each query begins in the arrays after them."""
+
+HIGH = 20
+"""Dimensions above which a note warns of the exponent."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +103,8 @@ def line_ball(
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
-    The estimator is that of `_ball.ball`; distances are |y - a| rounded to float64. Each set is
-    sorted once. As y grows, the window of its k nearest numbers and both ends of its ball only
+    The estimator is that of `estimate_by_balls`; distances are |y - a| rounded to float64. Each set
+    is sorted once. As y grows, the window of its k nearest numbers and both ends of its ball only
     move to the right, so that a direction costs a few steps for each number.
 
     Memory: at most 32 bytes for each row; with a plan 40, 8 more for each thread, and 4 for each
@@ -170,13 +183,6 @@ def compute_ceiling(size: int, depth: int, alphas: Reals) -> Reals:
     return out
 
 
-CAP = 4096
-CAP_BYTES = 2**30
-"""A ball's rows of the query's own set are listed up to CAP of them, or 1 GiB for all queries."""
-
-Arrays = tuple[npt.NDArray[Any], ...]
-
-
 def estimate_by_balls(task: Task) -> Raw:
     """Estimate Renyi divergences by counting the rows of both sets in common balls.
 
@@ -196,7 +202,7 @@ def estimate_by_balls(task: Task) -> Raw:
 
     Memory, in d >= 2, for each distinct point that is not an atom: 20 bytes for each of the K
     entries of its list (K is k1 without a plan and somewhat more with one, see
-    `lists.length`) and 4 bytes for each point of its own set inside the largest of these balls,
+    `list_length`) and 4 bytes for each point of its own set inside the largest of these balls,
     or outside the smallest if they are fewer, up to 4096 of them (16 KiB) or 1 GiB in all,
     whichever is more; beyond that a query is searched again when it is counted. Without a plan
     only a block of queries at a time takes this, about 128 MiB, and never more than 8192 queries.
@@ -363,10 +369,6 @@ def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
     return np.nonzero(mask)[0].astype(np.uint32)
 
 
-_START_ARRAYS = (0, 3)
-"""Places of the arrays that say where each query begins in the arrays after them."""
-
-
 def _no_lists(queries: int) -> Arrays:
     starts, none, flags = (
         np.zeros(queries + 1, np.int64),
@@ -445,10 +447,6 @@ def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) 
                 f"y{side.b} has {rest} of them and a ball reaches {side.depth}"
             )
     return tuple(notes)
-
-
-HIGH = 20
-"""Dimensions above which a note warns of the exponent."""
 
 
 def estimate_by_distances(task: Task) -> Raw:

@@ -1,7 +1,4 @@
-"""The nearest points of a set in order: searched, or looked up where one dimension sorts them.
-
-Lists of nearest neighbours that serve every replicate, for the methods that use distances.
-"""
+"""Nearest neighbours: the search in a set of points, and lists that serve every replicate."""
 
 from __future__ import annotations
 
@@ -17,8 +14,26 @@ from ..errors import invalid
 from ..progress import Progress
 from .points import Ids, Plan, Points, Raw, Reals, Task, Weights
 
+__all__ = [
+    "Finder",
+    "Four",
+    "average_ratios",
+    "count_copies",
+    "from_lists",
+    "iterate_queries",
+    "list_length",
+    "refuse_zeros",
+]
+
 _SORTED_LOOKUP_WORK = 1000
 """Cost of a sorted look-up, in products of a search."""
+
+RUNS_OUT = 1e-6
+"""Probability that a list is too short in a replicate, for one query."""
+
+BLOCK_BYTES = 2**27
+_PRODUCTS_PER_BLOCK = 3e10
+_MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
 @dataclass(slots=True, eq=False)
@@ -94,14 +109,6 @@ class Finder:
 
     def _values(self, ids: Ids) -> Reals:
         return self.points.coordinates(ids)[:, 0].astype(np.float64)
-
-
-RUNS_OUT = 1e-6
-"""Probability that a list is too short in a replicate, for one query."""
-
-BLOCK_BYTES = 2**27
-_PRODUCTS_PER_BLOCK = 3e10
-_MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
 def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:

@@ -1,17 +1,7 @@
-"""The rows that estimators see: pooled, scaled, searched, and resampled.
+"""The rows that estimators see: checked, pooled, scaled, and resampled in replicates.
 
-Two sets of rows, checked, and their distinct points under one numbering.
-
-Bringing coordinates to one scale by the moments of both sets together.
-
-Task that every searching method is given.
-
-Which rows each replicate keeps: delete-group jackknife, subsampling, bootstrap.
-
-A plan knows rows and groups of rows only. Estimators turn its weights into those of the points
-they search, so that every method resamples the same rows for the same seed.
-
-Values of an estimator before they are judged; arrays of records.
+A plan of replicates knows rows and groups of rows only. Estimators turn its weights into those of
+the points they search, so that every method resamples the same rows for the same seed.
 """
 
 from __future__ import annotations
@@ -28,8 +18,62 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..records import Record, frozen_array
 
+__all__ = [
+    "ERRORS",
+    "Error",
+    "Flags",
+    "Ids",
+    "Labels",
+    "Plan",
+    "Points",
+    "Raw",
+    "Reals",
+    "Rows",
+    "Scale",
+    "Task",
+    "Weights",
+    "find_points",
+    "freeze_arrays",
+    "number_labels",
+    "one_of_each",
+    "plan_replicates",
+    "read_labels",
+]
+
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
+
+Rows = npt.NDArray[np.floating[Any]]
+Both = tuple[Rows, Rows]
+Counts = tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]
+
+UNEQUAL = 100.0
+"""Largest variance of a coordinate, over the median one, that passes without a note."""
+
+FEW = 10
+"""Distinct points per direction below which whitening earns a note."""
+
+_BLOCK_NUMBERS = 2**20
+
+Labels = npt.NDArray[np.int64]
+Weights = npt.NDArray[np.uint32]
+
+Error = Literal["jackknife", "subsample", "bootstrap"]
+ERRORS: Final[tuple[Error, ...]] = get_args(Error)
+JACKKNIFE_GROUPS = 20
+REPLICATES = 200
+"""Replicates of subsampling and of the bootstrap where the caller names no number."""
+
+Ids = npt.NDArray[np.uint32]
+
+Scale = Literal["std", "whiten"]
+SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
+
+_MAX_COORDINATE = 1e150
+"""Squares of differences up to this size add up to a finite number."""
+
+_MAX_EXACT_INTEGER = 2**53
+_MAX_SET_ROWS = 2**31 - 1
 
 
 def freeze_arrays(record: Record, *names: str) -> None:
@@ -76,19 +120,6 @@ class Raw:
     counted: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
     beyond_share: Reals = field(default_factory=lambda: np.zeros(2))
-
-
-Rows = npt.NDArray[np.floating[Any]]
-Both = tuple[Rows, Rows]
-Counts = tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]
-
-UNEQUAL = 100.0
-"""Largest variance of a coordinate, over the median one, that passes without a note."""
-
-FEW = 10
-"""Distinct points per direction below which whitening earns a note."""
-
-_BLOCK_NUMBERS = 2**20
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
@@ -194,16 +225,6 @@ def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
             new[start : start + step] = change(rows[start : start + step].astype(np.float64))
         out.append(new)
     return out[0], out[1]
-
-
-Labels = npt.NDArray[np.int64]
-Weights = npt.NDArray[np.uint32]
-
-Error = Literal["jackknife", "subsample", "bootstrap"]
-ERRORS: Final[tuple[Error, ...]] = get_args(Error)
-JACKKNIFE_GROUPS = 20
-REPLICATES = 200
-"""Replicates of subsampling and of the bootstrap where the caller names no number."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -321,17 +342,6 @@ def _draw_multinomial(units: int, rng: np.random.Generator) -> Weights:
 
 
 """float32 or float64."""
-
-Ids = npt.NDArray[np.uint32]
-
-Scale = Literal["std", "whiten"]
-SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
-
-_MAX_COORDINATE = 1e150
-"""Squares of differences up to this size add up to a finite number."""
-
-_MAX_EXACT_INTEGER = 2**53
-_MAX_SET_ROWS = 2**31 - 1
 
 
 class Pool:

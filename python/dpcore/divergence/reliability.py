@@ -1,6 +1,4 @@
-"""Belief in an estimate, and what speaks against its assumptions.
-
-Belief in an estimate: four words, decided by rules that are stated here.
+"""Belief in an estimate by stated rules, and the number of rows that an estimate needs.
 
 The first rule that applies names the belief of an order and a direction:
 
@@ -14,7 +12,7 @@ The first rule that applies names the belief of an order and a direction:
    above it, by more than two joint standard errors if it estimates something never larger (the
    score), by more than three else (the ball); or the energy test rejects P0 = P1 at the level
    `ENERGY_LEVEL`, and the value less two standard errors is not above 0; or, from order one on,
-   rows lie beyond the other set as `_beyond` counts them; or repeated values have too few rows; or
+   `find_outside_units` finds rows beyond the other set; or repeated values have too few rows; or
    the value differs from 0 by less than four standard errors, and these are above .0125; or the
    method does not converge.
 4. "estimate only".
@@ -23,8 +21,6 @@ The first rule that applies names the belief of an order and a direction:
 .4 ln(N/depth), where psi = (alpha - 1) D: the left side of (ii) is the divergence from the tilted
 law to the denominator, and an average over N rows needs N above its exponential (Chatterjee and
 Diaconis 2018).
-
-Number of rows that an estimate needs: what a sample can show, solved for it.
 """
 
 from __future__ import annotations
@@ -38,6 +34,20 @@ import numpy.typing as npt
 
 from .points import Raw, Reals
 
+__all__ = [
+    "DIRECTIONS",
+    "ESTIMATE",
+    "REFUTED",
+    "SATURATED",
+    "UNRESOLVED",
+    "Case",
+    "Judged",
+    "exact_zero",
+    "fitting_note",
+    "judge_estimate",
+    "to_see",
+]
+
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
 """A value within `TOLD` standard errors of 0 is resolved only if these are at most `SHARP`."""
@@ -47,6 +57,32 @@ SHARE: Final = 0.4
 
 _SHOWN_DIVERGENCE: Final = 1.0
 """The divergence in nats that `to_see` speaks of."""
+
+REFUTED: Final = "refuted by its own certificate"
+SATURATED: Final = "saturated"
+UNRESOLVED: Final = "not resolved at this alpha"
+ESTIMATE: Final = "estimate only"
+
+DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
+
+_SIGNIFICANT_ERRORS: Final = 2.0
+"""Standard errors by which a certificate or a held-out score must lie above; and half of the
+interval that "calls a value 0" for the energy test."""
+
+_SCORE_EXCESS_ERRORS: Final = 3.0
+"""Joint standard errors by which the ball must lie above a score, which it may also exceed by its
+bias where there are many coordinates."""
+
+ENERGY_LEVEL: Final = 0.01
+
+_MAX_UNSEEN_SHARE: Final = 0.01
+_MAX_OUTSIDE_SHARE, _ALLOWED_EXTREMES = 0.05, 6.0
+"""Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
+
+_NEIGHBOURS_PER_ORDER: Final = 5.0
+_ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
+
+Mask = npt.NDArray[np.bool_]
 
 
 def to_tell(value: float, spread: float, rows: int) -> int:
@@ -102,33 +138,6 @@ def _round_up(rows: float) -> int:
     """Round up to two digits, as the number is a guess."""
     unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
     return math.ceil(rows / unit) * unit
-
-
-REFUTED: Final = "refuted by its own certificate"
-SATURATED: Final = "saturated"
-UNRESOLVED: Final = "not resolved at this alpha"
-ESTIMATE: Final = "estimate only"
-
-DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
-
-_SIGNIFICANT_ERRORS: Final = 2.0
-"""Standard errors by which a certificate or a held-out score must lie above; and half of the
-interval that "calls a value 0" for the energy test."""
-
-_SCORE_EXCESS_ERRORS: Final = 3.0
-"""Joint standard errors by which the ball must lie above a score, which it may also exceed by its
-bias where there are many coordinates."""
-
-ENERGY_LEVEL: Final = 0.01
-
-_MAX_UNSEEN_SHARE: Final = 0.01
-_MAX_OUTSIDE_SHARE, _ALLOWED_EXTREMES = 0.05, 6.0
-"""Of two equal laws 2/(N + 1) of the rows lie beyond the N others; three times that is allowed."""
-
-_NEIGHBOURS_PER_ORDER: Final = 5.0
-_ROWS_ABOVE_ONE, _ROWS_ANY_ORDER = 10.0, 3.0
-
-Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,8 +1,6 @@
-"""Reports of an estimate: text and pictures.
+"""Reports of an estimate as text and as pictures.
 
-Estimates as text: belief first, then the curve, what was tested beside it, and the seed.
-
-Pictures of an estimate: the curve with what is known about it, and how replicates converge.
+The text begins with the belief; the curve, the checks beside it and the seed follow.
 """
 
 from __future__ import annotations
@@ -33,6 +31,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+__all__ = [
+    "draw_convergence",
+    "draw_estimate",
+    "epsilon_text",
+    "estimate_text",
+]
+
 _TEXT_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 15
 """Columns that a label and the blanks around it take."""
@@ -43,6 +48,17 @@ MOST: Final = 12
 _ROUND_ORDERS: Final = (1.0, 2.0, 4.0, 8.0, 16.0)
 _BELIEF_MARKS: Final = {REFUTED: "!", SATURATED: "^", UNRESOLVED: "?", ESTIMATE: ""}
 _NEGATIVE_MARK: Final = "-"
+
+_TEXT_SIZE, _SMALL_TEXT_SIZE = "small", "x-small"
+
+_BELIEF_SHADES: Final = {
+    REFUTED: ("refuted by its\nown certificate", 0.34),
+    SATURATED: ("saturated", 0.26),
+    UNRESOLVED: ("not resolved", 0.16),
+}
+_ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
+_MIN_WORDS_SHARE: Final = 0.16
+"""A range below this share of the axis is too narrow for words across it."""
 
 
 def estimate_text(estimate: Estimate) -> str:
@@ -311,18 +327,6 @@ def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
         lines += wrapped or [head.rstrip()]
         last = label
     return "\n".join(lines)
-
-
-_TEXT_SIZE, _SMALL_TEXT_SIZE = "small", "x-small"
-
-_BELIEF_SHADES: Final = {
-    REFUTED: ("refuted by its\nown certificate", 0.34),
-    SATURATED: ("saturated", 0.26),
-    UNRESOLVED: ("not resolved", 0.16),
-}
-_ORDER_TICKS: Final = (0.5, 1, 1.5, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 128)
-_MIN_WORDS_SHARE: Final = 0.16
-"""A range below this share of the axis is too narrow for words across it."""
 
 
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:

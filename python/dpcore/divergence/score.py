@@ -1,9 +1,8 @@
 """A score fitted on one half of the rows and evaluated on the other, and its divergence.
 
 A score makes any rows one-dimensional, and the divergence of its values is at most that of the
-rows (data processing). Here the halves swap roles once, so that every row is held out once.
-
-Logistic regression on coordinates and squared length: a score of which set a row is like.
+rows (data processing). The halves swap roles once, so that every row is held out once. The score
+of the package is a logistic regression on coordinates and squared length.
 """
 
 from __future__ import annotations
@@ -23,6 +22,18 @@ from ..records import Record
 from .estimators import line_ball
 from .points import Labels, Plan, Points, Raw, Reals, Rows, freeze_arrays
 
+__all__ = [
+    "CrossFit",
+    "Fold",
+    "Score",
+    "cross_fit",
+    "fit_score",
+    "is_fixed",
+    "most_trained",
+    "score_ball",
+    "score_rows",
+]
+
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
 
@@ -32,6 +43,18 @@ _MAX_STANDARDISED_COORDINATE: Final = 1e75
 """Standardised coordinates end here, so that squared lengths are finite."""
 _MAX_FIT_ITERATIONS: Final = 1000
 _GRADIENT_TOLERANCE: Final = 1e-6
+
+Score = Callable[[Rows], Any]
+MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
+
+TRAINED: Final = 2**16
+"""Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
+_MAX_SCORED_NUMBERS: Final = 2**24
+_MIN_TRAINING_ROWS: Final = 2**12
+
+NOTE: Final = "estimates the divergence of a score, at most D_alpha (data processing)"
+
+_SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -165,19 +188,6 @@ def _get_thread_pools() -> Any:
 
 def _limit_to_one_thread() -> Any:
     return _get_thread_pools().limit(limits=1, user_api="blas")
-
-
-Score = Callable[[Rows], Any]
-MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
-
-TRAINED: Final = 2**16
-"""Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
-_MAX_SCORED_NUMBERS: Final = 2**24
-_MIN_TRAINING_ROWS: Final = 2**12
-
-NOTE: Final = "estimates the divergence of a score, at most D_alpha (data processing)"
-
-_SCORE_REQUIREMENT = "a callable: rows -> scores, or (train0, train1) -> (rows -> scores)"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

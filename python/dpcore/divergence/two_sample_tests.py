@@ -1,6 +1,6 @@
-"""Tests of P0 = P1 beside an estimate: the AUC of a held-out score, and the energy distance.
+"""Tests of the two sets of rows: P0 = P1, and sizes of groups that depend on values.
 
-Does the size of a group depend on its values? Then rows and groups have two laws.
+Equality is tested by the AUC of a held-out score and by the energy distance.
 
 An estimate averages over rows: its law draws a group with a probability in proportion to its size.
 A certificate counts one random row of each group: its law draws every group alike. The two are one
@@ -19,6 +19,13 @@ from ..records import Record
 from .points import Labels, Points, Reals, freeze_arrays, one_of_each
 from .score import CrossFit, Fold
 
+__all__ = [
+    "Checks",
+    "check_equality",
+    "size_p_value",
+    "two_laws",
+]
+
 AUC_PERMUTATIONS: Final = 999
 ENERGY_PERMUTATIONS: Final = 199
 ENERGY_ROWS: Final = 1000
@@ -33,6 +40,13 @@ _MAX_GROUP_ROWS: Final = 50
 _TIE_TOLERANCE: Final = 1e-12
 
 Flags = npt.NDArray[np.bool_]
+
+LEVEL: Final = 0.01
+"""Chance, at most, of a word about two laws where sizes do not depend on values."""
+
+_SIZE_PERMUTATIONS: Final = 999
+_MAX_TESTED_GROUPS: Final = 1000
+_MIN_TESTED_GROUPS: Final = 8
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -260,7 +274,7 @@ def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
 
 
 def _rank_levels(counts: Labels) -> Labels:
-    """Return the level of each distinct score, from 0 without gaps; at most `_MAX_SCORE_LEVELS` levels."""
+    """Return the level of each distinct score: from 0, without gaps, below `_MAX_SCORE_LEVELS`."""
     if len(counts) <= _MAX_SCORE_LEVELS:
         return np.arange(len(counts))
     level = (np.cumsum(counts) - counts / 2.0) * (_MAX_SCORE_LEVELS / counts.sum())
@@ -319,8 +333,8 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
 def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tuple[Labels, Labels]:
     """Draw rows for the energy distance, and number their units from 0 without gaps.
 
-    Whole groups in random order as long as they fit, of each at most `_MAX_GROUP_ROWS` rows: one rule
-    for both sets, so that the groups drawn are exchangeable if those given are.
+    Whole groups in random order as long as they fit, of each at most `_MAX_GROUP_ROWS` rows: one
+    rule for both sets, so that the groups drawn are exchangeable if those given are.
     """
     order = rng.permutation(size)
     if groups is None:
@@ -357,14 +371,6 @@ def _energy_distances(distances: Reals, labels: Flags) -> Reals:
     weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))
     within: Reals = np.einsum("ij,ij->j", weights, distances @ weights)
     return -within
-
-
-LEVEL: Final = 0.01
-"""Chance, at most, of a word about two laws where sizes do not depend on values."""
-
-_SIZE_PERMUTATIONS: Final = 999
-_MAX_TESTED_GROUPS: Final = 1000
-_MIN_TESTED_GROUPS: Final = 8
 
 
 def size_p_value(points: Points, rng: np.random.Generator) -> float | None:

@@ -1,7 +1,4 @@
-"""Differences of two inputs: numbers by entry, data sets by record, texts by word.
-
-Distances between the two inputs of a pair, and the size of a vector of inputs.
-"""
+"""Differences and distances of two inputs: numbers by entry, data sets by record, texts by word."""
 
 from __future__ import annotations
 
@@ -36,7 +33,6 @@ __all__ = [
     "read_records",
 ]
 
-
 Floats = npt.NDArray[np.float64]
 
 MOST_CHANGES: Final = 200
@@ -46,6 +42,15 @@ _PLAIN_TYPES: Final = (str, bytes, int, type(None))
 
 _MAX_EXACT_INTEGER: Final = 2**53
 """Beyond it a float no longer tells neighbouring integers apart."""
+
+_MAX_FINGERPRINT_ITEMS: Final = 2**20
+_MAX_FINGERPRINT_BYTES: Final = 2**28
+
+Norm = Literal["l1", "l2", "linf"]
+NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
+"""The norms in which distances are measured."""
+
+_DIMENSION_END = 2**60
 
 
 def inputs_equal(first: Any, second: Any) -> bool:
@@ -125,10 +130,6 @@ def fingerprint_input(value: Any) -> Hashable:
     except Exception:
         # What cannot be read has not been seen to change.
         return None
-
-
-_MAX_FINGERPRINT_ITEMS: Final = 2**20
-_MAX_FINGERPRINT_BYTES: Final = 2**28
 
 
 def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
@@ -340,13 +341,6 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
             if place >= len(first) and place - diagonal >= len(second):
                 return changes
     return math.inf
-
-
-Norm = Literal["l1", "l2", "linf"]
-NORMS: Final[tuple[Norm, ...]] = get_args(Norm)
-"""The norms in which distances are measured."""
-
-_DIMENSION_END = 2**60
 
 
 @hinted

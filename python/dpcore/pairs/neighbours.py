@@ -1,11 +1,4 @@
-"""Neighbours at a bounded distance: L1, L2 and Linf balls around a vector.
-
-Ready-made pairs: zeros against ones, and the patterns that auditors usually try.
-
-Protocols of a search: the domain of inputs, and the relation of neighbours.
-
-Checks that an audit's two inputs are neighbours, in any domain.
-"""
+"""Neighbour relations and domains of inputs: norm balls, boxes, and ready-made pairs."""
 
 from __future__ import annotations
 
@@ -41,12 +34,27 @@ __all__ = [
     "zeros_ones",
 ]
 
-
 Floats = npt.NDArray[np.float64]
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)
 """Entries that `patterns` changes: one, or all of them."""
+
+SLACK: Final = 1e-9
+"""Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
+
+_RELATION_METHODS: Final = ("holds", "starts", "move")
+
+_RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
+
+_ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
+"""Gaps between entries as shares of the domain's width.
+
+A query that is far from the others decides alone: its tail then shows the whole of its change.
+"""
+
+_MAX_SHIFT_HALVINGS: Final = 7
+"""A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
 @hinted
@@ -182,12 +190,6 @@ class Neighbour(Protocol):
         """Make a pair that differs a little from a given one; it need not hold."""
 
 
-SLACK: Final = 1e-9
-"""Relative slack of a distance: a neighbour at the radius may be a rounding beyond it."""
-
-_RELATION_METHODS: Final = ("holds", "starts", "move")
-
-
 def domain_of(
     value: Any,
     name: str = "domain",
@@ -201,16 +203,14 @@ def domain_of(
     return value
 
 
-_RELATION_EXAMPLES: Final = "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()"
-
-
 def neighbour_of(value: Any) -> Neighbour:
     """Check that a value is a neighbour relation, an object and not its class, and return it."""
     parts = [getattr(value, part, None) for part in _RELATION_METHODS]
     if isinstance(value, type) or not all(map(callable, parts)):
         raise mistyped(
             "neighbour",
-            f"a neighbour relation with {', '.join(_RELATION_METHODS)} (dpcore.pairs.{_RELATION_EXAMPLES})",
+            f"a neighbour relation with {', '.join(_RELATION_METHODS)} "
+            f"(dpcore.pairs.{_RELATION_EXAMPLES})",
             value,
         )
     relation: Neighbour = value
@@ -288,16 +288,6 @@ class Box(Record, word="Box"):
         """
         nearest: npt.NDArray[Any] = np.clip(vector("x", x, self.dim), self.low, self.high)
         return np.rint(nearest).astype(np.int64) if self.integers else nearest
-
-
-_ENTRY_GAPS: Final = (1 / 3, 1 / 12, 1.0)
-"""Gaps between entries as shares of the domain's width.
-
-A query that is far from the others decides alone: its tail then shows the whole of its change.
-"""
-
-_MAX_SHIFT_HALVINGS: Final = 7
-"""A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -23,7 +23,6 @@ __all__ = [
     "search",
 ]
 
-
 _MIN_ROUND_PAIRS = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 

@@ -2,11 +2,15 @@
 
 Nothing here can show that rows are independent. Each check speaks only where chance is excluded:
 
-- *calls* (`_calls`): one output for all rows of a call, another for all rows of the next; and, on
-  a few short calls of their own, columns that vary more between calls than within them.
-- *neighbours* (`_neighbours`): rows that stand 1, 2, 3 ... apart in a call, against the mean and
-  the variance over all orders of these rows.
-- *dispersion* (`_dispersion`): hits of the event from sub-block to sub-block.
+- *calls* (`same_rows`, `probe_calls`): one output for all rows of a call, another for all rows of
+  the next; and, on a few short calls of their own, columns that vary more between calls than
+  within them.
+- *neighbours* (`compare_neighbours`): rows that stand 1, 2, 3 ... apart in a call, against the
+  mean and the variance over all orders of these rows.
+- *dispersion* (`dispersion_p_value`): hits of the event from sub-block to sub-block.
+
+The short calls come before the first long one: an audit may make no more than three calls on a
+side, and nobody should learn of a mistake in every row after an hour.
 
 The budget: of audits with independent rows fewer than one in a million may be called invalid or
 end in an error here.
@@ -24,25 +28,12 @@ The last two are not the normal's tail or the chi-square's but what counts of 25
 standard deviations above a Poisson mean of 25 are 2e-9 (8: 2e-11), and a nominal 1e-9 of Pearson's
 statistic is about 3e-8 in the finest resolution alone.
 
-Check for one output in all rows of a call: noise drawn once in place of once a row.
-
-Comparison of near rows of a call with all orders in which the rows could stand.
-
 Independent rows of one call can be permuted. For scores v of n rows in a circle, centred, and a
 lag L below n/2, the sum of v_i v_(i+L) has over all permutations the mean -S2/(n - 1) and the
 variance (S2^2 - S4)/(n - 1) + (S2^2 - 2 S4)/((n - 1)(n - 2)) - S2^2/(n - 1)^2, S_k the sum of v^k
 (Wald and Wolfowitz, 1943, Annals of Mathematical Statistics 14, for L = 1; the pairs of any lag
 are n edges that meet every row twice, and nothing else of them enters). The number of equal pairs
-is treated likewise. Nothing is assumed of the law of a row, ties included.
-
-Test that an event is equally likely in all sub-blocks.
-
-Evidence on the independence of one side's counted rows, added up block by block.
-
-Probe by a few short calls: values that all rows of a call share differ between calls.
-
-An audit may make no more than three calls on a side, and of a mistake in every row nobody should
-learn after an hour.
+is treated in the same way. Nothing is assumed of the law of a row, ties included.
 """
 
 from __future__ import annotations
@@ -81,12 +72,79 @@ __all__ = [
     "same_rows",
 ]
 
-
 FEWEST: Final = 32
 """Rows in a call from which two equal throughout, but different, exclude chance."""
 _EQUAL_CALLS_LEVEL: Final = 1e-8
 _FIRST_COMPARED_ROWS: Final = 64
 """Rows that are compared before all of them are."""
+
+WAY_TO_DRAW: Final = (
+    "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
+    "output and pass dpcore.repeat(function)"
+)
+"""Advice on drawing rows that do not share noise, unless a mechanism has a `way_to_draw`."""
+
+_OTHER_SIZE: Final = 1 / 16
+"""Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""
+
+_FIRST_ORDERED_TRIALS: Final = 2**11
+_LATER_ORDERED_TRIALS: Final = 2**10
+_ORDER_CHECK_PERIOD: Final = 2**19
+"""Rows that are looked at: the first 2,048 trials, then 1,024 at the start of every 2**19."""
+_MIN_ORDERED_ROWS: Final = 8
+"""Rows in a call below which it has no order to speak of."""
+_MAX_LAG: Final = 256
+_EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
+"""Distances at which equal rows are counted; scores are compared at all up to `_MAX_LAG`."""
+_DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
+_DOUBLING_LAG_SIGMAS: Final = 7.0
+_OTHER_LAG_SIGMAS: Final = 8.0
+"""Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
+_MIN_EXPECTED_PAIRS: Final = 25.0
+"""Equal (and unequal) pairs expected, below which nothing is said."""
+_SUM_UNIT: Final = 2.0**-24
+"""Sums are kept as whole multiples of this, so that no order of adding changes them."""
+
+Sums = npt.NDArray[np.int64]
+"""Excess over the mean, variance and what the pairs are told from; shape `(3, 6, 256)`.
+
+By sequence (equal rows, hits of the event, ranks of at most four columns) and lag. The last is
+the number of pairs expected for equal rows; for scores the sum of the fourth powers of products.
+"""
+
+_LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
+_LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
+
+Blocks = Sequence[tuple[int, int]]
+"""Trials and hits of sub-blocks, in their order."""
+
+_EARLY_SUB_BLOCKS: Final = 16
+_LATER_SUB_BLOCKS: Final = 4
+"""Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
+_MIN_SUB_BLOCK_TRIALS: Final = 64
+_MIN_EXPECTED_HITS: Final = 25.0
+"""Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
+
+_DISPERSION_LEVEL: Final = 1e-9
+"""p-value below which counts vary too much for independent rows."""
+
+_NO_BOUND_REASON = "the mechanism's rows depend on each other, and no bound holds"
+
+_PROBE_CALLS: Final = 6
+_EXTRA_PROBE_CALLS: Final = 18
+_EXTRA_PROBE_ROWS: Final = 512
+"""Calls on each side; more of them, and longer, where those were equal throughout."""
+_TRIALS_PER_PROBE_ROW: Final = 600
+"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
+_MIN_PROBE_ROWS: Final = 16
+"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
+_CONSTANT_CALLS_LEVEL: Final = 1e-15
+_CALL_VARIATION_LEVEL: Final = 1e-11
+_MAX_RANK_KURTOSIS: Final = 3.0
+"""Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
+
+Draw = Callable[[int, int, int], Array]
+"""(side, number of the call, rows) -> outputs."""
 
 
 class Same(NamedTuple):
@@ -152,16 +210,6 @@ def _same_columns(table: Array) -> npt.NDArray[np.bool_]:
         first = np.broadcast_to(part[0], part.shape)
         same[places] = entries_equal(part, first).all(axis=0)
     return same
-
-
-WAY_TO_DRAW: Final = (
-    "draw the noise with size=(size, len(x)), or write a function of x and rng that returns one "
-    "output and pass dpcore.repeat(function)"
-)
-"""Advice on drawing rows that do not share noise, unless a mechanism has a `way_to_draw`."""
-
-_OTHER_SIZE: Final = 1 / 16
-"""Between calls of two sizes: even numbers of eight bits, summed in another order, differ less."""
 
 
 @dataclass
@@ -270,32 +318,6 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
     return about(error, what)
 
 
-_FIRST_ORDERED_TRIALS: Final = 2**11
-_LATER_ORDERED_TRIALS: Final = 2**10
-_ORDER_CHECK_PERIOD: Final = 2**19
-"""Rows that are looked at: the first 2,048 trials, then 1,024 at the start of every 2**19."""
-_MIN_ORDERED_ROWS: Final = 8
-"""Rows in a call below which it has no order to speak of."""
-_MAX_LAG: Final = 256
-_EQUAL_LAGS: Final = (*range(1, 9), 10, 12, 16, 20, 32, 64, 100, 128, 256)
-"""Distances at which equal rows are counted; scores are compared at all up to `_MAX_LAG`."""
-_DOUBLING_LAGS: Final = tuple(2**power for power in range(9))
-_DOUBLING_LAG_SIGMAS: Final = 7.0
-_OTHER_LAG_SIGMAS: Final = 8.0
-"""Standard deviations that speak at distances 1, 2, 4, 8 ..., and at any other."""
-_MIN_EXPECTED_PAIRS: Final = 25.0
-"""Equal (and unequal) pairs expected, below which nothing is said."""
-_SUM_UNIT: Final = 2.0**-24
-"""Sums are kept as whole multiples of this, so that no order of adding changes them."""
-
-Sums = npt.NDArray[np.int64]
-"""Excess over the mean, variance and what the pairs are told from; shape `(3, 6, 256)`.
-
-By sequence (equal rows, hits of the event, ranks of at most four columns) and lag. The last is
-the number of pairs expected for equal rows; for scores the sum of the fourth powers of products.
-"""
-
-
 def looked_at(start: int, rows: int) -> int:
     """Return the number of a call's rows that are compared: a function of its first trial alone."""
     behind = start % _ORDER_CHECK_PERIOD
@@ -374,10 +396,6 @@ def _add_equal(sums: npt.NDArray[np.float64], codes: npt.NDArray[np.intp]) -> No
             sums[:, lag - 1] = equal - mean, max(variance, 0.0), told
 
 
-_LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
-_LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
-
-
 def lag_deviations(sums: Sums) -> npt.NDArray[np.float64]:
     """Compute the excess in standard deviations, by sequence and lag; 0 if there are few pairs."""
     excess, variance, rest = sums * _SUM_UNIT
@@ -405,17 +423,6 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
     if beyond[sequence, place] < 1.0:
         return None
     return int(place) + 1, float(sigmas[sequence, place])
-
-
-Blocks = Sequence[tuple[int, int]]
-"""Trials and hits of sub-blocks, in their order."""
-
-_EARLY_SUB_BLOCKS: Final = 16
-_LATER_SUB_BLOCKS: Final = 4
-"""Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
-_MIN_SUB_BLOCK_TRIALS: Final = 64
-_MIN_EXPECTED_HITS: Final = 25.0
-"""Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
 
 
 def cut_block(rows: int, start: int = 0) -> list[int]:
@@ -481,19 +488,13 @@ def _pearson_p_value(pools: Sequence[npt.NDArray[np.float64]]) -> float:
     return float(chdtrc(freedom, total))
 
 
-_DISPERSION_LEVEL: Final = 1e-9
-"""p-value below which counts vary too much for independent rows."""
-
-_NO_BOUND_REASON = "the mechanism's rows depend on each other, and no bound holds"
-
-
 @dataclass(slots=True, eq=False)
 class Evidence:
     """Evidence on independence from the rows of some blocks, on one side and for one event.
 
     Args:
         blocks: trials and hits of each sub-block, in their order.
-        near: what neighbouring rows say (see `_neighbours`); None where nothing was compared.
+        near: what `compare_neighbours` returned, added up; None where nothing was compared.
     """
 
     blocks: list[tuple[int, int]] = field(default_factory=list)
@@ -598,23 +599,6 @@ def varying_calls(chance: float) -> str:
         f"outputs vary more from call to call than those of independent draws would "
         f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
     )
-
-
-_PROBE_CALLS: Final = 6
-_EXTRA_PROBE_CALLS: Final = 18
-_EXTRA_PROBE_ROWS: Final = 512
-"""Calls on each side; more of them, and longer, where those were equal throughout."""
-_TRIALS_PER_PROBE_ROW: Final = 600
-"""A first call has one row for so many trials: together they are 1 per cent of an audit."""
-_MIN_PROBE_ROWS: Final = 16
-"""Rows in a call, at least: with fewer nothing can be told between calls and within them."""
-_CONSTANT_CALLS_LEVEL: Final = 1e-15
-_CALL_VARIATION_LEVEL: Final = 1e-11
-_MAX_RANK_KURTOSIS: Final = 3.0
-"""Fourth moment of ranks beyond which so few rows do not follow the chi-square's tail."""
-
-Draw = Callable[[int, int, int], Array]
-"""(side, number of the call, rows) -> outputs."""
 
 
 def probe_calls(

@@ -1,7 +1,4 @@
-"""Runs of trials cut at the edges of blocks.
-
-Forecast of a slow audit's time, shown before it begins, with advice to shorten it.
-"""
+"""Runs of trials cut at the edges of blocks, and the forecast of a slow audit's time."""
 
 from __future__ import annotations
 
@@ -20,8 +17,15 @@ __all__ = [
     "slices_of",
 ]
 
-
 _SLICE_SECONDS = 0.4
+
+_SLOW_OUTPUT_SECONDS: Final = 0.01
+"""Seconds for an output from which on there is a forecast."""
+_FAST_OUTPUT_SECONDS: Final = 0.001
+"""Seconds for an output up to which there is none: a call's own time hides that of an output."""
+_MAX_ADVISED_SECONDS: Final = 600.0
+_MIN_ADVISED_TRIALS: Final = 100
+"""The trials proposed instead: a power of ten that takes at most ten minutes."""
 
 
 def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int]]:
@@ -49,15 +53,6 @@ def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple
         start = end
         factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
         blocks = max(threads, int(blocks * factor) // threads * threads)
-
-
-_SLOW_OUTPUT_SECONDS: Final = 0.01
-"""Seconds for an output from which on there is a forecast."""
-_FAST_OUTPUT_SECONDS: Final = 0.001
-"""Seconds for an output up to which there is none: a call's own time hides that of an output."""
-_MAX_ADVISED_SECONDS: Final = 600.0
-_MIN_ADVISED_TRIALS: Final = 100
-"""The trials proposed instead: a power of ten that takes at most ten minutes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

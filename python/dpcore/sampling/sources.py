@@ -2,15 +2,10 @@
 
 A source answers for a range of trials named by (purpose, start, stop), on both sides. Its answers
 are a pure function of that name and of (seed, block), never of threads, slices or executors.
+A callable has one call and one generator for each block.
 
 What changes from call to call (a warm-up, a cache, a clock) must not distinguish x from x': a
 block's call on x and that on x' follow each other, and the seed says which one is the first.
-
-Draws of a Python callable: one call and one generator a block.
-
-Course of an audit: time and draws of each step, and one progress bar for all steps.
-
-Sampling: the public function for the compiled samplers.
 """
 
 from __future__ import annotations
@@ -51,14 +46,8 @@ from .replay import SEEDED_BY, Mark, Replays, make_replay_error, mark_of
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
 from .tally import Event, Tally, TallyRows, Watch
 
-__all__ = [
-    "Course",
-]
-
-
 _GLOBALS_STREAM: Final = 1
 """The last number of the streams from which global generators are seeded."""
-
 
 _ORDER_STREAM: Final = 2
 """In the place of the side: the stream that draws which side is the first."""
@@ -66,9 +55,21 @@ _ANSWERS_PER_TURN: Final = 8
 """Answers of a turn. A law that ends within a turn gives one side at most so many answers more,
 and 8 hits against none refute nothing at 95 % confidence."""
 _PIECES_PER_BLOCK: Final = 16
-"""Pieces of a block, of at least `_MIN_PIECE_ROWS` rows. A drift from piece to piece then shows 1/16 of
-itself between the sides, at worst."""
+"""Pieces of a block, of at least `_MIN_PIECE_ROWS` rows. A drift from piece to piece then shows
+1/16 of itself between the sides, at worst."""
 _MIN_PIECE_ROWS: Final = 64
+
+_MIN_CALL_SIZE_RATIO: Final = 8
+"""Ratio of the outputs of two calls from which on they show the time of an output by itself."""
+
+_WorkResult = TypeVar("_WorkResult")
+Work = Callable[[npt.NDArray[Any], int], _WorkResult]
+"""Work on one block: (its outputs, its first trial) -> anything."""
+
+_SHORT_CALLS = 5
+"""The purpose of calls that are only compared with each other."""
+_TASKS_PER_THREAD = 4
+"""Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
@@ -248,10 +249,6 @@ def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
         return False
 
 
-_MIN_CALL_SIZE_RATIO: Final = 8
-"""Ratio of the outputs of two calls from which on they show the time of an output by itself."""
-
-
 class Course(Progress):
     """The course of an audit, step by step: "probe", "search", "fit", "count", "report".
 
@@ -334,16 +331,6 @@ class Course(Progress):
         if self._step:
             self._spent[self._step][0] += now - self._since
         self._since = now
-
-
-_WorkResult = TypeVar("_WorkResult")
-Work = Callable[[npt.NDArray[Any], int], _WorkResult]
-"""Work on one block: (its outputs, its first trial) -> anything."""
-
-_SHORT_CALLS = 5
-"""The purpose of calls that are only compared with each other."""
-_TASKS_PER_THREAD = 4
-"""Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
 
 class Draws(Protocol):

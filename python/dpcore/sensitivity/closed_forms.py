@@ -1,6 +1,6 @@
-"""Sensitivities in closed form, each with the pair that attains it.
+"""Sensitivities in closed form with pairs that attain them, and the scales that follow.
 
-The scale of the noise from the closed form, and whether a declared sensitivity matches it.
+A declaration says whether a declared sensitivity matches the closed form.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ __all__ = [
     "show_pair",
 ]
 
-
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
 """Kinds of the second input of a pair: another row, or none, which counts as zeros."""
@@ -40,6 +39,9 @@ _ATTAINED_TOLERANCE: Final = 1e-12
 """Relative difference that the pair's distance may have from the value."""
 
 _SensitivityForm = tuple[float, Floats, Floats]
+
+_DECLARATION_TOLERANCE: Final = 1e-12
+"""Relative difference up to which a declared sensitivity is the true one: a rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -256,10 +258,6 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
     OneHot: _two_units,
     Histogram: _histogram_sensitivity,
 }
-
-
-_DECLARATION_TOLERANCE: Final = 1e-12
-"""Relative difference up to which a declared sensitivity is the true one: a rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

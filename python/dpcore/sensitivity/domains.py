@@ -1,12 +1,7 @@
-"""Sets of vectors that a noise layer may be given, any two members being neighbours.
+"""Domains of a noise layer, any two members being neighbours, and transforms into them.
 
-Checked vectors and rows, their lengths, and rows brought inside a norm ball.
-
-The common part of all domains: membership up to rounding, and a member near any vector.
-
-Histograms, of which those that differ in one record are neighbours.
-
-Transforms that bring rows into a bounded set before noise is added, and these sets.
+They are sets of vectors or rows, and histograms, of which those that differ in one record are
+neighbours. Each has a membership up to rounding and a member near any vector.
 """
 
 from __future__ import annotations
@@ -37,8 +32,14 @@ __all__ = [
     "Sphere",
 ]
 
-
 Floats = npt.NDArray[np.float64]
+
+Neighbours = Literal["replace", "add_remove"]
+NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
+"""Differences between the data of two neighbouring histograms."""
+
+_LARGEST_COUNT: Final = 2.0**53
+"""Beyond it a float no longer tells a count from the next one."""
 
 
 def as_possible_vector(x: Any, dim: int) -> Floats | None:
@@ -435,14 +436,6 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
             x = rng.uniform(-1.0, 1.0, dim)
         if x.any():
             return np.asarray(normalise_rows(x[np.newaxis], norm)[0])
-
-
-Neighbours = Literal["replace", "add_remove"]
-NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
-"""Differences between the data of two neighbouring histograms."""
-
-_LARGEST_COUNT: Final = 2.0**53
-"""Beyond it a float no longer tells a count from the next one."""
 
 
 @hinted

@@ -1,6 +1,6 @@
-"""The search for a pair that refutes a claimed sensitivity.
+"""The search for a pair that refutes a claimed sensitivity, and the same as a test.
 
-A bound on a sensitivity as a test: hypothesis and the search look for a small counterexample.
+In a test, hypothesis and the search look for a small counterexample.
 """
 
 from __future__ import annotations
@@ -51,7 +51,6 @@ __all__ = [
     "space_of",
 ]
 
-
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """The parts of a search, in their order."""
@@ -62,6 +61,24 @@ SLACK: Final = 1e-9
 _MIN_SEARCH_TRIALS: Final = 8
 _ASCENT_RESTARTS: Final = 4
 """Random pairs from which the last ascent starts, after the best one."""
+
+_MAX_SHOWN_ENTRIES: Final = 12
+"""Entries of a vector, or of its non-zero ones, that a message lists."""
+
+_SIMPLIFICATION_CALLS: Final = 20_000
+"""Calls of f spent on making a counterexample smaller."""
+
+_MAX_SINGLE_ENTRIES: Final = 16
+"""Places at which an entry is tried alone."""
+
+_ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
+"""Decimals to which an entry of a counterexample may be rounded."""
+
+_MAX_BIN_COUNT: Final = 20
+"""Largest count of a histogram's bin that hypothesis tries."""
+
+_MAX_WHOLE_NUMBER: Final = 2**10
+"""Largest whole number that hypothesis tries on purpose."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -306,25 +323,6 @@ def _make_refutation(
         probe.name, probe.norm, space.domain, claimed, attained, Pair(x, x_prime),
         probe.evaluations, found_by, seed, partial,
     )  # fmt: skip
-
-
-_MAX_SHOWN_ENTRIES: Final = 12
-"""Entries of a vector, or of its non-zero ones, that a message lists."""
-
-_SIMPLIFICATION_CALLS: Final = 20_000
-"""Calls of f spent on making a counterexample smaller."""
-
-_MAX_SINGLE_ENTRIES: Final = 16
-"""Places at which an entry is tried alone."""
-
-_ROUNDED_DECIMALS: Final = (0, 1, 2, 3)
-"""Decimals to which an entry of a counterexample may be rounded."""
-
-_MAX_BIN_COUNT: Final = 20
-"""Largest count of a histogram's bin that hypothesis tries."""
-
-_MAX_WHOLE_NUMBER: Final = 2**10
-"""Largest whole number that hypothesis tries on purpose."""
 
 
 class SensitivityError(AssertionError):

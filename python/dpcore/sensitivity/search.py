@@ -1,10 +1,6 @@
-"""The common part of all searches of a pair: checked, counted calls of f, and the best pair.
+"""Searches for the pair on which f changes most: checked, counted calls, moves, optimisers.
 
-The parts of the search for the pair on which f changes most.
-
-Optimisers of other packages on the distance between two outputs: scipy's, and torch's gradients.
-
-Both are kept inside the domain by its `clip`.
+The optimisers are scipy's and gradients of torch; both are kept inside the domain by its `clip`.
 """
 
 from __future__ import annotations
@@ -28,6 +24,23 @@ from ..pairs.differences import Norm
 from ..records import Pair, Record
 from .domains import Floats, row_lengths
 
+__all__ = [
+    "Catch",
+    "Done",
+    "Inputs",
+    "ModuleCalls",
+    "OneRecord",
+    "Probe",
+    "Space",
+    "climb_coordinates",
+    "torch_module",
+    "try_extremes",
+    "try_pairs",
+    "try_random",
+    "try_scipy",
+    "try_torch",
+]
+
 Inputs = tuple[Any, Any]
 """Two inputs of f, neighbours of the domain."""
 
@@ -41,6 +54,49 @@ _PAIRING_WORK: Final = 5 * 10**7
 
 _BATCH_TOLERANCE: Final = 1e-6
 """Relative difference allowed between two calls on one input: rows in a batch round otherwise."""
+
+_MAX_COMPARED_MEMBERS: Final = 256
+"""Members of the domain whose outputs are compared all with all."""
+
+_PROPOSALS_PER_PAIR: Final = 20
+"""Pairs that a neighbour relation may propose for each one that holds."""
+
+_MAX_IDLE_MOVES: Final = 200
+"""Moves in a row that lead to pairs known already, before a walk of moves ends."""
+
+_COARSEST_STEP: Final = 2.0
+_FINEST_STEP: Final = 2.0**-30
+"""Steps of a coordinate, as shares of the domain's width there."""
+
+_MIN_ROUND_GAIN: Final = 1e-9
+"""A round that gains less, relatively, goes on with finer steps."""
+
+_MAX_FLOAT: Final = float(np.finfo(np.float64).max)
+
+_MOVES_PER_CALL: Final = 64
+"""Coordinates moved in one call of an f that takes rows."""
+
+Move = tuple[int, int, float]
+"""Side, coordinate and size of a move."""
+
+_MAX_EVOLVED_COORDINATES: Final = 16
+"""Coordinates of both sides up to which searches without gradients are worth their calls."""
+
+_DIFFERENCE_STEP: Final = 2.0**-24
+"""Step of a difference quotient, as a share of the domain's width."""
+
+_MAX_OBJECTIVE: Final = 1e150
+"""A distance that an optimiser may square; beyond it all are alike."""
+
+_RANDOM_STARTS: Final = 8
+"""Random pairs from which an optimiser starts, after the best one."""
+
+_EVOLUTION_POPULATION: Final = 15
+"""Points of the evolution for each coordinate, scipy's own default."""
+
+_FIRST_GRADIENT_STEP: Final = 0.5
+_LAST_GRADIENT_STEP: Final = 2.0**-30
+"""Steps along a gradient whose largest entry is 1, in units of the domain's width."""
 
 
 class Spent(Exception):
@@ -245,28 +301,6 @@ def _input_key(x: Any) -> Hashable:
     return type(x), x
 
 
-_MAX_COMPARED_MEMBERS: Final = 256
-"""Members of the domain whose outputs are compared all with all."""
-
-_PROPOSALS_PER_PAIR: Final = 20
-"""Pairs that a neighbour relation may propose for each one that holds."""
-
-_MAX_IDLE_MOVES: Final = 200
-"""Moves in a row that lead to pairs known already, before a walk of moves ends."""
-
-_COARSEST_STEP: Final = 2.0
-_FINEST_STEP: Final = 2.0**-30
-"""Steps of a coordinate, as shares of the domain's width there."""
-
-_MIN_ROUND_GAIN: Final = 1e-9
-"""A round that gains less, relatively, goes on with finer steps."""
-
-_MAX_FLOAT: Final = float(np.finfo(np.float64).max)
-
-_MOVES_PER_CALL: Final = 64
-"""Coordinates moved in one call of an f that takes rows."""
-
-
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
     """Neighbours by the domain's own relation: `neighbouring` and `neighbour` of a `Histogram`."""
@@ -415,10 +449,6 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
     return None
 
 
-Move = tuple[int, int, float]
-"""Side, coordinate and size of a move."""
-
-
 def _climb_round(
     probe: Probe, space: Space, rng: np.random.Generator, here: Inputs, value: float, steps: Floats
 ) -> tuple[Inputs, float]:
@@ -494,26 +524,6 @@ def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start
         best = int(np.argmax(found))
         if found[best] >= value:
             here, value = tried[best], float(found[best])
-
-
-_MAX_EVOLVED_COORDINATES: Final = 16
-"""Coordinates of both sides up to which searches without gradients are worth their calls."""
-
-_DIFFERENCE_STEP: Final = 2.0**-24
-"""Step of a difference quotient, as a share of the domain's width."""
-
-_MAX_OBJECTIVE: Final = 1e150
-"""A distance that an optimiser may square; beyond it all are alike."""
-
-_RANDOM_STARTS: Final = 8
-"""Random pairs from which an optimiser starts, after the best one."""
-
-_EVOLUTION_POPULATION: Final = 15
-"""Points of the evolution for each coordinate, scipy's own default."""
-
-_FIRST_GRADIENT_STEP: Final = 0.5
-_LAST_GRADIENT_STEP: Final = 2.0**-30
-"""Steps along a gradient whose largest entry is 1, in units of the domain's width."""
 
 
 class _Objective:

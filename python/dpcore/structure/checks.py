@@ -1,10 +1,8 @@
-"""Records of structural checks and of inspections.
+"""Structural checks of a noise layer, and the records of checks and inspections.
 
-Checks of the law of the noise around the clean vector: sides, atoms, grid, range.
-
-Checks of what the noise shares: between coordinates, between rows, between calls.
-
-Checks that compare the noise of coordinates, at several inputs, and in two modes.
+They look at the law of the noise around the clean vector (sides, atoms, grid, range), at what the
+noise shares between coordinates, rows and calls, and at how it differs between coordinates,
+inputs and modes.
 """
 
 from __future__ import annotations
@@ -29,6 +27,29 @@ from .outputs import (
     two_samples,
 )
 
+__all__ = [
+    "CHECKS",
+    "DETERMINISTIC",
+    "Check",
+    "Inspection",
+    "check_atom",
+    "check_correlation",
+    "check_cut",
+    "check_from_p_value",
+    "check_from_rule",
+    "check_grid",
+    "check_modes",
+    "check_rank",
+    "check_scale",
+    "column_scale",
+    "no_noise",
+    "off_centre",
+    "one_sided",
+    "shared_calls",
+    "shared_rows",
+    "shared_size",
+]
+
 CHECKS = (
     "no_noise",
     "shared_rows",
@@ -49,6 +70,38 @@ CHECKS = (
 
 DETERMINISTIC = ("no_noise", "rank")
 """Checks without a p-value: they compare floats, and chance has no part in the answer."""
+
+_UNKNOWN_CENTRE = "the vector that the noise is added to is not known (clean=): not checked"
+_DISCRETE_NOISE = "noise of few values, as a discrete law has: not checked"
+_NO_NOISE_FOUND = "no noise within a call to look at"
+
+_MAX_TAIL_DRAWS = 1000
+"""Largest draws in which repeated values are looked for."""
+
+_SMALL_GAP_STEPS = 16
+"""A gap this many steps of the floats wide is small; of the small ones of a continuous law, at
+most one in eight is not above one step, whatever was rounded."""
+
+_MAX_WALL_DRAWS = 400
+"""Largest draws that show a wall."""
+
+_MIN_DISTINCT_SHARE = 0.95
+"""Share of different rows below which a few values behind the noise no longer explain it."""
+
+_MIN_OTHER_DRAWS = 20
+"""Draws beside the most frequent value that tell whether the others come back too."""
+
+_MAX_COMPARED_COLUMNS = 1024
+"""Coordinates of which all pairs are compared; chosen by chance where there are more."""
+
+_FIRST_RANK_ROWS = 65
+"""Rows whose rank is found first: a decomposition of thousands takes seconds."""
+
+_EMPTY_DIRECTION_STEPS = 16.0
+"""Rounding errors, in steps of the floats, below which a direction counts as empty."""
+
+_SMALL_SCALE_SHARE = 0.1
+"""Share of the usual size of the noise below which that of a coordinate is small."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -191,27 +244,6 @@ def check_from_p_value(
 def check_from_rule(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
     """Make a check without a p-value."""
     return Check(name, flagged, what, None, tuple(evidence.items()))
-
-
-_UNKNOWN_CENTRE = "the vector that the noise is added to is not known (clean=): not checked"
-_DISCRETE_NOISE = "noise of few values, as a discrete law has: not checked"
-_NO_NOISE_FOUND = "no noise within a call to look at"
-
-_MAX_TAIL_DRAWS = 1000
-"""Largest draws in which repeated values are looked for."""
-
-_SMALL_GAP_STEPS = 16
-"""A gap this many steps of the floats wide is small; of the small ones of a continuous law, at
-most one in eight is not above one step, whatever was rounded."""
-
-_MAX_WALL_DRAWS = 400
-"""Largest draws that show a wall."""
-
-_MIN_DISTINCT_SHARE = 0.95
-"""Share of different rows below which a few values behind the noise no longer explain it."""
-
-_MIN_OTHER_DRAWS = 20
-"""Draws beside the most frequent value that tell whether the others come back too."""
 
 
 def one_sided(seen: Seen, level: float) -> Check:
@@ -454,16 +486,6 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-_MAX_COMPARED_COLUMNS = 1024
-"""Coordinates of which all pairs are compared; chosen by chance where there are more."""
-
-_FIRST_RANK_ROWS = 65
-"""Rows whose rank is found first: a decomposition of thousands takes seconds."""
-
-_EMPTY_DIRECTION_STEPS = 16.0
-"""Rounding errors, in steps of the floats, below which a direction counts as empty."""
-
-
 def no_noise(seen: Seen, level: float) -> Check:
     """Find coordinates that are the same in all draws of both calls."""
     n, d = seen.first.shape
@@ -679,10 +701,6 @@ def check_scale(seen: Seen, level: float) -> Check:
     return check_from_p_value(name, p, level, bad, good, at=label, ratio=ratio)
 
 
-_SMALL_SCALE_SHARE = 0.1
-"""Share of the usual size of the noise below which that of a coordinate is small."""
-
-
 def column_scale(seen: Seen, level: float) -> Check:
     """Return whether the noise of a coordinate is less than a tenth of that of most others."""
     name, columns = "column_scale", seen.varying
@@ -704,7 +722,10 @@ def column_scale(seen: Seen, level: float) -> Check:
         f"most coordinates{f', {count} are so small' if count > 1 else ''}: by design only where "
         "the sensitivity is smaller there too"
     )
-    good = f"the noise of no coordinate is less than {_SMALL_SCALE_SHARE} times as large as that of most"
+    good = (
+        f"the noise of no coordinate is less than {_SMALL_SCALE_SHARE} times as large as that of "
+        "most"
+    )
     return check_from_p_value(
         name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio
     )

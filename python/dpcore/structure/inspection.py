@@ -1,12 +1,10 @@
 """The inspection of a noise layer: structural checks by sampling.
 
-Centre of the noise where it is not the input itself: a layer that clips first.
-
-Sizes of draws can only be pooled over coordinates if each is measured from its own centre. Nobody
-says what a callable does to its input first. Where the input is not the median of the outputs, two
-guesses are tried: 0 at the input 0, which every clip by a norm leaves alone; and the input with all
-entries beyond an upper or a lower wall cut off there. If neither explains the outputs, the input
-stays the centre.
+Sizes of draws can only be pooled over coordinates if each is measured from its own centre, and
+nobody says what a callable does to its input first. Where the input is not the median of the
+outputs, two guesses are tried: 0 at the input 0, which every clip by a norm leaves unchanged; and
+the input with all entries beyond an upper or a lower wall cut off there. If neither explains the
+outputs, the input stays the centre.
 """
 
 from __future__ import annotations
@@ -24,7 +22,7 @@ from ..streams import Rng, seed_of
 from . import checks
 from .checks import CHECKS, DETERMINISTIC, Check, Inspection
 from .outputs import (
-    _MIN_INSPECTED_DRAWS,
+    MIN_INSPECTED_DRAWS,
     Clean,
     Floats,
     Layer,
@@ -37,9 +35,25 @@ __all__ = [
     "inspect",
 ]
 
-
 _MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
+
+_CHECK_FUNCTIONS: Final[dict[str, Callable[[Seen, float], Check]]] = {
+    "no_noise": checks.no_noise,
+    "shared_rows": checks.shared_rows,
+    "shared_calls": checks.shared_calls,
+    "rank": checks.check_rank,
+    "correlation": checks.check_correlation,
+    "shared_size": checks.shared_size,
+    "one_sided": checks.one_sided,
+    "atom": checks.check_atom,
+    "off_centre": checks.off_centre,
+    "scale": checks.check_scale,
+    "column_scale": checks.column_scale,
+    "grid": checks.check_grid,
+    "range": checks.check_cut,
+    "modes": checks.check_modes,
+}
 
 
 def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
@@ -101,24 +115,6 @@ def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     most, least = np.maximum(above, below), np.minimum(above, below)
     p = np.where(most > 0, 2 * betainc(np.maximum(most, 1), least + 1.0, 0.5), 1.0)
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
-
-
-_CHECK_FUNCTIONS: Final[dict[str, Callable[[Seen, float], Check]]] = {
-    "no_noise": checks.no_noise,
-    "shared_rows": checks.shared_rows,
-    "shared_calls": checks.shared_calls,
-    "rank": checks.check_rank,
-    "correlation": checks.check_correlation,
-    "shared_size": checks.shared_size,
-    "one_sided": checks.one_sided,
-    "atom": checks.check_atom,
-    "off_centre": checks.off_centre,
-    "scale": checks.check_scale,
-    "column_scale": checks.column_scale,
-    "grid": checks.check_grid,
-    "range": checks.check_cut,
-    "modes": checks.check_modes,
-}
 
 
 @hinted
@@ -209,7 +205,7 @@ def inspect(
     if isinstance(x, (tuple, Pair)):
         raise mistyped("x", "one input, such as [0.0], and not a pair of them", x)
     if draws is not None:
-        draws = integer("draws", whole(draws), _MIN_INSPECTED_DRAWS)
+        draws = integer("draws", whole(draws), MIN_INSPECTED_DRAWS)
     if isinstance(skip, str) or not isinstance(skip, Sequence):
         raise mistyped("skip", "a sequence of names of checks", skip)
     for name in skip:

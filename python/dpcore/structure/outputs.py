@@ -1,9 +1,8 @@
-"""Outputs that an inspection looks at: those of a noise layer from several calls.
+"""Outputs of a noise layer from several calls, and tests that hold for every law of the noise.
 
-Tests that hold for every law of the noise: they look at ranks, with ties broken by chance.
-
-Ranks of independent draws are a uniformly random permutation, whatever the law, atoms included.
-The statistics here have lighter tails than the normal ones that their p-values are read from.
+The tests look at ranks, with ties broken by chance: ranks of independent draws are a uniformly
+random permutation, whatever the law, atoms included. The statistics here have lighter tails than
+the normal ones that their p-values are read from.
 """
 
 from __future__ import annotations
@@ -24,9 +23,33 @@ from ..mechanisms.native import Native, law_of
 from ..published import is_native
 from ..streams import SAMPLE
 
+__all__ = [
+    "MIN_INSPECTED_DRAWS",
+    "Clean",
+    "Floats",
+    "Layer",
+    "Seen",
+    "as_finite_array",
+    "at_least",
+    "collect_outputs",
+    "collision_probability",
+    "hash_rows",
+    "pairs_of_columns",
+    "same_rows",
+    "two_samples",
+]
+
 Floats = npt.NDArray[np.float64]
 
 _HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
+
+_NUMBERS_PER_CALL = 2**20
+_MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
+MIN_INSPECTED_DRAWS = 200
+_COMPARISON_DRAWS = 2**14
+"""Draws at inputs, and in a mode, that serve for comparison only."""
+
+Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
 def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
@@ -126,15 +149,6 @@ def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
     counts = np.unique(rows, return_counts=True)[1].astype(np.float64)
     pairs = len(rows) * (len(rows) - 1)
     return min(1.0, 1.5 * float(counts @ (counts - 1)) / pairs + 40.0 / pairs)
-
-
-_NUMBERS_PER_CALL = 2**20
-_MIN_USUAL_DRAWS, _MAX_USUAL_DRAWS = 1536, 2**18
-_MIN_INSPECTED_DRAWS = 200
-_COMPARISON_DRAWS = 2**14
-"""Draws at inputs, and in a mode, that serve for comparison only."""
-
-Clean = Callable[[Any], npt.ArrayLike] | npt.ArrayLike | bool | None
 
 
 @dataclass(frozen=True)
@@ -348,7 +362,7 @@ def collect_outputs(
     size = draws
     if size is None:
         # The outputs, not the input, say how many numbers a draw has.
-        size = usual_draws(layer.draw(point, _MIN_INSPECTED_DRAWS).shape[1])
+        size = usual_draws(layer.draw(point, MIN_INSPECTED_DRAWS).shape[1])
     first, second = layer.draw(point, size), layer.draw(point, size)
     precision = layer.precision
     clean = layer.clean(point, True)
