@@ -11,10 +11,11 @@ import pytest
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-from dpcore.attacks.timing import Latency, Timed, Timing, choose_latency, time_calls
+from dpcore.attacks.timing import Latency, Timing, choose_latency
 from dpcore.bounds.binomial import conditional
 from dpcore.events import Above
 from dpcore.records import Counts, Pair
+from dpcore.sampling.timed import Timed, time_calls
 
 ALPHA = 1e-3
 """Significance of the tests that count false alarms; the seeds are fixed."""

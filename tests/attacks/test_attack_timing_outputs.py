@@ -20,12 +20,10 @@ from dpcore.attacks.timing import (
     OutputDistance,
     OutputEntry,
     OutputGroup,
-    Timed,
     TimedScore,
     choose_latency,
-    time_calls,
 )
-from dpcore.sampling.timed import rows_of
+from dpcore.sampling.timed import Timed, rows_of, time_calls
 
 PAIR = Pair(0.0, 1.0)
 ALPHA = 1e-3

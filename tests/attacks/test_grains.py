@@ -19,8 +19,7 @@ from dpcore.attacks.arrays import (
     steps_of,
     sum_grains,
 )
-from dpcore.events.device_outputs import BITS, stated_bits
-from dpcore.mechanisms.answers import of_format
+from dpcore.events.device_outputs import BITS, of_format, stated_bits
 
 RNG = np.random.default_rng(20)
 NOISE = RNG.laplace(size=(2, 20_000))

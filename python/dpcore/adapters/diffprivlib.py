@@ -18,8 +18,6 @@ from ..mechanisms.callables import stack_answers
 from ..records import Pair
 from ._adapter import Adapter, pure_epsilon, unwrap_scalar
 
-__all__ = ["DiffPrivLib"]
-
 _INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
 _NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
 _CATEGORICAL_FAMILIES = {"Binary", "ExponentialCategorical"}

@@ -16,8 +16,6 @@ from ..mechanisms.callables import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
 from ._adapter import Adapter, unwrap_scalar
 
-__all__ = ["OpenDP"]
-
 _NORM_METRICS = {
     "L1Distance": "l1",
     "L2Distance": "l2",

@@ -11,8 +11,6 @@ import numpy.typing as npt
 from ..errors import invalid
 from ._adapter import Adapter, read_numbers
 
-__all__ = ["ScipyNoise"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class ScipyNoise(Adapter):

@@ -16,8 +16,6 @@ from ..events.device_outputs import numpy_of
 from ..streams import seeded_torch
 from ._adapter import Adapter, read_numbers
 
-__all__ = ["TorchModule", "TorchNoise", "refuse_mixing"]
-
 
 @dataclass(frozen=True, slots=True, repr=False)
 class TorchNoise(Adapter):

@@ -53,11 +53,6 @@ from .bins import (
 )
 from .rows import read_both_sides, read_numbers
 
-__all__ = [
-    "Additive",
-    "AdditiveScore",
-]
-
 _KEY_BITS: Final = 52
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
 _MAX_PATTERNS: Final = 2**20

@@ -20,42 +20,6 @@ from ..errors import invalid, mistyped
 from ..events.device_outputs import BITS, stated_bits
 from ..records import Record, frozen_array
 
-__all__ = [
-    "APART",
-    "EVERY",
-    "EXACT",
-    "FINEST",
-    "LARGEST_WHOLE",
-    "NEAR",
-    "PLACES",
-    "SAME",
-    "Array",
-    "Codes",
-    "Flags",
-    "Floats",
-    "Grain",
-    "Merged",
-    "Places",
-    "Whole",
-    "Words",
-    "clear_runs",
-    "coarsest_grain",
-    "count_values",
-    "cuts_of",
-    "even_runs",
-    "find_runs",
-    "freeze_arrays",
-    "grain_of",
-    "grains_of",
-    "log_ratios",
-    "lowest_bit",
-    "round_weights",
-    "shrink_log_ratios",
-    "smooth_bins",
-    "steps_of",
-    "sum_grains",
-]
-
 Array = npt.NDArray[Any]
 Codes = npt.NDArray[np.uint32]
 Flags = npt.NDArray[np.bool_]

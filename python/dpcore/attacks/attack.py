@@ -30,32 +30,6 @@ from .candidates import OfParts, read_candidates
 from .parts import Part, Parts, remember_parts
 from .rows import read_both_sides
 
-__all__ = [
-    "Attack",
-    "AuditAttack",
-    "Call",
-    "Choice",
-    "Fitted",
-    "Goal",
-    "NumericAttack",
-    "Own",
-    "Pilot",
-    "ScoreAttack",
-    "TimingCounts",
-    "attack_name",
-    "attack_of",
-    "best_of_sketches",
-    "choose_events",
-    "column_grains",
-    "not_applicable",
-    "part_grains",
-    "power_below",
-    "remarks_on",
-    "require_scores",
-    "rounded_merit",
-    "score_grain",
-]
-
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
 of thresholds is looked for, and a rare event is good by luck among so many."""

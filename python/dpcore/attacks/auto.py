@@ -20,8 +20,6 @@ from .support import Support
 from .threshold import Threshold
 from .words import Words
 
-__all__ = ["Auto"]
-
 _DEFAULT_ATTACKS: tuple[ScoreAttack, ...] = (
     Threshold(), Histogram(), Additive(), Support(), Products(), Residues(), Words(),
     Discriminant(),

@@ -31,22 +31,6 @@ from .arrays import (
 )
 from .rows import chunk_slices
 
-__all__ = [
-    "SHARE",
-    "TRANSFORMS",
-    "Layout",
-    "Marks",
-    "bin_column",
-    "classes_of_columns",
-    "float_blocks",
-    "is_exact_in_float64",
-    "list_thresholds",
-    "marks_of",
-    "scale_of",
-    "sorted_values",
-    "transform_columns",
-]
-
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
 _MAX_THRESHOLDS: Final = 400

@@ -35,8 +35,6 @@ from .parts import (
     take_array_step,
 )
 
-__all__ = ["OfParts", "has_rare_presence", "parts_of", "presence_parts", "read_candidates"]
-
 Steps = tuple[tuple[str, Any], ...]
 
 _COMPARED_OUTPUTS: Final = 2**13

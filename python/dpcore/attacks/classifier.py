@@ -19,8 +19,6 @@ from .arrays import Array, Floats, Grain, Merged, Whole, freeze_arrays, grains_o
 from .attack import NumericAttack
 from .rows import atoms_of, chunk_slices, first_rows, known, loose_of, read_numbers
 
-__all__ = ["Boosted", "Classifier", "Linear", "Model"]
-
 _MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
 _MIN_FLAGGED_SHARE: Final = 0.005

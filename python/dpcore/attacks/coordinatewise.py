@@ -26,8 +26,6 @@ from .arrays import Array, Floats, Places, grain_of
 from .attack import AuditAttack, Fitted, Goal, Pilot
 from .bins import list_thresholds, sorted_values
 
-__all__ = ["Coordinatewise", "Options"]
-
 _UNION_BINS: Final = 64
 _UNION_MERIT_MARGIN: Final = 1.05
 """A union of intervals must promise so much more than a half-line before it is preferred."""

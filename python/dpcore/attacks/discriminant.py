@@ -15,8 +15,6 @@ from .arrays import Array, Floats, Grain, Whole, freeze_arrays, sum_grains
 from .attack import NumericAttack
 from .rows import chunk_slices, has_frequent_rows, read_numbers
 
-__all__ = ["Discriminant", "LinearScore"]
-
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
 """Products that a side's moments may take; at least `_MIN_MOMENT_ROWS` rows."""

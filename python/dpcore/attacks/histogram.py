@@ -47,8 +47,6 @@ from .rows import (
     whole_floats,
 )
 
-__all__ = ["Cells", "Histogram", "keys_of"]
-
 _LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _MAX_UNCUT_RANGE: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""

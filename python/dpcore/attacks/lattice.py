@@ -34,8 +34,6 @@ from .arrays import (
 from .attack import ScoreAttack
 from .rows import chunk_slices, read_numbers
 
-__all__ = ["FloatLattice", "Table"]
-
 _COARSEST_EXPONENT: Final = 1023
 _CHUNK_NUMBERS: Final = 2**13
 """Numbers whose temporary arrays stay in a cache."""

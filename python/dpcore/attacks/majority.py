@@ -16,8 +16,6 @@ from ..events.vote import Side
 from ..records import Counts, Pair
 from .attack import AuditAttack, Fitted, Pilot, power_below
 
-__all__ = ["MajorityVote", "choose"]
-
 _MAX_VOTE_PILOT: Final = 2**17
 
 

@@ -24,27 +24,6 @@ from ..events.device_outputs import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
 from .arrays import Array, Flags, Floats, Places, Whole
 
-__all__ = [
-    "ABSENT",
-    "BYTES",
-    "DELIMITERS",
-    "MAPPING",
-    "MISSING",
-    "NOTHING",
-    "NUMBER",
-    "OTHER",
-    "SEQUENCE",
-    "SET",
-    "TEXT",
-    "WORD",
-    "Bunch",
-    "Texts",
-    "as_hashable",
-    "is_hashable",
-    "parse_number",
-    "view_item",
-]
-
 _MAX_UNCUT_CHARACTERS: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
 _END_CHARACTERS: Final = 1024

@@ -24,21 +24,6 @@ from . import objects
 from .arrays import Array, Floats, Words
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
-__all__ = [
-    "MEASURES",
-    "MODULI",
-    "STEPS",
-    "Node",
-    "Part",
-    "Parts",
-    "open_node",
-    "read_array",
-    "read_part",
-    "remember_parts",
-    "rows_within",
-    "take_array_step",
-]
-
 STEPS: Final = ("entry", "field", "place", "key", "view")
 MEASURES: Final = (
     "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",

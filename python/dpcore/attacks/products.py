@@ -33,13 +33,6 @@ from .attack import NumericAttack
 from .bins import SHARE
 from .rows import Special, chunk_slices, has_frequent_rows, read_numbers
 
-__all__ = [
-    "MOST_COLUMNS",
-    "Products",
-    "SignProducts",
-    "ValueProducts",
-]
-
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
 """Rows a side from which centres and scales are taken."""

@@ -27,8 +27,6 @@ from .arrays import (
 from .attack import NumericAttack
 from .rows import Special, chunk_slices, has_frequent_rows, read_numbers, whole_floats
 
-__all__ = ["MODULI", "ResidueRatio", "Residues"]
-
 MODULI: Final = tuple(range(2, 17))
 _COMMON_MULTIPLE: Final = 720720
 """A multiple of them all: residues modulo it have all the others."""

@@ -35,32 +35,6 @@ from .arrays import (
     sum_grains,
 )
 
-__all__ = [
-    "AtAtoms",
-    "AtRows",
-    "Atoms",
-    "Closer",
-    "Coordinate",
-    "NegativeZeros",
-    "Outside",
-    "Repeats",
-    "RowMax",
-    "RowMin",
-    "RowSum",
-    "Special",
-    "atoms_of",
-    "chunk_slices",
-    "first_rows",
-    "has_frequent_rows",
-    "known",
-    "loose_of",
-    "read_both_sides",
-    "read_columns",
-    "read_numbers",
-    "row_codes",
-    "whole_floats",
-]
-
 _MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _MIN_ATOM_COUNT: Final = 4

@@ -39,8 +39,6 @@ from .rows import (
     row_codes,
 )
 
-__all__ = ["MOST_SOUGHT", "Support", "find_rare_values"]
-
 _RANGE_ORDER_STATISTIC: Final = 8
 """Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
 _OUTERMOST_VALUES: Final = 64

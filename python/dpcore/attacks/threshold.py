@@ -16,8 +16,6 @@ from .attack import ScoreAttack
 from .bins import sorted_values
 from .rows import Closer, Coordinate, RowMax, RowMin, RowSum, read_both_sides
 
-__all__ = ["ScoreName", "Threshold", "differing_points"]
-
 ScoreName = Literal["coordinate", "l1", "l2", "min", "max", "sum"]
 _SCORE_NAMES: Final[tuple[ScoreName, ...]] = get_args(ScoreName)
 _MAX_KEPT_ENTRIES: Final = 3

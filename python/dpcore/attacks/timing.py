@@ -36,25 +36,13 @@ from ..errors import choice, confidence_level, count, hinted, integer, invalid, 
 from ..events import Above
 from ..pairs.differences import differing_points
 from ..records import Pair, frozen_array
-from ..sampling.timed import Clock, Timed, time_calls
+from ..sampling.timed import Call, Clock, Timed, time_calls
 from .additive import Additive
 from .arrays import Array, Flags, Floats, Merged, freeze_arrays
-from .attack import AuditAttack, Call, Goal, TimingCounts, choose_events
+from .attack import AuditAttack, Goal, TimingCounts, choose_events
 from .bins import list_thresholds
 from .histogram import keys_of
 from .threshold import Threshold
-
-__all__ = [
-    "CLOCKS",
-    "ClockName",
-    "Latency",
-    "Timed",
-    "Timing",
-    "TimingCounts",
-    "choose_latency",
-    "choose_timed",
-    "time_calls",
-]
 
 _SHOWN_COLUMNS = 4
 """Columns that a report names one by one."""

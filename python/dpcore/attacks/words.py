@@ -30,8 +30,6 @@ from .arrays import (
 )
 from .attack import ScoreAttack
 
-__all__ = ["TokenRatios", "Words"]
-
 NO_ROW: Final = -1
 """The size of an output that is no text."""
 _CHUNK_OUTPUTS: Final = 2**11

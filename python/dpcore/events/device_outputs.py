@@ -17,23 +17,6 @@ import numpy.typing as npt
 
 from ..loaded import imported_module
 
-__all__ = [
-    "BITS",
-    "Held",
-    "Rough",
-    "Scores",
-    "as_float64",
-    "at_least",
-    "cache_per_device",
-    "is_own",
-    "move_to_host",
-    "numpy_of",
-    "of_format",
-    "rounding_slack",
-    "score_held",
-    "stated_bits",
-]
-
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
 """Significant bits of the formats, the leading one among them."""

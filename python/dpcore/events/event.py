@@ -21,22 +21,6 @@ from .device_outputs import (
     score_held,
 )
 
-__all__ = [
-    "Above",
-    "Ballot",
-    "Event",
-    "EventRecord",
-    "Never",
-    "Score",
-    "Seen",
-    "count_nan",
-    "evaluate_event",
-    "group_rows",
-    "hits_of",
-    "score_name",
-    "scores_of",
-]
-
 
 class Event(Protocol):
     """An event that an audit counts: a function `outputs -> bools`.

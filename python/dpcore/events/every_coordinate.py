@@ -247,6 +247,3 @@ def _get_columns(flat: npt.NDArray[Any], group: tuple[int, ...]) -> npt.NDArray[
     if step > 0 and tuple(spaced) == group:
         return flat[:, group[0] : group[-1] + 1 : step]
     return flat[:, list(group)]
-
-
-__all__ = ["EveryCoordinate", "Intervals", "read_rows"]

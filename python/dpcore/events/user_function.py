@@ -13,11 +13,6 @@ from .event import Above, Event, EventRecord, Never, Seen
 from .every_coordinate import EveryCoordinate
 from .vote import Vote
 
-__all__ = [
-    "Given",
-    "event_of",
-]
-
 _PACKAGE_EVENTS = (Above, EveryCoordinate, Never, Vote)
 
 

@@ -15,8 +15,6 @@ from ..records import Pair, frozen_array, pair_of
 from .device_outputs import Held, at_least, cache_per_device, move_to_host
 from .event import Ballot, EventRecord, Seen, group_rows, hits_of
 
-__all__ = ["SIDES", "Side", "Vote"]
-
 Side = Literal["x_prime", "x"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)
 """The inputs that a vote may point to."""

@@ -21,28 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
-from ..events.device_outputs import numpy_of, of_format
-
-__all__ = [
-    "bytes_of",
-    "call_facts",
-    "frame_to_rows",
-    "is_deep",
-    "is_frame",
-    "is_series",
-    "is_table_class",
-    "join_outputs",
-    "names_its_columns",
-    "numbering_of",
-    "of_format",
-    "outputs_of",
-    "refuse_nested",
-    "refuse_unreadable",
-    "rows_of",
-    "rows_to_objects",
-    "table_to_mapping",
-    "to_object_array",
-]
+from ..events.device_outputs import numpy_of
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""

@@ -34,30 +34,6 @@ from .answers import (
     to_object_array,
 )
 
-__all__ = [
-    "SEEDED",
-    "Mechanism",
-    "Raised",
-    "Repeated",
-    "Seeded",
-    "answers_once",
-    "answers_to_symbols",
-    "call_mechanism",
-    "dotted_name",
-    "is_shared",
-    "make_generator",
-    "makes_tensors",
-    "mechanism_of",
-    "name_of",
-    "one_by_one",
-    "refuse_signature",
-    "repeat",
-    "runs_on",
-    "stack_answers",
-    "tensor_of",
-    "torch_threads",
-]
-
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)

@@ -22,8 +22,6 @@ import numpy as np
 from ..errors import about, hinted, invalid, mistyped, real, show
 from ..records import Shown
 
-__all__ = ["SEED_VARIABLE", "Tool", "command", "parse_line"]
-
 SEED_VARIABLE: Final = "DPCORE_SEED"
 """The environment variable in which a process finds the seed of its block."""
 

@@ -19,14 +19,6 @@ import numpy.typing as npt
 from ..errors import instance, mistyped
 from ..records import Pair, Record
 
-__all__ = [
-    "StatedLogRatio",
-    "clean_pair",
-    "declared_loss",
-    "notes_on",
-    "stated_log_ratio",
-]
-
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
 

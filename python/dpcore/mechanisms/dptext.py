@@ -22,8 +22,6 @@ from .native import (
     with_law,
 )
 
-__all__ = ["DPTextNoise", "Undefined"]
-
 Undefined = Literal["zero", "resample", "keep"]
 """Treatment of a draw that the formula leaves undefined."""
 

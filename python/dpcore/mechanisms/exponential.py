@@ -20,8 +20,6 @@ from .native import (
     with_law,
 )
 
-__all__ = ["Exponential", "log_tails"]
-
 
 def log_tails(scale: float, a: Logs, up: bool) -> Tails:
     """Compute the log tails of a vote for a scale; DPText's noise has them too, in part."""

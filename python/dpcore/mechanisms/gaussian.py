@@ -10,8 +10,6 @@ from typing import Any
 from ..errors import hinted
 from .native import Cost, Law, Logs, Primitive, Tails, positive, whole_line, with_law
 
-__all__ = ["Gaussian", "noise_ratio"]
-
 
 def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
     from scipy.special import log_ndtr

@@ -8,8 +8,6 @@ import numpy as np
 
 from .native import Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
-__all__ = ["Identity"]
-
 
 def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
     votes = a <= 0 if up else a >= 0

@@ -10,8 +10,6 @@ import numpy as np
 from ..errors import choice, hinted
 from .native import LN2, Law, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
-__all__ = ["Laplace", "Variant"]
-
 Variant = Literal["two_branch", "sign", "centred"]
 """The formulas of the uniform draw."""
 

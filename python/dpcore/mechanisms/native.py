@@ -21,31 +21,6 @@ from ..pairs.differences import Norm
 from ..records import Shown
 from ..streams import SAMPLE, Rng, array_for, block_of, check_size, seed_of, threads_of
 
-__all__ = [
-    "LARGEST",
-    "LN2",
-    "Clip",
-    "Cost",
-    "Law",
-    "Logs",
-    "Native",
-    "Primitive",
-    "Steps",
-    "Tails",
-    "describe_natively",
-    "fill_outputs",
-    "law_of",
-    "list_declared",
-    "log_complement",
-    "log_votes",
-    "make_unbounded_cost",
-    "not_negative",
-    "over_scale",
-    "positive",
-    "whole_line",
-    "with_law",
-]
-
 Logs = npt.NDArray[np.float64]
 Tails = tuple[Logs, Logs]
 

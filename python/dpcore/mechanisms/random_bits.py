@@ -8,8 +8,6 @@ import numpy as np
 
 from .native import Law, Logs, Primitive, Tails, with_law
 
-__all__ = ["RandomBits"]
-
 
 def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
     # The noise is the output itself: 0 or 1 with probability 1/2 each.

@@ -15,8 +15,6 @@ from ..records import Pair
 from .laplace import Laplace
 from .native import LARGEST, Clip, Native, Steps, positive
 
-__all__ = ["Clipped", "Sensitive", "System", "noise_scale"]
-
 
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     """Compute and check the noise scale numerator / epsilon.

@@ -14,12 +14,6 @@ from ..errors import about, invalid, mistyped, real
 from ..records import Record
 from ..streams import Generators, quiet_seed
 
-__all__ = [
-    "PROBE_TEXTS", "BatchCheck", "TextFunction", "check_batches", "choose_by_length",
-    "compare_batches", "is_pipeline", "look_up", "relative_distances", "rounding_of", "text_of",
-    "texts_of",
-]  # fmt: skip
-
 _PROBE_SENTENCE: Final = (
     "he has the flu but she was at a good film with all of them last week and then it rained so "
     "we took two long trains home to see what had been said about our new house"

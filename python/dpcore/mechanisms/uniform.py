@@ -9,8 +9,6 @@ import numpy as np
 from ..errors import hinted, invalid, real
 from .native import LARGEST, Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
-__all__ = ["Uniform"]
-
 
 def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     width = noise.high - noise.low
