@@ -14,7 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    "hints loaded",
+    "loaded",
     "errors",
     "records progress streams",
     "pairs events bounds",

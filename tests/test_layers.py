@@ -48,12 +48,12 @@ OFFENCES = {
         ("bounds/binomial", "from ..attacks import Threshold", "attacks/threshold"),
         ("bounds/binomial", "import dpcore.attacks.auto", "attacks/auto"),
         ("errors", "from dpcore import records", "errors.py:"),
-        ("pairs/norms", "from ..events import Vote", "pairs/differences.py:"),
+        ("pairs/differences", "from ..events import Vote", "pairs/differences.py:"),
         ("results/findings", "def text(self):\n    from ..report import page", "report"),
         ("extra/thing", "x = 1", "give extra a layer in LAYERS"),
     ],
     "find_private_imports": [
-        ("attacks/auto", "from ..bounds._cells import x", "bounds/_cells"),
+        ("attacks/auto", "from ..adapters._adapter import x", "adapters/_adapter"),
         ("attacks/auto", "from ..bounds.binomial import _hidden", "_hidden"),
     ],
     "find_module_lookups": [
