@@ -264,7 +264,7 @@ def find_private_imports(package: PackageFiles) -> list[str]:
 
 
 def find_module_lookups(package: PackageFiles) -> list[str]:
-    """Return lookups in `sys.modules`, and of dpcore or of an unknown name through `imported_module`."""
+    """Return lookups in `sys.modules`, and `imported_module` of dpcore or of an unknown name."""
     found = []
     for file, tree in package.trees.items():
         for node in ast.walk(tree):
@@ -324,7 +324,7 @@ def list_shown_names(tree: ast.Module) -> list[str] | None:
 
 
 def find_unlisted_names(package: PackageFiles) -> list[str]:
-    """Return public files, and packages with names, that lack `__all__`, and others that have it."""
+    """Return public files and packages with names that lack `__all__`, others that have it."""
     public, found = list_public_files(package), []
     for file, tree in package.trees.items():
         has_names = any(not isinstance(node, ast.Expr) for node in tree.body)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 from . import adapters, attacks, bounds, claims, events, exact, pairs, published
 from ._core import __version__
 from .attacks import Attack
-from .auditing.power import Plan, plan
-from .auditing.run import Audit, audit
+from .auditing.power import plan
+from .auditing.run import audit
 from .errors import AssumptionWarning
 from .events import Event
 from .mechanisms import (
@@ -25,8 +25,11 @@ from .mechanisms import (
 )
 from .mechanisms.callables import Raised, repeat
 from .mechanisms.commands import command
-from .recorded.run import OutputsAudit, audit_outputs
+from .recorded.run import audit_outputs
 from .records import Counts, Pair
+from .results.audits import Audit
+from .results.outputs_audits import OutputsAudit
+from .results.planned import Plan
 from .sampling.sources import sample
 from .tables.table_audit import TableAudit, audit_table
 

@@ -23,33 +23,6 @@ import numpy.typing as npt
 
 from .loaded import imported_module
 
-__all__ = [
-    "AssumptionWarning",
-    "about",
-    "called_here",
-    "choice",
-    "closest",
-    "confidence_level",
-    "count",
-    "delta_level",
-    "flag",
-    "hinted",
-    "instance",
-    "integer",
-    "invalid",
-    "make_getattr",
-    "masked",
-    "meant",
-    "message",
-    "mistyped",
-    "numeric",
-    "part_of",
-    "real",
-    "show",
-    "vector",
-    "whole",
-]
-
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
 _FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-__all__ = ["imported_module"]
-
 
 def imported_module(name: str) -> Any:
     """Return a module that was wholly imported, or None.

@@ -13,10 +13,6 @@ from typing import Any, ClassVar, Final, Self
 from .errors import mistyped
 from .loaded import imported_module
 
-__all__ = [
-    "LONG_SECONDS", "Progress", "beats", "in_notebook", "interrupted_again", "span", "watched",
-]  # fmt: skip
-
 LONG_SECONDS: Final = 30.0
 """Time of slow work from which on there is a forecast."""
 

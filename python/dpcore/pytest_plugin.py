@@ -38,10 +38,12 @@ from .results.certificate import trials_needed
 from .tables.table_audit import TableAudit
 
 if TYPE_CHECKING:
-    from .auditing.run import Audit, AuditOptions
+    from .auditing.run import AuditOptions
     from .pairs import Search
-    from .recorded.run import OutputsAudit, OutputsOptions
+    from .recorded.run import OutputsOptions
     from .records import Pair
+    from .results.audits import Audit
+    from .results.outputs_audits import OutputsAudit
 
 
 def _make_setting(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:

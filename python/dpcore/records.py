@@ -18,11 +18,6 @@ import numpy as np
 
 from .errors import hinted, instance, integer, invalid, real
 
-__all__ = [
-    "Counts", "Pair", "Record", "Shown", "class_of", "declare", "frozen_array", "full",
-    "list_shown_fields", "one_line", "pair_of", "word_of",
-]  # fmt: skip
-
 _MAX_REPR_WIDTH: Final = 180
 """Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
 

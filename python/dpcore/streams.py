@@ -30,23 +30,6 @@ from . import _core
 from .errors import AssumptionWarning, integer, invalid, mistyped
 from .loaded import imported_module
 
-__all__ = [
-    "BLOCK_ELEMENTS",
-    "COUNT",
-    "MOST_DRAWS",
-    "PAIRS",
-    "PILOT",
-    "PROBE",
-    "SAMPLE",
-    "SELECTION",
-    "Rng",
-    "array_for",
-    "block_of",
-    "check_size",
-    "seed_of",
-    "threads_of",
-]
-
 Rng = int | np.random.Generator | None
 """Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
 

@@ -29,7 +29,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .presentation import aligned, apply_style, make_canvas, make_record_head, tidy_axes
+from ..report.figures import apply_style
+from ..report.text import align_rows
+from .presentation import make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 __all__ = ["NAME", "Config", "Result", "run"]
@@ -67,7 +69,7 @@ class Result(Tabled):
 
     def table(self):
         shares = ((str(i), f"{share:.2f}") for i, share in enumerate(self.shares))
-        return aligned([("coin", "heads"), *shares])
+        return align_rows([("coin", "heads"), *shares])
 
     def to_dict(self):
         return {**make_record_head(NAME, self), "shares": list(self.shares)}

@@ -18,8 +18,8 @@ from dpcore.cli import audits as _cli_outputs
 from dpcore.cli.options import OutputsArguments
 from dpcore.cli.status import run_guarded
 from dpcore.errors import AssumptionWarning
-from dpcore.recorded.run import OutputsAudit, audit_outputs
-from dpcore.results.outputs_audits import Guesses
+from dpcore.recorded.run import audit_outputs
+from dpcore.results.outputs_audits import Guesses, OutputsAudit
 
 # Files, shapes, and what the result says.
 

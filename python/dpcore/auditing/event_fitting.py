@@ -65,13 +65,6 @@ from .selection import (
     select_event,
 )
 
-__all__ = [
-    "BLOCK",
-    "Sequence",
-    "get_last_event",
-    "sum_counts",
-]
-
 _PROBE_ROWS: Final = 2
 _PROBE_ROWS_OF_LISTS: Final = 64
 """Outputs of a call that tells their shape; of lists, whose lengths may differ, more."""

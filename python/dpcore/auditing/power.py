@@ -18,6 +18,7 @@ from ..bounds.canaries import gaussian_epsilon, gaussian_rate, guesses_for, loss
 from ..bounds.power import gaussian_event, trials_for
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import confidence_level, delta_level, hinted, integer, invalid, mistyped, real
+from ..events.event import Event
 from ..mechanisms.callables import name_of
 from ..pairs import Search
 from ..published import is_native
@@ -27,19 +28,11 @@ from ..results.planned import Plan, middle_of
 from ..sampling.rows import list_doubts
 from ..sampling.slices import slices_of
 from ..sampling.sources import Course
-from ..sampling.tally import Event, Hits, Tally, Watch
+from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
 from .event_fitting import PilotDraws
 from .request import Arguments, Request, request_of, settle_request
 from .run import audit
-
-__all__ = [
-    "Pilots",
-    "Plan",
-    "fit_pilots",
-    "iterate_sizes",
-    "plan",
-]
 
 _LAPLACE_EVENT_MASS: Final = 0.5
 """Probability of the half line beyond an input: the largest event that shows the whole loss of

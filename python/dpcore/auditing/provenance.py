@@ -287,6 +287,3 @@ def _read_cpu_model() -> str:
             return next(named, "")
     except OSError:
         return platform.processor() if sys.platform == "win32" else ""
-
-
-__all__ = ["provenance_of", "record_command"]

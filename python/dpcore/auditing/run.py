@@ -24,6 +24,7 @@ from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, choice, hinted, integer, invalid, mistyped
 from ..events import event_of
 from ..events.device_outputs import move_to_host
+from ..events.event import Event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
 from ..pairs import Neighbour, Search
@@ -36,7 +37,7 @@ from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_column
 from ..sampling.rows import list_doubts
 from ..sampling.slices import slices_of
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place, Source
-from ..sampling.tally import Curve, Event, Hits, Tally, Watch
+from ..sampling.tally import Curve, Hits, Tally, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .event_fitting import BLOCK, PilotDraws, Sequence, get_last_event, sum_counts
 from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
@@ -44,13 +45,6 @@ from .selection import draws_of
 
 if TYPE_CHECKING:
     from ..sampling.slices import Forecast
-
-__all__ = [
-    "Audit",
-    "AuditOptions",
-    "audit",
-]
-
 
 _MAX_LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""

@@ -25,15 +25,6 @@ from ..errors import (
 from ..records import Counts
 from .declaration import Declared
 
-__all__ = [
-    "SIDES",
-    "Sides",
-    "clopper_pearson",
-    "conditional",
-    "every_coordinate",
-    "limits",
-]
-
 Sides = Literal["fixed", "coin"]
 SIDES: Final[tuple[Sides, ...]] = get_args(Sides)
 

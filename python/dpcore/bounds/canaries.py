@@ -14,22 +14,6 @@ import numpy as np
 from ..errors import confidence_level, delta_level, hinted, integer, real, whole
 from .declaration import Declared, bound_of
 
-__all__ = [
-    "gaussian_epsilon",
-    "gaussian_mu",
-    "gaussian_rate",
-    "guesses_for",
-    "guesses_needed",
-    "guesses_power",
-    "guesses_refuting",
-    "loss_of_factor",
-    "one_run",
-    "one_run_curve",
-    "one_run_fdp",
-    "one_run_mu",
-    "one_run_refutes",
-]
-
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 60
 _MAX_GAUSSIAN_PARAMETER = 2.0**1022

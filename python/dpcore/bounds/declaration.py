@@ -9,8 +9,6 @@ from typing import Any, Final, Literal, TypeVar
 from ..errors import choice, flag, instance, invalid, mistyped
 from ..records import Shown
 
-__all__ = ["BoundName", "Declared", "RecordedBound", "bound_of", "declared"]
-
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
 
 

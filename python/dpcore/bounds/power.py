@@ -20,14 +20,6 @@ from .binomial import clopper_pearson
 from .canaries import gaussian_mu
 from .declaration import BoundName, bound_of
 
-__all__ = [
-    "MOST_TRIALS",
-    "certifies",
-    "detectable",
-    "gaussian_event",
-    "trials_for",
-]
-
 _Floats = npt.NDArray[np.float64]
 
 _DEFAULT_CELLS = 32

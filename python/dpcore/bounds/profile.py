@@ -19,8 +19,6 @@ from typing import Final
 
 import numpy as np
 
-__all__ = ["epsilon_of", "log_delta", "mu_of"]
-
 _LOG_ROOT: Final = 0.5 * math.log(2.0 * math.pi)
 _MILLS_TAIL_START: Final = 4.0
 """From here on Mills' ratio comes from its continued fraction."""

@@ -43,8 +43,6 @@ from ..errors import (
 from ..records import Counts
 from .declaration import Declared
 
-__all__ = ["Martingale", "anytime"]
-
 _Floats = npt.NDArray[np.float64]
 
 _CENTRE_COUNT = 7

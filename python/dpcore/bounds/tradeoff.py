@@ -29,16 +29,6 @@ from ..records import Counts, Record, frozen_array
 from .binomial import clopper_pearson, limits
 from .declaration import BoundName, bound_of
 
-__all__ = [
-    "METHODS",
-    "Band",
-    "Method",
-    "delta_lower",
-    "epsilon_lower_at",
-    "mu_lower",
-    "tradeoff_band",
-]
-
 _Floats = npt.NDArray[np.float64]
 
 Method = Literal["clopper_pearson", "dkw"]

@@ -34,10 +34,6 @@ from ..records import Counts
 from .binomial import clopper_pearson, limits
 from .declaration import Declared
 
-__all__ = [
-    "exact",
-]
-
 _Floats = npt.NDArray[np.float64]
 
 _CELLS_PER_DEVIATION = 512.0

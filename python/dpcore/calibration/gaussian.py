@@ -20,15 +20,6 @@ from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng
 
-__all__ = [
-    "FORMULAS",
-    "GaussianNoise",
-    "gaussian_analytic",
-    "gaussian_classical",
-    "gaussian_delta",
-    "gaussian_epsilon",
-]
-
 FORMULAS = ("classical", "analytic")
 
 

@@ -22,12 +22,6 @@ from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, 
 from .gaussian import GaussianNoise, gaussian_analytic
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, l2_laplace_delta, laplace
 
-__all__ = [
-    "RealEpsilon",
-    "noise_errors",
-    "real_epsilon",
-]
-
 _CLIP_TOLERANCE: Final = 1e-12
 
 KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)

@@ -22,17 +22,6 @@ from ..records import Pair, Shown
 from ..streams import Rng, check_size
 from .pure import Entries, Floats, generator
 
-__all__ = [
-    "COUNTEREXAMPLES",
-    "MASK",
-    "Counterexample",
-    "MaskedWords",
-    "by_any",
-    "by_both",
-    "by_mask",
-    "word_dropout",
-]
-
 Masks = Literal["bernoulli", "exact"]
 """Ways to mask words: each by a coin of its own, or a fixed share of every text."""
 

@@ -22,19 +22,6 @@ from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, check_size, seed_of
 
-__all__ = [
-    "Entries",
-    "Floats",
-    "L2Laplace",
-    "RandomisedResponse",
-    "generator",
-    "l2_laplace",
-    "l2_laplace_delta",
-    "l2_laplace_divergences",
-    "laplace",
-    "row_norms",
-]
-
 Floats = npt.NDArray[np.float64]
 
 _NOISE_CELLS: Final = 600

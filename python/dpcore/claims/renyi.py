@@ -26,12 +26,6 @@ from ..errors import hinted, invalid, mistyped, real
 from ..records import frozen_array
 from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
 
-__all__ = [
-    "RDP",
-    "ZCDP",
-    "of",
-]
-
 _MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
 _RATE_ROUNDING: Final = 4e-16

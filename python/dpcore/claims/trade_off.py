@@ -21,15 +21,6 @@ from ..bounds.tradeoff import check_array
 from ..errors import delta_level, hinted, invalid, mistyped, numeric, real, show
 from ..records import Counts, Record, frozen_array, one_line
 
-__all__ = [
-    "GDP",
-    "Claim",
-    "TradeOff",
-    "check_number_row",
-    "choose_tangent",
-    "outer_corners",
-]
-
 Floats = npt.NDArray[np.float64]
 
 _CURVE_ERROR: Final = 1e-13

@@ -40,9 +40,6 @@ from .status import (
     write_line,
 )
 
-__all__ = ["app", "main"]
-
-
 TOP_HELP = """How much privacy does a mechanism really lose?
 
 dpcore attacks a mechanism that claims differential privacy and certifies a

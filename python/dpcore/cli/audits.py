@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from .. import attacks, published
-from ..auditing.power import Plan, plan
+from ..auditing.power import plan
 from ..auditing.provenance import record_command
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
@@ -31,9 +31,12 @@ from ..mechanisms.commands import command as make_tool
 from ..mechanisms.systems import System
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance, patterns
 from ..published import is_native
-from ..recorded.run import OutputsAudit, audit_outputs
+from ..recorded.run import audit_outputs
 from ..records import Pair
 from ..report.figures import use_own_style
+from ..results.audits import Audit
+from ..results.outputs_audits import OutputsAudit
+from ..results.planned import Plan
 from ..tables.table_audit import TableAudit, audit_table
 from . import user
 from .options import (
@@ -55,21 +58,6 @@ from .status import (
     report_bad_usage,
     write_line,
 )
-
-__all__ = [
-    "SYSTEMS",
-    "check_folder",
-    "check_plot",
-    "deliver_outputs",
-    "deliver_report",
-    "load_mechanism",
-    "parse_relation",
-    "read_pairs",
-    "run_audit",
-    "run_outputs_audit",
-    "run_plan",
-    "run_table_audit",
-]
 
 
 def check_plot(path: Path) -> None:

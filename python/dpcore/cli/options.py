@@ -20,22 +20,6 @@ from ..claims.renyi import ZCDP
 from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
 
-__all__ = [
-    "OPTIONS",
-    "AuditArguments",
-    "ExperimentArguments",
-    "Json",
-    "MechanismArguments",
-    "Names",
-    "OutputsArguments",
-    "PlanArguments",
-    "Systems",
-    "TableArguments",
-    "Traceback",
-    "add_options",
-    "select_arguments",
-]
-
 
 def _option_in_panel(
     panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any

@@ -14,22 +14,6 @@ from collections.abc import Callable, Iterator
 
 from .options import OPTIONS
 
-__all__ = [
-    "INTERRUPTED",
-    "MECHANISM_CONTRACT",
-    "NOT_REFUTED",
-    "NO_VERDICT",
-    "REFUTED",
-    "USAGE",
-    "Failure",
-    "Usage",
-    "last_line",
-    "report_bad_usage",
-    "run_guarded",
-    "tag_failures",
-    "write_line",
-]
-
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
 
 MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"

@@ -22,15 +22,6 @@ from ..published import is_native
 from ..records import Pair
 from .status import Usage, report_bad_usage, tag_failures
 
-__all__ = [
-    "Guarded",
-    "is_file_target",
-    "load_from_file",
-    "own_pair",
-    "split_target",
-    "user_code_context",
-]
-
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"
 _MISSING_ATTRIBUTE: Any = object()

@@ -25,13 +25,6 @@ from ..records import Counts, Record
 from .points import Labels, Points, Reals, freeze_arrays, one_of_each
 from .score import Score, fit_score, is_fixed, most_trained, score_rows
 
-__all__ = [
-    "Certificate",
-    "certify",
-    "epsilon_hat",
-    "epsilon_lower",
-]
-
 _PESSIMISM_ERRORS: Final = 1.0
 """Standard errors by which rates of the choosing rows are taken for worse than they look."""
 _MAX_BIN_EDGES: Final = 48

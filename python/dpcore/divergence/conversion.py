@@ -22,17 +22,6 @@ from .certificates import HeldOut, epsilon_hat, epsilon_lower
 from .points import Flags, Reals
 from .two_sample_tests import two_laws
 
-__all__ = [
-    "SEEN",
-    "Converted",
-    "Epsilon",
-    "Line",
-    "canonne_kamath_steinke",
-    "compute_epsilons",
-    "line",
-    "select_resolved_orders",
-]
-
 _CurvePoint = tuple[float, float]
 
 SEEN: Final = 10

@@ -34,16 +34,6 @@ from .score import CrossFit, cross_fit, score_ball
 from .support import find_outside_units
 from .two_sample_tests import Checks, check_equality, size_p_value, two_laws
 
-__all__ = [
-    "KL_ONLY",
-    "METHODS",
-    "Method",
-    "Request",
-    "kl",
-    "renyi",
-    "run_estimate",
-]
-
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """Values that `method=` may have."""

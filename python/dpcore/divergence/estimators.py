@@ -30,13 +30,6 @@ from .neighbours import (
 )
 from .points import Ids, Labels, Plan, Points, Raw, Reals, Task, Weights
 
-__all__ = [
-    "estimate_by_balls",
-    "estimate_by_distances",
-    "estimate_by_paper",
-    "line_ball",
-]
-
 KAPPA = 5
 """Other rows at a point that make it an atom."""
 

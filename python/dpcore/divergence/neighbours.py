@@ -14,17 +14,6 @@ from ..errors import invalid
 from ..progress import Progress
 from .points import Ids, Plan, Points, Raw, Reals, Task, Weights
 
-__all__ = [
-    "Finder",
-    "Four",
-    "average_ratios",
-    "count_copies",
-    "from_lists",
-    "iterate_queries",
-    "list_length",
-    "refuse_zeros",
-]
-
 _SORTED_LOOKUP_WORK = 1000
 """Cost of a sorted look-up, in products of a search."""
 

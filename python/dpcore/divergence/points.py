@@ -18,28 +18,6 @@ from .. import _core
 from ..errors import choice, integer, invalid, mistyped
 from ..records import Record, frozen_array
 
-__all__ = [
-    "ERRORS",
-    "Error",
-    "Flags",
-    "Ids",
-    "Labels",
-    "Plan",
-    "Points",
-    "Raw",
-    "Reals",
-    "Rows",
-    "Scale",
-    "Task",
-    "Weights",
-    "find_points",
-    "freeze_arrays",
-    "number_labels",
-    "one_of_each",
-    "plan_replicates",
-    "read_labels",
-]
-
 Reals = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]
 

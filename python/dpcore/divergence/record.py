@@ -18,8 +18,6 @@ from .two_sample_tests import Checks
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Beside", "Diagnostics", "Estimate"]
-
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Beside(Record):

@@ -34,20 +34,6 @@ import numpy.typing as npt
 
 from .points import Raw, Reals
 
-__all__ = [
-    "DIRECTIONS",
-    "ESTIMATE",
-    "REFUTED",
-    "SATURATED",
-    "UNRESOLVED",
-    "Case",
-    "Judged",
-    "exact_zero",
-    "fitting_note",
-    "judge_estimate",
-    "to_see",
-]
-
 TOLD: Final = 4.0
 SHARP: Final = 0.0125
 """A value within `TOLD` standard errors of 0 is resolved only if these are at most `SHARP`."""

@@ -31,13 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "draw_convergence",
-    "draw_estimate",
-    "epsilon_text",
-    "estimate_text",
-]
-
 _TEXT_WIDTH: Final = 100
 _LABEL_WIDTH: Final = 15
 """Columns that a label and the blanks around it take."""

@@ -22,18 +22,6 @@ from ..records import Record
 from .estimators import line_ball
 from .points import Labels, Plan, Points, Raw, Reals, Rows, freeze_arrays
 
-__all__ = [
-    "CrossFit",
-    "Fold",
-    "Score",
-    "cross_fit",
-    "fit_score",
-    "is_fixed",
-    "most_trained",
-    "score_ball",
-    "score_rows",
-]
-
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
 

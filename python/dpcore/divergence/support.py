@@ -30,10 +30,6 @@ from .neighbours import Finder
 from .points import Ids, Labels, Points, Reals
 from .score import CrossFit
 
-__all__ = [
-    "find_outside_units",
-]
-
 RARE: Final = 1e-4
 """Chance, at most, that one direction is blamed by either rule where the laws are equal."""
 

@@ -19,13 +19,6 @@ from ..records import Record
 from .points import Labels, Points, Reals, freeze_arrays, one_of_each
 from .score import CrossFit, Fold
 
-__all__ = [
-    "Checks",
-    "check_equality",
-    "size_p_value",
-    "two_laws",
-]
-
 AUC_PERMUTATIONS: Final = 999
 ENERGY_PERMUTATIONS: Final = 199
 ENERGY_ROWS: Final = 1000

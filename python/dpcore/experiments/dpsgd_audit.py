@@ -27,15 +27,14 @@ from ..claims import GDP
 from ..errors import AssumptionWarning, flag
 from ..mechanisms.callables import repeat
 from ..records import Shown
-from ..report.figures import BLUE, INK, RED
+from ..report.figures import BLUE, INK, RED, apply_style
+from ..report.text import align_rows
 from ..text.optional_packages import needed
 from ..training import audit_run, audit_step
 from .presentation import (
     SMALL,
     TEXT,
     add_legend,
-    aligned,
-    apply_style,
     encode_fields,
     make_canvas,
     make_record_head,
@@ -46,15 +45,6 @@ from .running import SEED, Tabled, cell_seed, check_config, require_own_config, 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "dpsgd-audit"
 
@@ -527,7 +517,7 @@ def write_table(result: Result) -> str:
             cells = [result.of(data, fault, way) for way in WAYS]
             if any(cells):
                 rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    parts = [head, aligned(rows, left=(0, 1)), _AUDITS_GLOSSARY, _judge_audits(result)]
+    parts = [head, align_rows(rows, left=(0, 1)), _AUDITS_GLOSSARY, _judge_audits(result)]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was done is shown")
     return "\n\n".join(parts)

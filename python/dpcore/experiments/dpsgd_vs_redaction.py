@@ -25,7 +25,8 @@ import numpy as np
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
 from ..records import Shown
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.corpus import likeness
@@ -37,8 +38,6 @@ from .presentation import (
     SMALL,
     TEXT,
     add_legend,
-    aligned,
-    apply_style,
     encode_fields,
     make_canvas,
     make_record_head,
@@ -50,14 +49,6 @@ from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "dpsgd-vs-redaction"
 
@@ -616,7 +607,7 @@ def write_table(result: Result) -> str:
         share = f"{100 * material.coverage:.0f} %"
         foot += f"\nSanText: {share} of the training words have vectors, others become any word"
     early = ["INTERRUPTED: only complete trainings are shown"] if result.partial else []
-    return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
+    return "\n\n".join([head, *early, align_rows(rows), foot, "\n".join(result.findings())])
 
 
 def _write_row(result: Result, recipe: Recipe) -> list[str]:

@@ -22,35 +22,19 @@ from ..bounds import limits
 from ..errors import choice, flag, instance, integer, invalid, mistyped, real
 from ..records import Counts, Shown
 from ..report.encoding import encode_float
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..structure import inspect
 from ..text import Corpus, generated
 from ..text.inference import Attacker, infer, usual
 from .corpora import read_corpus
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Config",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "dptext-encoder"
 
@@ -495,7 +479,7 @@ def write_table(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
     rows = [*_SYSTEM_HEAD, *(_format_system_row(row, result) for row in result.rows)]
-    parts.append(aligned(rows, left=(0, 1, 3, 7, 9, 10, 12)))
+    parts.append(align_rows(rows, left=(0, 1, 3, 7, 9, 10, 12)))
     parts.append("\n".join(_write_notes(result)))
     return "\n\n".join(parts)
 

@@ -18,7 +18,8 @@ import numpy as np
 
 from ..records import Record
 from ..report.encoding import encode_value
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, FrontierCell, generated
 from ..text.corpus import likeness
@@ -32,29 +33,11 @@ from ..text.frontiers import (  # fmt: skip
 from ..text.inference import Attacker, Inference, usual
 from ..text.optional_packages import needed
 from .corpora import TextOptions, read_corpus
-from .presentation import (
-    SMALL,
-    add_legend,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-    write_mean,
-)
+from .presentation import SMALL, add_legend, make_canvas, make_record_head, tidy_axes, write_mean
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "encoder-frontier"
 
@@ -389,7 +372,7 @@ def write_table(result: Result) -> str:
         "of public\ntexts of the same corpus but where the line says otherwise."
     )
     early = ["INTERRUPTED: only complete lines are shown"] if result.partial else []
-    return "\n\n".join([head, *early, aligned(rows), foot, "\n".join(result.findings())])
+    return "\n\n".join([head, *early, align_rows(rows), foot, "\n".join(result.findings())])
 
 
 def _write_row(result: Result, line: str, epsilon: float) -> list[str]:

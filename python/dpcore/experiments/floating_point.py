@@ -23,37 +23,20 @@ import numpy.typing as npt
 
 from .._core import __version__
 from ..attacks.lattice import FloatLattice
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..errors import choice
 from ..events import event_of
 from ..loaded import imported_module
 from ..mechanisms import Gaussian, Laplace
 from ..records import Pair, Shown
-from ..report.figures import BLUE, GREY, INK, RED
-from ..report.text import format_epsilon
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..report.figures import BLUE, GREY, INK, RED, apply_style
+from ..report.text import align_rows, format_epsilon
+from ..results.audits import Audit
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "PAIR",
-    "Config",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "floating-point"
 
@@ -423,11 +406,11 @@ def write_table(result: Result) -> str:
     ]
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
-    parts.append(aligned([head, *map(_format_system_audit, result.rows)], left=(0, 1, 7)))
+    parts.append(align_rows([head, *map(_format_system_audit, result.rows)], left=(0, 1, 7)))
     if any(not row.system.seeded and row.audit for row in result.rows):
         parts.append("* draws from the operating system: the seed does not repeat its counts")
     events = [(row.system.name, _describe_event(row)) for row in result.rows]
-    parts.append("Events counted:\n" + aligned(events, left=(0, 1)))
+    parts.append("Events counted:\n" + align_rows(events, left=(0, 1)))
     return "\n\n".join(parts)
 
 

@@ -23,36 +23,16 @@ from .. import _core
 from ..bounds.binomial import limits
 from ..errors import integer, real
 from ..records import Shown
-from ..report.figures import BLUE, GREEN, GREY, INK, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
+from ..report.text import align_rows
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "COMPARED_PAIRS",
-    "COMPARISON",
-    "CONFIDENCE",
-    "NAME",
-    "NORMS",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "habernal2021-figure1"
 
@@ -478,7 +458,7 @@ def _format_shares_table(result: Result) -> str:
             f"\nSmallest p-value of the comparisons, times their number: "
             f"{result.smallest_p_value:.2g}."
         )
-    return f"{aligned(rows, left=())}\n{note}"
+    return f"{align_rows(rows, left=())}\n{note}"
 
 
 def _format_share(cell: Cell) -> str:
@@ -504,7 +484,7 @@ def _format_excesses(result: Result) -> str:
         f"The true sensitivity is {first.factor:.3g} to {last.factor:.3g} times higher than "
         f"claimed for n = {first.dim} to {last.dim},\nand so is the real epsilon"
     )
-    return f"{title}\n{aligned(rows, left=())}"
+    return f"{title}\n{align_rows(rows, left=())}"
 
 
 def _format_remedies(result: Result) -> str:
@@ -523,7 +503,7 @@ def _format_remedies(result: Result) -> str:
         f"{result.config.epsilon:g}:\nscale of the Laplace noise; length of the noise over that of "
         f"the clipped vector, by law\n(both root mean square L2 lengths)"
     )
-    return f"{title}\n{aligned(rows, left=())}"
+    return f"{title}\n{align_rows(rows, left=())}"
 
 
 def write_plain_data(result: Result) -> dict[str, Any]:

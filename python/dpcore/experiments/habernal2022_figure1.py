@@ -18,7 +18,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
-from ..auditing.run import Audit
 from ..errors import choice, integer, real
 from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
@@ -26,31 +25,15 @@ from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ..records import Shown
 from ..report.encoding import encode_float, encode_value
-from ..report.figures import INK, PALE
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..report.figures import INK, PALE, apply_style
+from ..report.text import align_rows
+from ..results.audits import Audit
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "MECHANISMS",
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "habernal2022-figure1"
 
@@ -270,7 +253,7 @@ def _format_mechanism(result: Result, name: str) -> str:
         found = (cells.get((epsilon, dim)) for dim in result.config.dims)
         rows.append([f"{epsilon:g}", *(_format_entry(cell) for cell in found)])
     title = f"{name}: epsilon refuted in {refuted} of {len(cells)} cells"
-    return f"{title} ({100 * result.config.confidence:g} % each)\n{aligned(rows, left=())}"
+    return f"{title} ({100 * result.config.confidence:g} % each)\n{align_rows(rows, left=())}"
 
 
 def _format_entry(cell: Cell | None) -> str:

@@ -21,36 +21,15 @@ import numpy.typing as npt
 from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
 from ..report.encoding import encode_value
-from ..report.figures import BLUE, INK, RED
+from ..report.figures import BLUE, INK, RED, apply_style
+from ..report.text import align_rows
 from ..sampling.sources import sample
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "BINS",
-    "HIGH",
-    "LAWS",
-    "LOW",
-    "NAME",
-    "Config",
-    "Histogram",
-    "Law",
-    "Result",
-    "run",
-]
-
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
@@ -271,7 +250,7 @@ def write_table(result: Result) -> str:
         "The three correct formulas give the same bits on the grid of 2^53 uniforms; they\n"
         "have different seeds here."
     )
-    parts = [title, aligned([head, *rows]), note]
+    parts = [title, align_rows([head, *rows]), note]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was drawn is shown")
     return "\n\n".join(parts)

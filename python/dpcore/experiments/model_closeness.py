@@ -31,15 +31,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
-
 NAME = "model-closeness"
 
 Floats = npt.NDArray[np.float64]
@@ -386,7 +377,8 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from .presentation import aligned, write_mean
+        from ..report.text import align_rows
+        from .presentation import write_mean
 
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
@@ -414,7 +406,7 @@ class Result(Tabled):
         ]
         notes += ["INTERRUPTED: not every split has every level."] if self.partial else []
         lines = (textwrap.fill(note, 110) for note in (*notes, *self.findings()))
-        return "\n\n".join([head, aligned(rows, left=(0, 1)), "\n".join(lines)])
+        return "\n\n".join([head, align_rows(rows, left=(0, 1)), "\n".join(lines)])
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""

@@ -17,37 +17,21 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..errors import choice, instance, integer, real
 from ..records import Counts, Shown
 from ..report.encoding import encode_float
-from ..report.figures import BLUE, GREY, INK, RED, WHITE
-from ..report.text import format_epsilon
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.text import align_rows, format_epsilon
+from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Config",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "noise-layers"
 
@@ -510,7 +494,7 @@ def write_table(result: Result) -> str:
     if result.partial:
         parts.append("INTERRUPTED: only what was counted is shown")
     parts.append(
-        aligned(
+        align_rows(
             [head, *(_format_layer_row(row, config.epsilon) for row in result.rows)],
             left=(0, 1, 2, 7),
         )
@@ -527,7 +511,7 @@ def write_table(result: Result) -> str:
         if case.name in shown and case.faulty
     ]
     if told:
-        parts.append("Faults:\n" + aligned(told, left=(0, 1)))
+        parts.append("Faults:\n" + align_rows(told, left=(0, 1)))
     return "\n\n".join(parts)
 
 

@@ -10,27 +10,10 @@ from typing import TYPE_CHECKING, Any
 from .._core import __version__
 from ..report import figures
 from ..report.encoding import encode_value
-from ..report.figures import apply_style
-from ..report.text import align_rows as aligned
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "FORMAT",
-    "WIDTH",
-    "add_legend",
-    "aligned",
-    "apply_style",
-    "encode_fields",
-    "make_canvas",
-    "make_record_head",
-    "save_png_and_svg",
-    "tidy_axes",
-    "write_mean",
-]
-
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""

@@ -16,7 +16,6 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ..attacks import Auto, Coordinatewise, MajorityVote
-from ..auditing.run import Audit
 from ..errors import integer, real
 from ..mechanisms.native import law_of
 from ..mechanisms.systems import System
@@ -24,31 +23,15 @@ from ..pairs import distance
 from ..published import SYSTEMS
 from ..records import Shown
 from ..report.encoding import encode_float
-from ..report.figures import BLUE, GREY, INK, RED, WHITE
-from ..report.text import format_epsilon
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.text import align_rows, format_epsilon
+from ..results.audits import Audit
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Config",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "published-systems"
 CLASSES = {cls.__name__: cls for cls in SYSTEMS}
@@ -327,7 +310,7 @@ def _format_part(result: Result, dim: int) -> str:
     found, broken, wrong, sound = result.agreement(dim)
     lines = [
         f"{dim} entries",
-        aligned([head, *cells], left=(0, 1, len(head) - 1)),
+        align_rows([head, *cells], left=(0, 1, len(head) - 1)),
         f"Verdicts against the truth at {dim} entries: {found} of {broken} false claims "
         f"refuted, {wrong} of {sound} true claims refuted.",
     ]

@@ -19,36 +19,19 @@ import numpy as np
 import numpy.typing as npt
 
 from ..records import Shown
-from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
 from ..text.optional_packages import needed
 from .corpora import ENTITIES, TextOptions, read_corpus
-from .presentation import (
-    TEXT,
-    add_legend,
-    aligned,
-    apply_style,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import TEXT, add_legend, encode_fields, make_canvas, make_record_head, tidy_axes
 from .running import Tabled, cell_seed, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "redaction-names"
 
@@ -380,13 +363,13 @@ def write_table(result: Result) -> str:
     for one in result.maskings[1:]:
         shares = (one.words, one.texts, *one.named)
         masked.append([one.policy, *(f"{100 * share:.1f} %" for share in shares)])
-    parts.append(aligned(masked))
+    parts.append(align_rows(masked))
     rows = [["attacker reads", *result.targets]]
     for policy, reads, label, *_ in KINDS:
         found = (result.of(policy, reads, target) for target in result.targets)
         rows.append([label, *map(_write_figure, found)])
     floors = (result.of(POLICIES[0], "words", target)[0].floor for target in result.targets)
-    parts.append(aligned([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]))
+    parts.append(align_rows([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]))
     parts.append(
         "left: share of the texts on a person in which the name still occurs, in any case or word\n"
         "F1 of each person, accuracy of the topic; +- half of the 95 % interval; * = above the "

@@ -22,14 +22,6 @@ from .running import Tabled, cell_seed, require_own_config
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "NAME",
-    "Config",
-    "Result",
-    "run",
-]
-
-
 NAME = "redaction-sweep"
 
 _QUICK_LEVELS: Final = (0.0, 0.5, 0.95, 1.0)

@@ -23,31 +23,14 @@ from ..errors import integer, real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Record, Shown
 from ..report import encoding
-from ..report.figures import BLUE, GREEN, GREY, INK, WHITE
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
+from ..report.text import align_rows
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Config",
-    "Reals",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "renyi-of-mechanisms"
 
@@ -404,7 +387,16 @@ def write_table(result: Result) -> str:
     )
     claims = 3 * len(result.rows)
     verdict = f"Certified figures above the truth: {result.above} of {claims}"
-    parts = [title, "", aligned(curves, (0, 1, 8)), "", words, "", aligned(figures, (0, 6)), ""]
+    parts = [
+        title,
+        "",
+        align_rows(curves, (0, 1, 8)),
+        "",
+        words,
+        "",
+        align_rows(figures, (0, 6)),
+        "",
+    ]
     if result.partial:
         parts.insert(0, "INTERRUPTED: the mechanisms that were done")
     return "\n".join([*parts, verdict])

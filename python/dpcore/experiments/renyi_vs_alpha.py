@@ -21,35 +21,18 @@ import numpy.typing as npt
 from ..divergence import Estimate, Line, line, renyi
 from ..divergence.reliability import ESTIMATE
 from ..records import Shown
-from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD
 from ..text.optional_packages import needed
 from .corpora import TextOptions, TwoSets, read_two_sets
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, encode_fields, make_canvas, make_record_head, tidy_axes
 from .running import Tabled, cell_seed, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "renyi-vs-alpha"
 
@@ -322,7 +305,7 @@ def write_table(result: Result) -> str:
     parts = [_write_head(result)]
     if result.partial:
         parts.append("INTERRUPTED: only what was done is shown")
-    parts.append(aligned(_make_rows(result), left=(0, 1)))
+    parts.append(align_rows(_make_rows(result), left=(0, 1)))
     parts.append(
         "S: sensitive set, R: as many of the rest; permuted: mean of both directions where labels "
         "were permuted, the truth is 0\n"

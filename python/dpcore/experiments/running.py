@@ -9,25 +9,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..attacks import MajorityVote
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..errors import confidence_level, count, integer, invalid, mistyped
 from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair, Shown
-
-__all__ = [
-    "SEED",
-    "Job",
-    "Tabled",
-    "cell_seed",
-    "check_config",
-    "check_list",
-    "gather_in_processes",
-    "require_own_config",
-    "require_whole",
-    "run_audits",
-    "run_jobs",
-]  # fmt: skip
+from ..results.audits import Audit
 
 SEED = 2022
 """The seed of the published files: the year of the paper."""

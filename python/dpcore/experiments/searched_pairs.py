@@ -12,37 +12,20 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
 from ..records import Shown
-from ..report.figures import BLUE, GREY, INK, WHITE
-from ..report.text import format_epsilon
+from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
+from ..report.text import align_rows, format_epsilon
+from ..results.audits import Audit
 from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from .dp_sniper_table.truth import exact_supremum
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "MECHANISMS",
-    "NAME",
-    "Config",
-    "Result",
-    "Row",
-    "run",
-]
-
 
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
@@ -205,7 +188,7 @@ def write_table(result: Result) -> str:
     return (
         f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
         f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
-        + aligned(lines, left=(0, 2, 5))
+        + align_rows(lines, left=(0, 2, 5))
     )
 
 

@@ -18,7 +18,8 @@ from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
 from ..records import Shown
 from ..report.encoding import encode_value
-from ..report.figures import BLUE, GREEN, GREY, INK, RED
+from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
+from ..report.text import align_rows
 from ..sensitivity import (
     Ball,
     Histogram,
@@ -31,35 +32,12 @@ from ..sensitivity import (
 )
 from ..sensitivity.refutation import Refutation, refute
 from ..streams import threads_of
-from .presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "ENTRIES",
-    "HIGH",
-    "LOW",
-    "NAME",
-    "RADIUS",
-    "Config",
-    "Entry",
-    "Result",
-    "Row",
-    "release_input",
-    "run",
-]
-
 
 NAME = "sensitivity-table"
 
@@ -304,7 +282,7 @@ def write_table(result: Result) -> str:
         f"Above the closed form: {result.above} of {len(result.rows)} searches; the least found "
         f"{100.0 * least:.2f} % of it.\nWhat a search finds is a lower bound."
     )
-    parts = [title, aligned(lines, left=(0, 1, 2)), note]
+    parts = [title, align_rows(lines, left=(0, 1, 2)), note]
     if result.partial:
         parts.insert(1, "INTERRUPTED: only what was searched is shown")
     return "\n\n".join(parts)

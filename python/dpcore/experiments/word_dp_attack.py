@@ -24,7 +24,8 @@ from ..divergence import renyi
 from ..divergence.reliability import ESTIMATE
 from ..errors import flag, integer, invalid, mistyped
 from ..records import Shown
-from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, generated, words
 from ..text.corpus import likeness, words_of
@@ -36,8 +37,6 @@ from .presentation import (
     SMALL,
     TEXT,
     add_legend,
-    aligned,
-    apply_style,
     encode_fields,
     make_canvas,
     make_record_head,
@@ -49,15 +48,6 @@ from .word2vec_leakage.leakage import train_word2vec
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NAME",
-    "Cell",
-    "Config",
-    "Result",
-    "run",
-]
-
 
 NAME = "word-dp-attack"
 
@@ -569,7 +559,7 @@ def write_table(result: Result) -> str:
         row.append(f"{statistics.fmean(one[1] for one in cell.null):.2f}")
         row.append("{:.2f} [{:.2f}, {:.2f}]".format(*cell.linked))
         rows.append(row)
-    parts.append(aligned(rows))
+    parts.append(align_rows(rows))
     parts.append(_write_legend(result))
     parts.append("\n".join(describe_claim(result)))
     return "\n\n".join(parts)

@@ -13,8 +13,6 @@ from ..records import Pair, Record
 from .differences import added_or_removed, count_replaced, dimension, inputs_equal, read_records
 from .neighbours import Domain
 
-__all__ = ["AddRemove", "Records", "Replace", "input_key"]
-
 
 @hinted
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

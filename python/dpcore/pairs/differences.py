@@ -15,24 +15,6 @@ from ..errors import choice, hinted, integer, invalid, masked, mistyped
 from ..loaded import imported_module
 from ..records import Pair, pair_of
 
-__all__ = [
-    "MOST_CHANGES",
-    "NORMS",
-    "Norm",
-    "added_or_removed",
-    "as_real_numbers",
-    "count_replaced",
-    "differing_points",
-    "dimension",
-    "distance",
-    "distances",
-    "entry_gaps",
-    "fingerprint_input",
-    "group_columns",
-    "inputs_equal",
-    "read_records",
-]
-
 Floats = npt.NDArray[np.float64]
 
 MOST_CHANGES: Final = 200

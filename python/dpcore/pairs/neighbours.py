@@ -14,26 +14,6 @@ from ..errors import about, choice, flag, hinted, instance, invalid, mistyped, r
 from ..records import Pair, Record
 from .differences import Norm, dimension, distance, distances
 
-__all__ = [
-    "L1",
-    "L2",
-    "SLACK",
-    "WHICH",
-    "Bounded",
-    "Box",
-    "Domain",
-    "Floats",
-    "Linf",
-    "Neighbour",
-    "Which",
-    "domain_of",
-    "format_neighbour",
-    "neighbour_of",
-    "patterns",
-    "refuse_farther",
-    "zeros_ones",
-]
-
 Floats = npt.NDArray[np.float64]
 
 Which = Literal["one", "all"]

@@ -15,14 +15,6 @@ from ..records import Pair, Record
 from .datasets import input_key
 from .neighbours import Domain, Neighbour, domain_of, neighbour_of
 
-__all__ = [
-    "Search",
-    "Searched",
-    "drive",
-    "explore",
-    "search",
-]
-
 _MIN_ROUND_PAIRS = 8
 """Pairs in a late round: half of them survivors, half new ones."""
 

@@ -47,12 +47,11 @@ from ..attacks.candidates import read_candidates
 from ..auditing.event_fitting import outputs_inside
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
-from ..events.event import Event, hits_of
+from ..events.event import Event, evaluate_event, hits_of
 from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.evidence import numerator_first
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
-from ..sampling.tally import evaluate_event
 
 Array = npt.NDArray[Any]
 Sides = tuple[Array, Array]

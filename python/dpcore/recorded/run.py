@@ -60,12 +60,6 @@ from .sides import (
 )
 from .text_files import STDIN, Reader
 
-__all__ = [
-    "OutputsAudit",
-    "OutputsOptions",
-    "audit_outputs",
-]
-
 _TIE_STREAM: Final = 18
 """Names the stream of the coins that part equal scores."""
 

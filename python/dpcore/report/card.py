@@ -18,12 +18,6 @@ import numpy as np
 
 from ..records import Shown, full, list_shown_fields, one_line
 
-__all__ = [
-    "make_card",
-    "record_to_html",
-]
-
-
 _LIGHT_COLOURS: Final = (
     "--ink: #222; --soft: #595959; --line: #d0d0d0; --ground: #fff; --refuted: #a84300; "
     "--stands: #0067a3"

@@ -27,29 +27,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "BLUE",
-    "GREEN",
-    "GREY",
-    "INK",
-    "ORANGE",
-    "PALE",
-    "PURPLE",
-    "RED",
-    "SKY",
-    "WHITE",
-    "apply_style",
-    "axes_of",
-    "background_box",
-    "cycle_colour",
-    "get_canvas",
-    "get_whole_figure",
-    "relative_size",
-    "text_colour",
-    "thin_axes",
-    "use_own_style",
-]
-
 # Okabe and Ito's palette: told apart with any colour vision.
 INK, BLUE, GREEN, RED, GREY = "#222222", "#0072B2", "#009E73", "#D55E00", "#6A6A6A"
 PURPLE, ORANGE, SKY = "#CC79A7", "#E69F00", "#56B4E9"

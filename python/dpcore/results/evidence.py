@@ -26,14 +26,6 @@ from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, frozen_array
 
-__all__ = [
-    "LEFT_OUT",
-    "MOST_NAMES",
-    "Evidence",
-    "Provenance",
-    "TableRead",
-]
-
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
 

@@ -42,14 +42,6 @@ from .evidence import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "OUTPUTS_BOUNDS",
-    "ROWS",
-    "UNKNOWN",
-    "Guesses",
-    "OutputsAudit",
-]
-
 ROWS: Final = {
     "independent": "each row is an output of its own run, drawn independently of all others",
     "one_run": "all rows are scores of canaries from a single run, each of them included or left "

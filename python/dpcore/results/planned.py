@@ -19,8 +19,6 @@ from .evidence import per_distance
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["AUTO_FACTOR", "Plan", "middle_of"]
-
 AUTO_FACTOR: Final = 4
 """Ratio of the trials of `auto`, which chooses its event on pilot draws, to those of a known event.
 

@@ -12,8 +12,6 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["LEVEL", "refuse_dependent"]
-
 Array = npt.NDArray[Any]
 Floats = npt.NDArray[np.float64]
 

@@ -61,17 +61,6 @@ from .value_tables import (
     split_by_kind,
 )
 
-__all__ = [
-    "WAY_TO_DRAW",
-    "Calls",
-    "Evidence",
-    "Same",
-    "blocks_apart",
-    "list_doubts",
-    "probe_calls",
-    "same_rows",
-]
-
 FEWEST: Final = 32
 """Rows in a call from which two equal throughout, but different, exclude chance."""
 _EQUAL_CALLS_LEVEL: Final = 1e-8

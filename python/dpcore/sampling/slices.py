@@ -10,13 +10,6 @@ from typing import Final
 
 from ..progress import LONG_SECONDS, span
 
-__all__ = [
-    "Forecast",
-    "iterate_blocks",
-    "shared_block",
-    "slices_of",
-]
-
 _SLICE_SECONDS = 0.4
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01

@@ -25,7 +25,7 @@ from .. import _core
 from ..errors import hinted, invalid, mistyped, vector
 from ..events import event_of
 from ..events.device_outputs import Held
-from ..events.event import Ballot
+from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, outputs_of, rows_to_objects, to_object_array
 from ..mechanisms.callables import (
     Repeated,
@@ -44,7 +44,7 @@ from ..records import Pair
 from ..streams import COUNT, Rng, reseed_a_forked_child, seeded_globals
 from .replay import SEEDED_BY, Mark, Replays, make_replay_error, mark_of
 from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
-from .tally import Event, Tally, TallyRows, Watch
+from .tally import Tally, TallyRows, Watch
 
 _GLOBALS_STREAM: Final = 1
 """The last number of the streams from which global generators are seeded."""

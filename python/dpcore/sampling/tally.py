@@ -273,9 +273,3 @@ class Sketch(NamedTuple):
         in_high = below[-1] - self.high.size + np.searchsorted(self.high, points)
         found = np.where(points <= self.frame.low, in_low, inside)
         return np.where(points > self.frame.high, in_high, found)
-
-
-__all__ = [
-    "Curve", "Event", "Frame", "Hits", "Sketch", "Tally", "TallyRows", "Watch", "count_bins",
-    "evaluate_event",
-]  # fmt: skip

@@ -19,8 +19,6 @@ from numpy.random import Generator
 from ..errors import count, mistyped
 from ..records import Pair
 
-__all__ = ["Call", "Clock", "Timed", "rows_of", "time_calls"]
-
 Array = npt.NDArray[Any]
 Flags = npt.NDArray[np.bool_]
 Floats = npt.NDArray[np.float64]

@@ -20,17 +20,6 @@ from ..pairs.neighbours import domain_of
 from ..records import Pair, Record
 from .domains import Ball, Floats, Histogram, MinMaxRows, OneHot, Simplex, Sphere, unit_vector
 
-__all__ = [
-    "AGAINST",
-    "Against",
-    "Declaration",
-    "Sensitivity",
-    "declaration",
-    "laplace_scale",
-    "sensitivity",
-    "show_pair",
-]
-
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
 """Kinds of the second input of a pair: another row, or none, which counts as zeros."""

@@ -18,20 +18,6 @@ from ..pairs import NORMS, dimension
 from ..pairs.differences import Norm
 from ..records import Record
 
-__all__ = [
-    "NEIGHBOURS",
-    "Ball",
-    "Clip",
-    "Histogram",
-    "MinMax",
-    "MinMaxRows",
-    "Neighbours",
-    "Normalise",
-    "OneHot",
-    "Simplex",
-    "Sphere",
-]
-
 Floats = npt.NDArray[np.float64]
 
 Neighbours = Literal["replace", "add_remove"]

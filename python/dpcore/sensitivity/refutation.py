@@ -37,20 +37,6 @@ from .search import (
     try_torch,
 )
 
-__all__ = [
-    "METHODS",
-    "SLACK",
-    "Method",
-    "Refutation",
-    "SensitivityError",
-    "assert_sensitivity",
-    "members_of",
-    "pairs_of",
-    "probe_of",
-    "refute",
-    "space_of",
-]
-
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """The parts of a search, in their order."""

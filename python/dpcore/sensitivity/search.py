@@ -24,23 +24,6 @@ from ..pairs.differences import Norm
 from ..records import Pair, Record
 from .domains import Floats, row_lengths
 
-__all__ = [
-    "Catch",
-    "Done",
-    "Inputs",
-    "ModuleCalls",
-    "OneRecord",
-    "Probe",
-    "Space",
-    "climb_coordinates",
-    "torch_module",
-    "try_extremes",
-    "try_pairs",
-    "try_random",
-    "try_scipy",
-    "try_torch",
-]
-
 Inputs = tuple[Any, Any]
 """Two inputs of f, neighbours of the domain."""
 

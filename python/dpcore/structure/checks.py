@@ -27,29 +27,6 @@ from .outputs import (
     two_samples,
 )
 
-__all__ = [
-    "CHECKS",
-    "DETERMINISTIC",
-    "Check",
-    "Inspection",
-    "check_atom",
-    "check_correlation",
-    "check_cut",
-    "check_from_p_value",
-    "check_from_rule",
-    "check_grid",
-    "check_modes",
-    "check_rank",
-    "check_scale",
-    "column_scale",
-    "no_noise",
-    "off_centre",
-    "one_sided",
-    "shared_calls",
-    "shared_rows",
-    "shared_size",
-]
-
 CHECKS = (
     "no_noise",
     "shared_rows",

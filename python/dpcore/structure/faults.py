@@ -17,19 +17,6 @@ from ..mechanisms import DPTextNoise, Identity, Laplace, Native
 from ..records import Record, Shown, frozen_array
 from .checks import CHECKS
 
-__all__ = [
-    "FAULTS",
-    "Always",
-    "Fault",
-    "FixedSeed",
-    "Float32Laplace",
-    "OwnGenerator",
-    "RowRange",
-    "SharedDraw",
-    "SharedRow",
-    "TrainingOnly",
-]
-
 _EXAMPLE_ROW = np.array([0.0, 0.25, 1.0, 0.5])
 """A row as min-max normalisation makes it: its minimum is 0, its maximum 1."""
 

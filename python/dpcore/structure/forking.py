@@ -25,8 +25,6 @@ from ..streams import Rng, seed_of
 from .checks import Check, check_from_p_value, check_from_rule
 from .outputs import Floats, Layer, as_finite_array, at_least, collision_probability, hash_rows
 
-__all__ = ["fork_reuse"]
-
 _PIPE_BYTES = 2**16
 _MAX_TIMEOUT_SECONDS = 1e6
 """Seconds; what the system waits for has an end."""

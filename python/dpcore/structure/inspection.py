@@ -31,10 +31,6 @@ from .outputs import (
     collect_outputs,
 )
 
-__all__ = [
-    "inspect",
-]
-
 _MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
 

@@ -23,22 +23,6 @@ from ..mechanisms.native import Native, law_of
 from ..published import is_native
 from ..streams import SAMPLE
 
-__all__ = [
-    "MIN_INSPECTED_DRAWS",
-    "Clean",
-    "Floats",
-    "Layer",
-    "Seen",
-    "as_finite_array",
-    "at_least",
-    "collect_outputs",
-    "collision_probability",
-    "hash_rows",
-    "pairs_of_columns",
-    "same_rows",
-    "two_samples",
-]
-
 Floats = npt.NDArray[np.float64]
 
 _HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)

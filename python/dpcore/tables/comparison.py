@@ -22,17 +22,6 @@ from ..pairs.neighbours import SLACK, format_neighbour, neighbour_of, refuse_far
 from ..progress import Progress
 from ..records import Pair
 
-__all__ = [
-    "Comparison",
-    "Flags",
-    "Floats",
-    "Neighbours",
-    "Table",
-    "Tally",
-    "labels_of",
-    "read_neighbours",
-]
-
 Flags = npt.NDArray[np.bool_]
 _RowSpan = tuple[int, int]
 

@@ -35,18 +35,6 @@ from .comparison import Comparison, Floats, Table, Tally, labels_of, read_neighb
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = [
-    "TableAudit",
-    "audit_table",
-    "draw_figure",
-    "list_rows",
-    "make_page",
-    "read_audit",
-    "write_html",
-    "write_plain_data",
-    "write_text",
-]
-
 _CLAIM_TOLERANCE: Final = {False: 1e-9, True: 1e-6}
 """In nats, for float64 and for float32, whose roundings alone are 1.2e-7."""
 

@@ -21,18 +21,6 @@ from ..mechanisms.texts import texts_of
 from ..records import Shown
 from ..streams import Rng, seed_of
 
-__all__ = [
-    "SPLITS",
-    "Column",
-    "Corpus",
-    "Vocabulary",
-    "likeness",
-    "parts_of",
-    "split",
-    "training_texts",
-    "words_of",
-]
-
 SPLITS: Final = ("train", "valid", "test")
 """The names of the parts: fitted on, chosen on, evaluated on."""
 

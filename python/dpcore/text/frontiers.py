@@ -47,8 +47,6 @@ from .optional_packages import needed
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["Frontier", "FrontierCell", "frontier"]
-
 FORMAT: Final = "dpcore.text.frontier/1"
 
 RADIUS_QUANTILE: Final = 0.25

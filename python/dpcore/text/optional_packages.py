@@ -5,10 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, Final
 
-__all__ = [
-    "needed",
-]
-
 _PACKAGE_NAMES: Final = {
     "sklearn": "scikit-learn",
     "sentence_transformers": "sentence-transformers",

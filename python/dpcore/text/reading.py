@@ -24,11 +24,6 @@ from ..errors import about, choice, hinted, invalid, make_getattr, message, mist
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
 
-__all__ = [
-    "KINDS",
-    "read",
-]
-
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 """A number in letters; a leading zero makes a code of it."""
 _MAX_EXACT_INTEGER: Final = 2.0**53

@@ -13,10 +13,6 @@ from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown
 
-__all__ = [
-    "Rewriter",
-]
-
 
 @hinted
 @dataclass(frozen=True, slots=True, repr=False)

@@ -19,11 +19,6 @@ from ..errors import choice, hinted, integer
 from ..streams import Rng, seed_of
 from .corpus import Corpus, parts_of
 
-__all__ = [
-    "GENERATED",
-    "generated",
-]
-
 Words = Mapping[str, Sequence[str]]
 """Name of a blank -> what may stand there."""
 

@@ -17,8 +17,6 @@ from ..records import Shown
 from .corpus import training_texts
 from .optional_packages import needed
 
-__all__ = ["TfidfSVD"]
-
 Floats = npt.NDArray[np.float64]
 
 _CLASS_WORD: Final = "text.TfidfSVD"

@@ -36,19 +36,6 @@ from ..streams import Generators, quiet_seed
 from .module_calls import eval_mode
 from .needed import torch
 
-__all__ = [
-    "Encoder",
-    "Lookup",
-    "Pooled",
-    "Randomness",
-    "check_batches",
-    "check_transform",
-    "encoder_of",
-    "probe_randomness",
-    "probe_texts",
-    "state_digest",
-]
-
 _ENCODING_BATCH_SIZE: Final = 32
 _ENCODER_KINDS: Final = (
     "a SentenceTransformer, a pair (model, tokenizer), a torch module of a list of texts, a "

@@ -22,24 +22,6 @@ from ..pairs import distance
 from ..records import Pair
 from .needed import torch
 
-__all__ = [
-    "DTYPES",
-    "DPTextNoise",
-    "GaussianNoise",
-    "L2LaplaceNoise",
-    "LaplaceNoise",
-    "NoiseLayer",
-    "SharedNoise",
-    "checked",
-    "float64_device",
-    "gaussian",
-    "laplace",
-    "move_float64",
-    "spherical",
-    "uniform",
-    "wide",
-]
-
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""
 

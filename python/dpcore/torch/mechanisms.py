@@ -32,8 +32,6 @@ from .encoders import (
 from .layers import NoiseLayer
 from .needed import torch
 
-__all__ = ["EncoderMechanism", "mechanism"]
-
 _MAX_REMEMBERED_TEXTS: Final = 10_000
 """Texts whose vectors are remembered."""
 _DEFAULT_FORWARD_TRIALS: Final = 4_000

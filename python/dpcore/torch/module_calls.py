@@ -21,22 +21,6 @@ import numpy as np
 from ..streams import seeded_globals, torch_generators
 from .needed import torch
 
-__all__ = [
-    "Call",
-    "Key",
-    "Replay",
-    "calls_go_to",
-    "cloned",
-    "eval_mode",
-    "kept_buffers",
-    "keys",
-    "leaves",
-    "record",
-    "replayed",
-    "same",
-    "tensors",
-]
-
 _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 try:
-    import torch
+    import torch as torch
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
@@ -11,5 +11,3 @@ except ModuleNotFoundError as error:
         "dpcore.torch needs torch, which is not installed: pip install 'dpcore[torch]'",
         name="torch",
     ) from None
-
-__all__ = ["torch"]

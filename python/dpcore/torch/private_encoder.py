@@ -38,16 +38,6 @@ from .mechanisms import EncoderMechanism, device_of
 from .needed import torch
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
 
-__all__ = [
-    "NOISES",
-    "Noise",
-    "PrivateEncoder",
-    "farthest",
-    "rows",
-    "told",
-    "transform_of",
-]
-
 _ROWS_PER_BLOCK: Final = 256
 """Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
 _DISTANCE_SLACK: Final = 1e-4

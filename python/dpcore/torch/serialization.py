@@ -23,16 +23,6 @@ from .mechanisms import device_of
 from .private_encoder import PrivateEncoder
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain
 
-__all__ = [
-    "TRANSFORMS",
-    "described",
-    "load",
-    "made",
-    "read_config",
-    "save",
-    "write_config",
-]
-
 FORMAT: Final = "dpcore.PrivateEncoder/1"
 _CONFIG_KEYS: Final = {
     "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",

@@ -36,12 +36,6 @@ from .module_calls import (
 )
 from .needed import torch
 
-__all__ = [
-    "Source",
-    "Sources",
-    "noise_sources",
-]
-
 Varying = tuple[int, tuple[int, ...]]
 
 NUMBERS: Final = 1024

@@ -21,8 +21,6 @@ from ..streams import Rng, seed_of
 from . import layers
 from .needed import torch
 
-__all__ = ["Clip", "MinMax", "Normalise", "Project", "TransformChain", "fitted_steps"]
-
 _INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 _NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
 

@@ -15,8 +15,6 @@ from ..events.device_outputs import numpy_of
 from ..streams import seeded_globals
 from .run import check_function, import_opacus
 
-__all__ = ["OpacusStep"]
-
 Vector = npt.NDArray[np.float64]
 
 _OWN_FUNCTION_ADVICE: Final = "for others give audit_step a function (records, rng) -> vector"

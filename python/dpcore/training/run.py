@@ -26,17 +26,9 @@ from ..errors import AssumptionWarning, hinted, integer, invalid, mistyped, nume
 from ..events.device_outputs import numpy_of
 from ..loaded import imported_module
 from ..pairs.differences import fingerprint_input
-from ..recorded.run import OutputsAudit, audit_outputs
+from ..recorded.run import audit_outputs
+from ..results.outputs_audits import OutputsAudit
 from ..streams import Rng, seed_of, threads_of
-
-__all__ = [
-    "audit_run",
-    "check_function",
-    "count_records",
-    "import_opacus",
-    "make_pool",
-    "read_numbers",
-]
 
 Losses = Callable[[Any], Any]
 Fit = Callable[[Any], Losses]

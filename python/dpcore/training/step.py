@@ -21,23 +21,17 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..auditing.run import Audit, audit
+from ..auditing.run import audit
 from ..bounds import gaussian_epsilon
 from ..claims import GDP
 from ..errors import hinted, integer, invalid, mistyped, real
 from ..mechanisms.callables import name_of
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
+from ..results.audits import Audit
 from ..streams import Rng, seed_of, seeded_globals
 from .opacus_step import OpacusStep, PreparedBatch
 from .run import check_function, count_records, read_numbers
-
-__all__ = [
-    "Columns",
-    "NoisySum",
-    "audit_step",
-    "choose_columns",
-]
 
 Vector = npt.NDArray[np.float64]
 

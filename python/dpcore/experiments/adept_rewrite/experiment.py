@@ -18,20 +18,12 @@ from ...errors import choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.figures import BLUE, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
 from ...text.optional_packages import needed
-from ..presentation import (
-    SMALL,
-    TEXT,
-    add_legend,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..presentation import SMALL, TEXT, add_legend, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
     Tabled,
@@ -61,9 +53,6 @@ from .rewriting import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["NAME", "Config", "Result", "run"]
-
 
 NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
@@ -331,7 +320,7 @@ def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     parts = [
         _describe_corpus(texts, width, models, result)
         + "\n\n"
-        + aligned([_REWRITING_HEAD, *map(_format_rewriting_row, rows)]),
+        + align_rows([_REWRITING_HEAD, *map(_format_rewriting_row, rows)]),
         _format_conclusions(rows, floor, result.config.variants),
     ]
     if models[0].examples:
@@ -431,7 +420,7 @@ def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str
             (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
             for row in rows
         ]
-        parts.append(aligned(lines, left=(0, 2)))
+        parts.append(align_rows(lines, left=(0, 2)))
     return "\n\n".join(parts)
 
 

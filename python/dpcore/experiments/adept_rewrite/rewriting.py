@@ -24,29 +24,6 @@ from ...text.optional_packages import needed
 from ..corpora import read_corpus
 from ..running import cell_seed
 
-__all__ = [
-    "DELTA",
-    "EPOCHS",
-    "FOLDS",
-    "MADE_UP",
-    "Cell",
-    "Fitted",
-    "Row",
-    "Setup",
-    "Texts",
-    "Utility",
-    "clip_of",
-    "compute_bleu",
-    "list_single_intents",
-    "majority_share",
-    "measure_intent_utility",
-    "read_corpora",
-    "rejoin_words",
-    "rewrite_and_audit",
-    "train_encoder",
-]
-
-
 MADE_UP: Final = "generated"
 """Name of the corpus that is made up where there is no data."""
 FOLDS: Final = 5

@@ -22,16 +22,9 @@ from ...divergence.reliability import DIRECTIONS
 from ...errors import choice, count, integer
 from ...records import Record, Shown, frozen_array
 from ...report import encoding
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
-from ..presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ...report.text import align_rows
+from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
 from .cases import ALPHAS, CASES, Published, Reals, Rows
 
@@ -389,7 +382,7 @@ def write_table(result: Result) -> str:
         parts.append("INTERRUPTED: only the cases that were done are shown")
     parts.append(_BIAS_GLOSSARY)
     lines, heads = _make_lines(result)
-    table = aligned([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
+    table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
     shown = [table[0]]
     for i, line in enumerate(table[1:]):
         shown += ["", heads[i]] if i in heads else []
@@ -397,7 +390,7 @@ def write_table(result: Result) -> str:
     parts.append("\n".join(shown))
     if result.trusted:
         rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _format_trusted(one))]
-        parts += [_CERTIFIED_GLOSSARY, aligned(rows, left=(0, 1, 2))]
+        parts += [_CERTIFIED_GLOSSARY, align_rows(rows, left=(0, 1, 2))]
         parts.append(f"Misleading values: {result.misleading}.")
     refused = {cell.refused for cell in result.cells if cell.refused}
     if refused:

@@ -16,23 +16,16 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from ...auditing.run import Audit, audit
+from ...auditing.run import audit
 from ...bounds.unconditional import exact
 from ...errors import choice, confidence_level, count, integer
 from ...records import Counts, Shown
 from ...report.encoding import encode_float
-from ...report.figures import BLUE, GREY, INK, RED, WHITE
-from ...report.text import format_epsilon
+from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ...report.text import align_rows, format_epsilon
+from ...results.audits import Audit
 from ...streams import threads_of
-from ..presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
 from .mechanisms import BENCHMARKS, Benchmark
 
@@ -315,7 +308,7 @@ def write_table(result: Result, times: bool) -> str:
         [line[i] for i in kept]
         for line in (head, *(_format_benchmark_row(row) for row in result.rows))
     ]
-    parts.append(aligned(lines, left=(0, 1, len(kept) - 1)))
+    parts.append(align_rows(lines, left=(0, 1, len(kept) - 1)))
     shown = sum(len(row.bounds) + len(row.exact_bounds) for row in result.rows)
     parts.append(
         f"At least DP-Sniper's better bound: {result.reached} of {len(result.rows)} mechanisms. "

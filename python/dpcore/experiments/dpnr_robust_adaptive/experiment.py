@@ -26,17 +26,10 @@ from ...errors import choice, flag, instance, integer, mistyped, real
 from ...mechanisms import Laplace
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY
+from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
+from ...report.text import align_rows
 from ...sensitivity import MinMaxRows
-from ..presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
     Tabled,
@@ -72,21 +65,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from ...text import Corpus
-
-__all__ = [
-    "CONTROL",
-    "NAME",
-    "RIVALS",
-    "Config",
-    "Gain",
-    "Result",
-    "Size",
-    "compute_gains",
-    "crossing_epsilon",
-    "run",
-    "true_epsilon",
-]
-
 
 NAME = "dpnr-robust-adaptive"
 
@@ -469,11 +447,11 @@ def write_table(result: Result) -> str:
     masked = [row for size, dim in cells for row in _make_mask_rows(result, size, dim)]
     if masked:
         columns = [f"mu {mu:g}" for mu in config.mus]
-        parts += [_MASKS_GLOSSARY, aligned([("", *columns), *masked])]
+        parts += [_MASKS_GLOSSARY, align_rows([("", *columns), *masked])]
     learnt = [row for size, dim in cells for row in _make_loss_rows(result, size, dim)]
     if learnt:
         levels = [f"{level:g}" for level in config.epsilons]
-        parts += [_TRAINING_GLOSSARY, aligned([("claimed", *levels), *learnt])]
+        parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
     parts.append("\n".join(_describe_comparisons(result)))
     if config.data is not None:
         parts.append(f"The study: {SOURCE}; its Yelp are long reviews, ours sentences.")
@@ -519,7 +497,7 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         known = [published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
             rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
-    return aligned(rows)
+    return align_rows(rows)
 
 
 def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str, ...]]:

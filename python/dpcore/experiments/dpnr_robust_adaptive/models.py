@@ -24,32 +24,6 @@ if TYPE_CHECKING:
     from ...text import DPNR, Corpus
     from ...text.systems import Prepared, Units
 
-__all__ = [
-    "ADAPTIVE",
-    "CONSTANT",
-    "CROSSINGS",
-    "DATA",
-    "EPSILONS",
-    "LINES",
-    "MADE",
-    "MASKS",
-    "MU_EPSILON",
-    "NAMES",
-    "PLAIN",
-    "ROBUST",
-    "SOUND_AT",
-    "SOURCE",
-    "Bench",
-    "Job",
-    "Line",
-    "Model",
-    "Test",
-    "corpora_of",
-    "jobs_of",
-    "published_accuracy",
-]
-
-
 SOURCE: Final = "Zouhri and Abecidan (2021), figures 7 and 8: means of five runs, no spread"
 
 EPSILONS: Final = (0.05, 0.1, 0.5, 1.0, 2.0, 3.0, 4.0, 5.0)

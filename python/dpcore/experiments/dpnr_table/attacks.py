@@ -27,32 +27,6 @@ from ...text.optional_packages import needed
 from ..corpora import ENTITIES, read_corpus
 from ..running import require_whole
 
-__all__ = [
-    "BASELINES",
-    "BUDGETS",
-    "CLEAN",
-    "ENCODERS",
-    "NOISES",
-    "RECIPE",
-    "Case",
-    "Claim",
-    "Facts",
-    "Fitted",
-    "Material",
-    "Naive",
-    "Remembered",
-    "Run",
-    "Verdict",
-    "audit_claim",
-    "encode_with_stream",
-    "fit_system",
-    "list_systems",
-    "measure_system",
-    "micro_f1",
-    "prepare_material",
-]
-
-
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 _GENERATED_KIND: Final = "topics"
 

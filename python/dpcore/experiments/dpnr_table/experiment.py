@@ -21,18 +21,11 @@ from typing import TYPE_CHECKING, Any, Final
 from ...errors import flag, instance, integer, mistyped, real
 from ...records import Shown
 from ...report.encoding import encode_float
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.optional_packages import needed
-from ..presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
     Tabled,
@@ -61,8 +54,6 @@ from .attacks import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["FIGURES", "NAME", "Config", "Published", "Result", "Row", "run"]
 
 NAME = "dpnr-table"
 _USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
@@ -403,7 +394,7 @@ def _format_task(result: Result, several: bool) -> str:
         "texts' largest pair,\ncomputed from the declared noise; main: accuracy (its learning rate "
         "was settled on test texts); refitted: main,\nunseen, of the chosen attacker's classifier "
         f"instead, and its gap between texts with and without {first}",
-        aligned([head, *rows]),
+        align_rows([head, *rows]),
     ])  # fmt: skip
 
 
@@ -434,7 +425,7 @@ def _format_attackers(result: Result, several: bool) -> str:
         f"Attackers, F1. naive: a network on raw vectors, lowest-highest of {starts} starts after "
         f"{budget} epochs; chosen: the best on\nvalidation, evaluated once on unseen texts; 1 - F: "
         "empirical privacy, no guarantee; certified: epsilon, any two texts neighbours",
-        aligned([head, *rows], left=(0, 8)),
+        align_rows([head, *rows], left=(0, 8)),
     ])  # fmt: skip
 
 
@@ -457,7 +448,7 @@ def _format_claims(result: Result) -> str:
         f"Audits on the largest pair of the training texts, {trials:,} trials a side (bounds end "
         f"near ln of that, {math.log(trials):.1f};\nthe exact loss is computed from the declared "
         "noise, not certified)",
-        aligned([head, *rows], left=(0, 5, 6)),
+        align_rows([head, *rows], left=(0, 5, 6)),
     ])  # fmt: skip
 
 
@@ -474,7 +465,7 @@ def _format_opponents(result: Result, rows: list[Row]) -> str:
     return "\n".join([
         "Accuracy over the attributes: the opponent of the training (all test texts), and the "
         f"attacker trained afresh (unseen);\nmajority {floor:.3f}",
-        aligned([head, *found]),
+        align_rows([head, *found]),
     ])  # fmt: skip
 
 
@@ -492,7 +483,7 @@ def _format_paper(result: Result) -> str:
         "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
         f"{result.config.encoders[0]}; naive and main on\nall test texts, chosen on unseen ones; "
         "the paper's noise is that of its code: shared",
-        aligned([head, *rows]),
+        align_rows([head, *rows]),
     ])  # fmt: skip
 
 

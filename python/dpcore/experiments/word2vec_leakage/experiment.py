@@ -22,21 +22,14 @@ import numpy as np
 from ...errors import flag, integer, invalid, mistyped, real
 from ...records import Shown
 from ...report.encoding import encode_value
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE
+from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ...report.text import align_rows
 from ...streams import threads_of
 from ...text import Corpus, generated
 from ...text.optional_packages import needed
 from ...text.words import Embedding
 from ..corpora import read_corpus
-from ..presentation import (
-    SMALL,
-    TEXT,
-    aligned,
-    apply_style,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
+from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
     Tabled,
@@ -58,9 +51,6 @@ from .leakage import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-__all__ = ["NAME", "Cell", "Config", "Result", "is_reproduced", "run"]
-
 
 NAME = "word2vec-leakage"
 
@@ -477,7 +467,7 @@ def _format_main(result: Result) -> str:
                     _format_earlier(found, None if held_out or name == "disjoint" else STUDY)
                 )
             rows.append(row)
-    return aligned(rows, left=(0, 1, 2))
+    return align_rows(rows, left=(0, 1, 2))
 
 
 def format_share_mean_sd(found: Found, topn: int) -> str:
@@ -534,7 +524,7 @@ def _format_noise(result: Result) -> str:
         "top-1 by start and anchors;\ntrue: what the noise gives for any two vectors; centred: "
         "the mean of each vector is subtracted on both sides"
     )
-    parts = [note, aligned([*heads, *rows], left=())]
+    parts = [note, align_rows([*heads, *rows], left=())]
     if result.corpus.startswith("leakage:"):
         clean = result.mean("hashed", 0)
         kept = [
@@ -571,7 +561,7 @@ def _format_sizes(result: Result) -> str:
         "Smaller corpora, disjoint halves: top-1 by start, without anchors, with some, and with "
         "directions dropped"
     )
-    return f"{note}\n\n{aligned([heads, *rows])}"
+    return f"{note}\n\n{align_rows([heads, *rows])}"
 
 
 def write_plain_data(result: Result) -> dict[str, Any]:

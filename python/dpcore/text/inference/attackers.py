@@ -29,29 +29,6 @@ from ...streams import Generators
 from ..optional_packages import needed
 from .targets import MANY_VALUES, Codes, Target, rank_values
 
-__all__ = [
-    "CALL_TRANSFORMS",
-    "TRANSFORMS",
-    "Attacker",
-    "FittedAttacker",
-    "Vectors",
-    "attackers_of",
-    "centred",
-    "check_encoder",
-    "encoder_of",
-    "estimate_seconds",
-    "fitted",
-    "minimum",
-    "raw",
-    "rows_given",
-    "scaled",
-    "subtract_call_mean",
-    "summarise_rows",
-    "takes_rng",
-    "usual",
-    "vectors_of",
-]
-
 Vectors = npt.NDArray[np.float64]
 
 _MAX_COMPARED_TEXTS: Final = 8

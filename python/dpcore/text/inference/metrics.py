@@ -17,25 +17,6 @@ from ...records import Record
 from .attackers import Attacker, Vectors, fitted
 from .targets import Codes, Target
 
-__all__ = [
-    "CORRELATION",
-    "RANKINGS",
-    "TOP",
-    "Group",
-    "Judge",
-    "MainTask",
-    "Measured",
-    "Ranking",
-    "answers_of",
-    "compare_shares",
-    "find_threshold_above",
-    "groups_of",
-    "main_task",
-    "permutation_p_value",
-    "sum_by_group",
-    "threshold_of",
-]
-
 Ints = npt.NDArray[np.int64]
 
 _BOOTSTRAP_REPLICATES: Final = 2000

@@ -12,7 +12,6 @@ import numpy.typing as npt
 from ...bounds import clopper_pearson
 from ...errors import hinted, invalid, real
 from ...mechanisms.texts import BatchCheck
-from ...recorded.run import OutputsAudit
 from ...records import Record, frozen_array
 from ...report.card import make_card
 from ...report.encoding import encode_value
@@ -26,22 +25,12 @@ from ...report.figures import (
 )
 from ...report.text import format_claim, format_counts, format_epsilon
 from ...results.evidence import numerator_first
+from ...results.outputs_audits import OutputsAudit
 from .metrics import TOP, Group, MainTask, Measured
 from .targets import MANY_VALUES
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-__all__ = [
-    "NOT_MEASURED",
-    "Floor",
-    "Inference",
-    "NumberFigures",
-    "OfAttribute",
-    "RankFigures",
-    "ScoredTexts",
-    "Scores",
-]
 
 NOT_MEASURED = Measured(np.nan, np.nan, np.nan, "not applicable: a number")
 """Accuracy and F1 of a number."""

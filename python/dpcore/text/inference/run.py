@@ -16,8 +16,9 @@ import numpy.typing as npt
 from ...bounds import predicted
 from ...errors import choice, confidence_level, delta_level, hinted, invalid, real
 from ...progress import Progress
-from ...recorded.run import OutputsAudit, audit_outputs
+from ...recorded.run import audit_outputs
 from ...records import Pair
+from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from .attackers import (
     Attacker,
@@ -57,16 +58,6 @@ from .record import (
     Scores,
 )  # fmt: skip
 from .targets import Codes, Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
-
-__all__ = [
-    "NEIGHBOURS",
-    "Beyond",
-    "Measure",
-    "Neighbours",
-    "certify",
-    "infer",
-    "why_not",
-]
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)

@@ -16,19 +16,6 @@ import numpy.typing as npt
 from ...errors import about, choice, invalid, mistyped, show
 from ..corpus import SPLITS, Corpus, likeness
 
-__all__ = [
-    "MANY_VALUES",
-    "Codes",
-    "Kind",
-    "Parts",
-    "Target",
-    "floor_answers",
-    "floor_ranks",
-    "floor_scores",
-    "parts_of",
-    "rank_values",
-]
-
 Codes = npt.NDArray[np.int64]
 
 _UNNAMED_COLUMN: Final = "attribute"

@@ -31,13 +31,6 @@ from .settings import Floats, Ids, Plan, Rows, TextRows, ignore_order_warnings, 
 if TYPE_CHECKING:
     from ...training import OpacusStep
 
-__all__ = [
-    "NextWordModel",
-    "Perplexity",
-    "canaries",
-    "fit",
-]
-
 _EXACT_FIGURES: Final = ("cut", "without_target", "valid_perplexity", "valid_unigram")
 """Figures of the texts themselves, without noise: not in the folder of a private model."""
 _PERPLEXITY_REPLICATES: Final = 1000

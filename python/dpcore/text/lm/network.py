@@ -17,16 +17,6 @@ from ..optional_packages import needed
 from ..systems.training import one_thread, require_convergence, run_epochs
 from .settings import Floats, Plan, Rows
 
-__all__ = [
-    "Network",
-    "draw_weights",
-    "learn_plain",
-    "learn_private",
-    "make_network",
-    "make_optimizer",
-    "record_losses",
-]
-
 _MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
 _EVALUATION_BATCH_SIZE: Final = 256

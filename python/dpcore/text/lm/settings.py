@@ -16,8 +16,6 @@ from ...records import Shown
 from ..corpus import Vocabulary
 from ..optional_packages import needed
 
-__all__ = ["Floats", "Ids", "Plan", "Rows", "TextRows", "ignore_order_warnings", "make_accountant"]
-
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
 Rows = Sequence[Ids]

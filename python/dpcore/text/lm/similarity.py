@@ -19,13 +19,6 @@ from ...report.text import align_rows
 from .model import NextWordModel
 from .settings import Floats
 
-__all__ = [
-    "Closeness",
-    "Distances",
-    "closeness",
-    "distances",
-]
-
 _MIN_SINGULAR_VALUE: Final = 1e-10
 """Smallest singular value of a direction that PWCCA reads, as a share of the largest."""
 

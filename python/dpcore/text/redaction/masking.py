@@ -34,26 +34,6 @@ from ...records import Shown
 from ...streams import Rng, check_size, seed_of
 from ..words import Linkage
 
-__all__ = [
-    "MASK",
-    "STYLES",
-    "Levels",
-    "Policy",
-    "PolicyMechanism",
-    "Style",
-    "fingerprint_texts",
-    "link",
-    "mask_words",
-    "mechanism",
-    "policy_levels",
-    "policy_name",
-    "record_delta",
-    "redact",
-    "split_words",
-    "spread_levels",
-    "warn_if_fitted_on",
-]
-
 Levels = npt.NDArray[np.float64]
 Policy = Callable[[Sequence[str], np.random.Generator], Sequence[Any]]
 """`(documents, rng) -> levels`: for each document an array with the level of each of its words."""

@@ -21,21 +21,6 @@ from ..optional_packages import needed
 from ..tfidf import TfidfSVD
 from .masking import MASK, split_words
 
-__all__ = [
-    "FIGURES",
-    "ORDERS",
-    "ExposedDocument",
-    "Features",
-    "Figures",
-    "Parts",
-    "Study",
-    "compute_features",
-    "estimate_divergence",
-    "find_exposed",
-    "infer_set",
-    "measure_figures",
-]
-
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 

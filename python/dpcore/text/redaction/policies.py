@@ -25,18 +25,6 @@ from ..optional_packages import needed
 from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words, spread_levels
 
-__all__ = [
-    "FrozenPolicy",
-    "Gazetteer",
-    "Keywords",
-    "Learned",
-    "Random",
-    "Ranked",
-    "Spans",
-    "rank_levels",
-    "require_words",
-]
-
 _OUTER_PUNCTUATION: Final = re.compile(r"^[\W_]+|[\W_]+$")
 _POSSESSIVE_ENDING: Final = re.compile(r"['\u2019]s$")
 _WORD_SPAN_PATTERN: Final = re.compile(r"\S+")

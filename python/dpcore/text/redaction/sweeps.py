@@ -73,13 +73,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = [
-    "LEVELS",
-    "Sweep",
-    "SweepPoint",
-    "sweep",
-]
-
 LEVELS: Final = (0.0, 0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
 """Shares of words that `sweep` masks where it is given no others."""
 

@@ -27,11 +27,6 @@ from ..rewriter import Rewriter
 from .system import TextSystem
 from .training import Recipe, Trained, make_recipe, require_convergence, run_epochs
 
-__all__ = [
-    "VARIANTS",
-    "ADePT",
-]
-
 RESERVED: Final = ("<pad>", "<start>", "<end>")
 """Numbers that no word has; "<unk>" follows."""
 PAD, START, END, UNKNOWN = range(4)

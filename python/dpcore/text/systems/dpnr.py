@@ -47,15 +47,6 @@ from .training import (
     training_part,
 )
 
-__all__ = [
-    "DPNR",
-    "NOISES",
-    "SCALES",
-    "Noise",
-    "Scale",
-    "TextClassifier",
-]
-
 _EXTRACTOR_FOLDER: Final = "extractor"
 """The folder of an encoder inside that of the model."""
 _ZERO_WORD = "<zero>"

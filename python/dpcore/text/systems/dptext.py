@@ -39,11 +39,6 @@ from .training import (
     training_part,
 )
 
-__all__ = [
-    "NOISES",
-    "DPText",
-]
-
 _EMBEDDING_DIM: Final = 64
 """Entries of a word's vector in the LSTMs."""
 _WORD_DROPOUT_SHARE: Final = 0.3

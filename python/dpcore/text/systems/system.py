@@ -29,16 +29,6 @@ from ..corpus import Corpus
 from ..optional_packages import needed
 from .training import Trained
 
-__all__ = [
-    "Labelling",
-    "Saved",
-    "TextSystem",
-    "filled",
-    "mapping",
-    "read",
-    "write",
-]
-
 _WEIGHTS_FILE: Final = "model.safetensors"
 
 

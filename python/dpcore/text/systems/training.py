@@ -24,29 +24,6 @@ from ...torch.needed import torch
 from .. import schedules
 from ..corpus import Corpus, Vocabulary
 
-__all__ = [
-    "MASKED",
-    "MASKS",
-    "STEPS",
-    "Adversary",
-    "Bag",
-    "Masked",
-    "Masks",
-    "Prepared",
-    "Recipe",
-    "Trained",
-    "Units",
-    "WordDropout",
-    "labels_of",
-    "make_recipe",
-    "one_thread",
-    "require_convergence",
-    "run_epochs",
-    "train",
-    "training_part",
-    "units_of",
-]
-
 Masks = Literal["bernoulli", "exact"]
 MASKS: Final[tuple[Masks, ...]] = get_args(Masks)
 """Ways to choose the masked words: by a coin for each, or as a fixed share of every text."""

@@ -20,13 +20,6 @@ from ...errors import flag, hinted, integer, invalid, mistyped, numeric
 from ...records import Record
 from ..reading import File, missing_file, opened
 
-__all__ = [
-    "Embedding",
-    "Floats",
-    "text_vectors",
-    "word_vectors",
-]
-
 Vectors = dict[str, npt.NDArray[np.float64]]
 
 _VECTOR_FORMAT = "word2vec-JSON (MIT)"

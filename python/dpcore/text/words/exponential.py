@@ -28,19 +28,6 @@ from .losses import Floats, Numbers, measure_words, split_rows
 from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_words, require_rows
 from .metric_noise import MetricLaplace, NoisyMechanism, Vickrey
 
-__all__ = [
-    "TEM",
-    "CusText",
-    "MetricExponential",
-    "SanText",
-    "SanTextPlus",
-    "WordCalibration",
-    "WordComparison",
-    "WordFigures",
-    "calibrate",
-    "compare",
-]
-
 Mapping = Literal["conservative", "aggressive"]
 _MAPPING_NAMES: Final[tuple[Mapping, ...]] = get_args(Mapping)
 

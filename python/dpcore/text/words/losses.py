@@ -20,12 +20,6 @@ from ...report.encoding import encode_value
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
 
-__all__ = [
-    "TextLoss",
-    "TextReport",
-    "WordReport",
-]
-
 Floats = npt.NDArray[np.float64]
 Numbers = npt.NDArray[np.int64]
 

@@ -45,15 +45,6 @@ from .losses import (
     text_loss,
 )
 
-__all__ = [
-    "Linkage",
-    "MetricMechanism",
-    "TableMechanism",
-    "TableWithUnknown",
-    "WordMechanism",
-    "link",
-]
-
 _LENGTH_NOTE: Final = "the number of words of a text is released"
 
 _MAX_PREPARED_ENTRIES: Final = 2**22

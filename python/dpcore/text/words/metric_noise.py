@@ -15,12 +15,6 @@ from .embedding import Embedding
 from .losses import Floats, Numbers
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
 
-__all__ = [
-    "MetricLaplace",
-    "NoisyMechanism",
-    "Vickrey",
-]
-
 _MAX_BLOCK_NUMBERS: Final = 2**20
 """Noisy numbers that are in memory at once, about."""
 
