@@ -19,7 +19,7 @@ GAP = "…"
 """What stands for a value in a pattern."""
 
 MET = (
-    "adapters", "attacks", "auditing", "cli", "hints", "mechanisms", "pairs", "pytest_plugin",
+    "adapters", "attacks", "auditing", "cli", "mechanisms", "pairs", "pytest_plugin",
     "sampling", "tables",
 )  # fmt: skip
 """Packages whose messages all users of audits meet: each of these has its entry."""
@@ -32,6 +32,19 @@ NOTES = (
     "results/certificate.py", "sampling/slices.py",
 )  # fmt: skip
 """Where the notes of a report, its advice and the forecast of a slow audit are written."""
+
+WRITERS = {
+    "sampling/rows.py": {
+        "_NO_BOUND_REASON", "Evidence", "_describe_likeness", "_describe_variation",
+        "varying_calls",
+    },
+    "report/text.py": {
+        "_OTHER_TEXTS", "_OTHER_ROWS", "_ONE_ENTRY", "_TOO_MANY_TRIALS", "_NO_SUFFICIENT_NUMBER",
+        "next_step", "_describe_step_without_trials", "_describe_more_trials", "more_rows",
+        "size_for_a_tenth",
+    },
+}  # fmt: skip
+"""What writes them in a file that holds the other rows of a report, too."""
 
 PAGE = Path(__file__).parent / "reference" / "errors.md"
 """What is explained by hand."""
@@ -96,9 +109,21 @@ def sentences(*files: str) -> frozenset[str]:
     found: set[str] = set()
     for file, tree in trees():
         if not files or file in files:
-            for node in _strings(tree):
-                found |= {*_patterns(node, {})}
+            writers = WRITERS.get(file) if files else None
+            for part in tree.body if writers else [tree]:
+                if writers is None or writers & {*_defined_names(part)}:
+                    for node in _strings(part):
+                        found |= {*_patterns(node, {})}
     return frozenset(found)
+
+
+def _defined_names(part: ast.AST) -> Iterator[str]:
+    """The name of a function, or those of a constant."""
+    if isinstance(part, ast.FunctionDef):
+        yield part.name
+    elif isinstance(part, ast.Assign | ast.AnnAssign):
+        targets = part.targets if isinstance(part, ast.Assign) else [part.target]
+        yield from (one.id for one in targets if isinstance(one, ast.Name))
 
 
 def exists(quoted: str) -> bool:

@@ -31,10 +31,9 @@ def modules() -> Iterator[Any]:
 
 
 def public(module: Any) -> bool:
-    """True for a package whose modules are public paths, and for its modules."""
+    """Return True for a module whose `__all__` is public, and for an experiment."""
     parts = module.__name__.split(".")[1:]
-    hidden = any(part.startswith("_") for part in parts)
-    return not hidden and len(parts) <= 2 and parts[0] not in {*INNER, "cli"}
+    return parts[0] not in INNER and (hasattr(module, "__all__") or hasattr(module, "NAME"))
 
 
 def _told(thing: Any) -> str:
@@ -70,7 +69,7 @@ def reachable() -> set[type]:
     for module in loaded:
         if module is not dpcore and not public(module):
             continue
-        for name in getattr(module, "__all__", ()):
+        for name in getattr(module, "__all__", ("Config", "Result", "run")):
             thing = getattr(module, name)
             if inspect.isclass(thing):
                 waiting.append(thing)

@@ -19,7 +19,8 @@ from dpcore.report.card import make_card, record_to_html
 
 WORKINGS = (
     "dpcore.sampling.", "dpcore.auditing.", "dpcore.attacks.arrays.Grain",
-    "dpcore.attacks.attack.Choice", "dpcore.attacks.attack.Goal",
+    "dpcore.attacks.attack.Choice", "dpcore.attacks.attack.Goal", "dpcore.attacks.words.Rows",
+    "dpcore.pytest_plugin.Settings",
     "dpcore.divergence.points.", "dpcore.divergence.estimation.", "dpcore.experiments.running.",
     "dpcore.tables.comparison.", "dpcore.torch.module_calls.", "dpcore.training.step.Columns",
 )  # fmt: skip
