@@ -12,7 +12,7 @@ from shared_inference import Centroids, Sign, corpus, looked_up
 from dpcore.bounds import limits
 from dpcore.text.inference import Attacker, infer
 
-RUNS = 400
+RUNS = 200
 SIZES = (100, 200, 500)
 SIGNIFICANCE = 1e-3
 """Of every test here: a correct attack fails one of them once in a thousand changes of seeds."""
@@ -66,7 +66,7 @@ def test_intervals_hold_the_truth_and_bounds_stay_below_it(epsilon):
     # of him who believes it is known, and so is epsilon, between any two texts.
     truthful = math.exp(epsilon) / (1.0 + math.exp(epsilon))
     missed = over = weak = 0
-    runs = 200
+    runs = 100
     for seed in range(runs):
         secret = np.random.default_rng(seed).integers(0, 2, 900)
         found = corpus((20, 80, 800), {"secret": secret})
