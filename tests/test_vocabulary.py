@@ -23,7 +23,7 @@ import dpcore
 from dpcore import Counts, Laplace, attacks, bounds, calibration, divergence, exact, pairs
 from dpcore.auditing.run import AuditOptions
 from dpcore.bounds.declaration import BoundName, RecordedBound
-from dpcore.errors import hinted
+from dpcore.errors import suggest_arguments
 from dpcore.recorded.run import OutputsOptions
 from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Rows
 from dpcore.sensitivity import Ball, refute, sensitivity
@@ -116,7 +116,7 @@ def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
     with pytest.raises(TypeError, match=r"argument 'zzz'$"):
         dpcore.audit(zzz=1)
     with pytest.raises(TypeError, match=r"^max") as caught:
-        hinted(lambda: inner())()
+        suggest_arguments(lambda: inner())()
     # The frames below the function's own are all there.
     assert [frame.name for frame in traceback.extract_tb(caught.tb)][-2:] == ["<lambda>", "inner"]
 
@@ -124,7 +124,7 @@ def test_a_name_like_no_other_and_a_mistake_within_are_left_as_they_are():
 def test_a_hint_leaves_a_function_and_a_class_what_they_are():
     assert list(inspect.signature(dpcore.audit).parameters)[:2] == ["mechanism", "pair"]
     assert dpcore.audit.__doc__.startswith("Attack a mechanism")
-    assert inspect.getsource(dpcore.audit).startswith("@hinted\ndef audit(")
+    assert inspect.getsource(dpcore.audit).startswith("@suggest_arguments\ndef audit(")
     assert pickle.loads(pickle.dumps(dpcore.audit)) is dpcore.audit
     assert str(inspect.signature(Laplace)).startswith("(scale: 'float', variant: 'Variant'")
     assert is_dataclass(Laplace)

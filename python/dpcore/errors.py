@@ -93,7 +93,7 @@ _short_repr.maxlist = _short_repr.maxtuple = _short_repr.maxdict = _short_repr.m
 _short_repr.maxstring = _short_repr.maxother = _short_repr.maxlong = _MAX_VALUE_WIDTH
 
 
-def closest(word: str, words: Iterable[str]) -> str | None:
+def find_closest_word(word: str, words: Iterable[str]) -> str | None:
     """Find the word that is most similar to a word, ignoring case; None if none is similar.
 
     Example:
@@ -107,18 +107,18 @@ def closest(word: str, words: Iterable[str]) -> str | None:
     return next((found[one] for one in get_close_matches(word.lower(), found, n=1)), None)
 
 
-def meant(word: str, words: Iterable[str]) -> str:
+def suggest_word(word: str, words: Iterable[str]) -> str:
     """Format the end of an error message that suggests the intended word; "" without one.
 
     Example:
         >>> meant("indep", ["independent", "one_run"])
         " (did you mean 'independent'?)"
     """
-    found = closest(word, words)
+    found = find_closest_word(word, words)
     return "" if found is None else f" (did you mean {found!r}?)"
 
 
-def hinted(target: _Target) -> _Target:
+def suggest_arguments(target: _Target) -> _Target:
     """Let a function name the intended argument if it has none of the given name.
 
     Calls cost .1 microseconds more; signature, types and documentation stay the function's.
@@ -138,7 +138,7 @@ def hinted(target: _Target) -> _Target:
         TypeError: noisy() got an unexpected keyword argument 'seed' (did you mean 'rng'?)
     """
     if isinstance(target, type):
-        target.__init__ = hinted(target.__init__)  # type: ignore[misc]
+        target.__init__ = suggest_arguments(target.__init__)  # type: ignore[misc]
         return target
 
     @functools.wraps(target)
@@ -192,7 +192,7 @@ def _suggest_argument(given: str, names: Sequence[str]) -> str:
             for one, owner, words in _ARGUMENT_ADVICE
             if one == given and owner in names
         )
-        return next(advice, "") or meant(given, names)
+        return next(advice, "") or suggest_word(given, names)
     return f" (did you mean {_SUGGESTED_FORMS.get((given, other), repr(other))}?)"
 
 
@@ -462,7 +462,7 @@ def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:
     requirement = "one of " + ", ".join(repr(option) for option in options)
     if not isinstance(value, str):
         raise mistyped(name, requirement, value)
-    raise about(ValueError(message(name, requirement, value) + meant(value, options)), name)
+    raise about(ValueError(message(name, requirement, value) + suggest_word(value, options)), name)
 
 
 def flag(name: str, value: Any) -> bool:

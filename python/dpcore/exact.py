@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from . import _core
-from .errors import hinted, instance, mistyped
+from .errors import instance, mistyped, suggest_arguments
 from .events import Vote
 from .mechanisms.native import Clip, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
@@ -41,7 +41,7 @@ _CLIP_ROUNDING: Final = 1e-12
 """Share of the radius of a clip by which rounding may move one of its ends."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class VoteLaw(Shown):
     """The law of the majority vote on both sides of a pair, in natural logarithms.
@@ -59,7 +59,7 @@ class VoteLaw(Shown):
     log_q_prime: float
 
 
-@hinted
+@suggest_arguments
 def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> VoteLaw | None:
     """Compute the exact law of the majority vote.
 
@@ -104,7 +104,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
     return VoteLaw(*side, *side_prime)
 
 
-@hinted
+@suggest_arguments
 def loss(law: VoteLaw) -> float:
     """Compute the privacy loss of the vote: ``max over votes Y of abs(ln P(Y|x) - ln P(Y|x'))``.
 
@@ -126,7 +126,7 @@ def loss(law: VoteLaw) -> float:
     return max(abs(a - b) for a, b in votes if max(a, b) > -math.inf)
 
 
-@hinted
+@suggest_arguments
 def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     """Compute exactly the loss that the majority vote shows on a pair.
 
@@ -154,7 +154,7 @@ def vote_loss(mechanism: Any, pair: Pair | tuple[Any, Any]) -> float | None:
     return None if law is None else loss(law)
 
 
-@hinted
+@suggest_arguments
 def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
     """Explain by the closed form why a native mechanism's privacy loss is infinite on a pair.
 

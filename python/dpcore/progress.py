@@ -41,7 +41,7 @@ class Progress:
     """
 
     by_call: ClassVar[bool] = False
-    """True if its work is counted in outputs, which `beats` reports one by one."""
+    """True if its work is counted in outputs, which `count_with_progress` reports one by one."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class Progress:
     ) -> None:
         if show is not None and not isinstance(show, bool):
             raise mistyped("progress", "True, False or None", show)
-        self._wanted = watched() if show is None else show
+        self._wanted = is_watched() if show is None else show
         self._silent = show is False
         self._clock = clock or time.monotonic
         self._begun = self._clock()
@@ -145,7 +145,7 @@ class Progress:
             seconds: that it takes.
         """
         if seconds > LONG_SECONDS:
-            self.say(f"dpcore: {work} take about {span(seconds)}")
+            self.say(f"dpcore: {work} take about {format_time(seconds)}")
         return seconds > LONG_SECONDS
 
     def _stop_moving(self) -> None:
@@ -200,7 +200,7 @@ class _State:
         share = self.share() or 0.0
         left = (self.last - self.begun) * (1.0 / share - 1.0) - (now - self.last) if share else 0.0
         taken = now - self.begun
-        return f"{span(round(left, 1))} left" if left > 0.0 else span(round(taken, 1))
+        return f"{format_time(round(left, 1))} left" if left > 0.0 else format_time(round(taken, 1))
 
 
 class _Terminal:
@@ -274,7 +274,7 @@ def _import_ipython() -> Any:
     return display
 
 
-def span(seconds: float) -> str:
+def format_time(seconds: float) -> str:
     """Format a time in a customary unit.
 
     Example:
@@ -287,7 +287,7 @@ def span(seconds: float) -> str:
     return f"{seconds / 86400.0:,.0f} days"
 
 
-def beats(size: int) -> Iterable[int]:
+def count_with_progress(size: int) -> Iterable[int]:
     """Return the numbers below `size`; a loop over them moves the bar, if one is shown."""
     return range(size) if _shown_bar is None or not _shown_bar.by_call else _shown_bar.beats(size)
 
@@ -301,7 +301,7 @@ def interrupted_again() -> bool:
     return again
 
 
-def watched() -> bool:
+def is_watched() -> bool:
     """Return True on a terminal or in a notebook."""
     return (sys.stderr is not None and sys.stderr.isatty()) or in_notebook()
 

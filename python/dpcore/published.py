@@ -12,7 +12,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-from .errors import hinted
+from .errors import suggest_arguments
 from .mechanisms import PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps
 from .mechanisms.dptext import Undefined
 from .mechanisms.systems import Clipped, Sensitive, System, noise_scale
@@ -43,7 +43,7 @@ def __dir__() -> list[str]:
     return [*__all__]
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class LaplaceMechanism(Sensitive):
     """The Laplace mechanism: ``x + s``, s Laplace of scale b = sensitivity / epsilon.
@@ -75,7 +75,7 @@ class LaplaceMechanism(Sensitive):
         return Steps(Laplace(noise_scale("sensitivity / epsilon", self.sensitivity, self.epsilon)))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePT(Clipped):
     """ADePT as published: clip in L2 to C, add Laplace noise of scale 2 C / epsilon.
@@ -108,7 +108,7 @@ class ADePT(Clipped):
     sound: ClassVar[bool] = False
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTClipL1(Clipped):
     """ADePT repaired by its clip: clip in L1 to C, add Laplace noise of scale 2 C / epsilon.
@@ -138,7 +138,7 @@ class ADePTClipL1(Clipped):
     sound: ClassVar[bool] = True
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTScaled(Clipped):
     """ADePT repaired by its noise: clip in L2 to C, noise of scale 2 C sqrt(dim) / epsilon.
@@ -174,7 +174,7 @@ class ADePTScaled(Clipped):
         return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ADePTReference(System):
     """ADePT as the reference code simplifies it: zeros against ones, Laplace of scale 1 / epsilon.
@@ -220,7 +220,7 @@ class ADePTReference(System):
         return Steps(Laplace(noise_scale("1 / epsilon", 1.0, self.epsilon)))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPText(Sensitive):
     """DPText as published: Laplace noise by a formula with a uniform draw that is not centred.
@@ -259,7 +259,7 @@ class DPText(Sensitive):
         return Steps(DPTextNoise(scale, self.nan))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextRepaired(Sensitive):
     """DPText with its uniform draw centred: the Laplace mechanism again.
@@ -293,7 +293,7 @@ class DPTextRepaired(Sensitive):
         return Steps(Laplace(scale, "centred"))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalvedOutput(Sensitive):
     """The reference code's "wrong sensitivity" control: ``(x + s) / 2``, s Laplace, full scale.
@@ -331,7 +331,7 @@ class HalvedOutput(Sensitive):
         return Steps(Laplace(scale), factor=0.5)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class HalfNoise(Sensitive):
     """The Laplace mechanism with half the noise it needs: b = sensitivity / (2 epsilon).

@@ -28,11 +28,11 @@ from .errors import (
     AssumptionWarning,
     confidence_level,
     count,
-    hinted,
     integer,
     invalid,
     mistyped,
     real,
+    suggest_arguments,
 )
 from .results.certificate import trials_needed
 from .tables.table_audit import TableAudit
@@ -263,7 +263,7 @@ class DPAudit:
         self._node, self._settings = node, settings
         self._calls = 0
 
-    @hinted
+    @suggest_arguments
     def __call__(
         self,
         mechanism: Any,
@@ -292,7 +292,7 @@ class DPAudit:
         """
         return self._standing(self._audit(mechanism, pair, claim, options))
 
-    @hinted
+    @suggest_arguments
     def outputs(
         self,
         outputs: Any,
@@ -326,7 +326,7 @@ class DPAudit:
         found = audit_outputs(outputs, outputs_prime, claim=claim, **settings)
         return self._standing(self._told(found))
 
-    @hinted
+    @suggest_arguments
     def refutes(
         self,
         mechanism: Any,
@@ -357,7 +357,7 @@ class DPAudit:
             self._fail(audit, "is not refuted")
         return self._kept(audit)
 
-    @hinted
+    @suggest_arguments
     def table(
         self,
         table: Any,
@@ -390,7 +390,7 @@ class DPAudit:
             self._fail(found, "is refuted")
         return self._kept(found)
 
-    @hinted
+    @suggest_arguments
     def refutes_table(
         self,
         table: Any,

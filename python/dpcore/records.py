@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from .errors import hinted, instance, integer, invalid, real
+from .errors import instance, integer, invalid, real, suggest_arguments
 
 _MAX_REPR_WIDTH: Final = 180
 """Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""
@@ -240,7 +240,7 @@ def _frozen_input(name: str, value: Any) -> Any:
         raise invalid(name, "a list of numbers that float64 can hold", value) from None
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Pair(Record, word="Pair"):
     """Two neighbouring inputs, ordered.
@@ -281,7 +281,7 @@ class Pair(Record, word="Pair"):
         object.__setattr__(self, "distance", distance)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Counts(Shown):
     """Numbers of times that an event happened on each side of a pair.

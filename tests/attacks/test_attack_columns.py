@@ -10,8 +10,8 @@ import dpcore
 from dpcore.attacks.arrays import EXACT, grain_of
 from dpcore.attacks.rows import (
     atoms_of,
+    finite_values,
     first_rows,
-    known,
     loose_of,
     read_both_sides,
     read_columns,
@@ -34,7 +34,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
     generator = rng(15)
     plain = generator.normal(size=5000)
     atom = np.full(200, 0.1 + 0.2) + generator.integers(-2, 3, 200) * 1e-16
-    values = known(np.concatenate([plain, atom, [np.nan, np.inf]]))
+    values = finite_values(np.concatenate([plain, atom, [np.nan, np.inf]]))
     assert values.size == 5200
     atoms = atoms_of(values, grain_of(values, values))
     assert atoms.counts.tolist() == [200]
@@ -46,7 +46,7 @@ def test_atoms_are_values_that_repeat_and_stand_apart():
 
 
 def test_a_huge_outlier_does_not_make_everything_one_atom():
-    values = known(np.append(rng(16).normal(size=5000), 1e7))
+    values = finite_values(np.append(rng(16).normal(size=5000), 1e7))
     assert atoms_of(values, grain_of(values, values)).counts.sum() < 100
 
 

@@ -233,7 +233,7 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
     shell = type("Shell", (ZMQInteractiveShell,), {})()
     parts = SimpleNamespace(get_ipython=lambda: shell, display=SimpleNamespace(display=display))
     monkeypatch.setitem(sys.modules, "IPython", parts)
-    assert progress.watched()
+    assert progress.is_watched()
     now = itertools.count(0.0, 2.0)
     with progress.Progress("choosing <it>", 4, None, alive=False, clock=now.__next__) as bar:
         bar.advance(1)
@@ -249,7 +249,7 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
 
 
 def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
-    monkeypatch.setattr(progress, "watched", lambda: True)
+    monkeypatch.setattr(progress, "is_watched", lambda: True)
     with Course(True, alive=False) as bar:
         drawn = dpcore.repeat(lambda x: bar._within)(0.0, 5, None)
         assert drawn.tolist() == [0, 1, 2, 3, 4]

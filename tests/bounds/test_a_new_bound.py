@@ -20,7 +20,7 @@ import pytest
 import dpcore
 from dpcore import bounds
 from dpcore.bounds import BOUNDS, ONE_RUN
-from dpcore.bounds.declaration import Declared, declared
+from dpcore.bounds.declaration import Declared, find_declaration
 
 EVERY = {**BOUNDS, **ONE_RUN}
 
@@ -46,7 +46,7 @@ def test_a_declaration_that_says_nothing_known_is_refused(wrong, said):
 def test_a_bound_has_a_form_for_the_deltas_that_it_declares(name):
     counts = (dpcore.Counts(30, 100, 5, 100),) if name in BOUNDS else (40, 30, 60)
     for delta, words in ((0.0, ("any", "zero")), (0.05, ("any", "positive"))):
-        has_form = declared(EVERY[name]).deltas in words
+        has_form = find_declaration(EVERY[name]).deltas in words
         with nullcontext() if has_form else pytest.raises(ValueError, match=r"^delta must be "):
             assert EVERY[name](*counts, delta, 0.95) >= 0.0
 
@@ -68,7 +68,7 @@ def test_every_declared_bound_stands_in_its_table_and_in_all():
             own = getattr(bound, "__module__", None) == module.__name__
             if not own or not isinstance(getattr(bound, "declared", None), Declared):
                 continue
-            rows = declared(bound).rows
+            rows = find_declaration(bound).rows
             table = {"independent": "BOUNDS", "one_run": "ONE_RUN"}[rows]
             told = f"enter bound {name} in {table} of dpcore/bounds/__init__.py"
             assert getattr(bounds, table).get(name) is bound, told
@@ -76,7 +76,7 @@ def test_every_declared_bound_stands_in_its_table_and_in_all():
 
 
 def test_titles_are_told_apart():
-    assert len({declared(bound).title for bound in EVERY.values()}) == len(EVERY)
+    assert len({find_declaration(bound).title for bound in EVERY.values()}) == len(EVERY)
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -102,7 +102,7 @@ def test_an_undeclared_function_has_its_name_for_a_title():
     def no_title(counts, delta=0.0, confidence=0.95):
         return 0.0
 
-    assert declared(no_title) == Declared(title="no title")
+    assert find_declaration(no_title) == Declared(title="no title")
 
 
 # Nobody asks for a bound by its name.
@@ -134,7 +134,9 @@ def test_no_file_outside_the_package_asks_for_a_bound_by_its_name():
     package = Path(bounds.__file__).parent
     for path in sorted(package.parent.rglob("*.py")):
         if path.parent != package:
-            assert not asked_by_name(path.read_text(encoding="utf-8")), f"ask `declared` in {path}"
+            assert not asked_by_name(path.read_text(encoding="utf-8")), (
+                f"ask `find_declaration` in {path}"
+            )
 
 
 @pytest.mark.parametrize(

@@ -287,7 +287,7 @@ def test_without_gensim_it_is_said_what_to_install(monkeypatch):
         ModuleNotFoundError, match=r"^train_word2vec needs gensim, .* 'dpcore\[word2vec\]'"
     ):
         leakage.train_word2vec(["a b"] * 9)
-    assert optional_packages.needed("json", "nobody").__name__ == "json"
+    assert optional_packages.require_module("json", "nobody").__name__ == "json"
 
 
 def test_the_path_of_before_states_the_new_ones():

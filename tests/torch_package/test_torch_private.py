@@ -24,7 +24,7 @@ from dpcore.torch import (  # noqa: E402
     SharedNoise,
     mechanism,
 )
-from dpcore.torch.private_encoder import farthest  # noqa: E402
+from dpcore.torch.private_encoder import farthest_rows  # noqa: E402
 
 pytest_plugins = ["pytester"]
 
@@ -286,10 +286,10 @@ def test_the_farthest_rows_are_told_apart_by_float64(norm):
     rows[5, 0], rows[300, 0], rows[599, 0] = 1.0, 1.0 + 1e-8, 1.0 + 5e-9
     # Far from the origin float32 would see nothing of it.
     rows += 1e6
-    found = farthest(rows, norm)
+    found = farthest_rows(rows, norm)
     assert found == (0, 300)
     with pytest.raises(ValueError, match="norm must be one of 'l1', 'l2'"):
-        farthest(rows, "linf")
+        farthest_rows(rows, "linf")
 
 
 def test_the_author_of_a_library_tests_it(pytester):

@@ -20,7 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, hinted, integer, invalid
+from ..errors import choice, integer, invalid, suggest_arguments
 from ..events.event import Score
 from ..records import Pair
 from .arrays import (
@@ -608,7 +608,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Additive(ScoreAttack):
     """The log-likelihood ratio summed over binned features of numeric outputs.

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
-from ..errors import hinted, mistyped
+from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
 from ..records import Pair
 from .additive import Additive
@@ -28,7 +28,7 @@ _MAX_TABULATED_BYTES: Final = 2**12
 """Bytes of a text up to which whole texts are tabulated."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Auto(ScoreAttack):
     """A portfolio: the scores of several attacks compete on pilot draws that fitted none of them.

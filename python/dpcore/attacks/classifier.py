@@ -11,13 +11,13 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted, instance, integer, invalid
+from ..errors import choice, instance, integer, invalid, suggest_arguments
 from ..events.device_outputs import Held, Rough, as_float64, cache_per_device, rounding_slack
 from ..events.event import Score
 from ..records import Record
 from .arrays import Array, Floats, Grain, Merged, Whole, freeze_arrays, grains_of
 from .attack import NumericAttack
-from .rows import atoms_of, chunk_slices, first_rows, known, loose_of, read_numbers
+from .rows import atoms_of, chunk_slices, finite_values, first_rows, loose_of, read_numbers
 
 _MAX_FLAGGED_ATOMS: Final = 4
 """Atoms of one entry that get a flag of their own, the most frequent ones."""
@@ -142,7 +142,7 @@ def features_of(rows: Array, rows_prime: Array) -> Features:
     flags: list[tuple[int, float, float]] = []
     fill, unit = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for i in range(rows.shape[1]):
-        values = known(sides[0][:, i], sides[1][:, i])
+        values = finite_values(sides[0][:, i], sides[1][:, i])
         atoms = atoms_of(values, grains[i])
         rest = values[loose_of(values, atoms)]
         # Of a discrete law only rare values are no atoms: there the value itself is the feature.
@@ -279,7 +279,7 @@ def _score_chunks(outputs: Array, features: Features, log_odds: Any) -> Floats:
     return np.clip(scores, -_MAX_LOG_ODDS, _MAX_LOG_ODDS, out=scores)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Classifier(NumericAttack):
     """Scikit-learn classifiers that distinguish outputs on x from outputs on x'.

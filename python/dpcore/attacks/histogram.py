@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, hinted, instance, integer, invalid, mistyped, real
+from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..events.event import Score
 from ..records import Pair, Record
 from .arrays import (
@@ -40,8 +40,8 @@ from .rows import (
     Atoms,
     atoms_of,
     chunk_slices,
+    finite_values,
     first_rows,
-    known,
     loose_of,
     read_numbers,
     whole_floats,
@@ -291,7 +291,7 @@ def _edge_shares(bins: int) -> Floats:
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Return every column of real numbers as the pilot shows it."""
     first, second = first_rows(rows), first_rows(rows_prime)
-    pooled = (known(first[:, i], second[:, i]) for i in range(rows.shape[1]))
+    pooled = (finite_values(first[:, i], second[:, i]) for i in range(rows.shape[1]))
     return [
         RealColumn(values, atoms_of(values, grain), grain)
         for values, grain in zip(pooled, grains_of(first, second), strict=True)
@@ -458,7 +458,7 @@ class Cells(Merged, word="Cells"):
         return f"log ratio of the output's cell (one of {self.values.size})"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Histogram(ScoreAttack):
     """The counts of each output on both sides; the outputs are ordered by the ratio.

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds import clopper_pearson
-from ..errors import hinted, instance
+from ..errors import instance, suggest_arguments
 from ..events import Vote
 from ..events.vote import Side
 from ..records import Counts, Pair
@@ -19,7 +19,7 @@ from .attack import AuditAttack, Fitted, Pilot, power_below
 _MAX_VOTE_PILOT: Final = 2**17
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MajorityVote(AuditAttack):
     """Every entry of the output votes for the input it is nearer to; the majority decides.
@@ -89,7 +89,7 @@ class MajorityVote(AuditAttack):
         return replace(event, vote=choose(counts)[0])
 
 
-@hinted
+@suggest_arguments
 def choose(counts: Counts, confidence: float = 0.95, delta: float = 0.0) -> tuple[Side, Side]:
     """Return the vote to count and the side of the numerator, from pilot counts.
 

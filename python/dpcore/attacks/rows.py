@@ -127,7 +127,7 @@ def first_rows(rows: Array) -> Array:
     return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
 
 
-def known(*values: Array) -> Floats:
+def finite_values(*values: Array) -> Floats:
     """Return all finite values, sorted, as float64."""
     pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
     return np.sort(pooled[np.isfinite(pooled)])

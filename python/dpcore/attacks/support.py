@@ -33,8 +33,8 @@ from .rows import (
     RowMin,
     Special,
     atoms_of,
+    finite_values,
     first_rows,
-    known,
     read_both_sides,
     row_codes,
 )
@@ -195,7 +195,7 @@ def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
     """Return the atoms of a column, and those that one side alone shows."""
-    own = [known(side[:, column]) for side in (rows, rows_prime)]
+    own = [finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values beside the atom: there must be none in
     # three times its width.

@@ -7,7 +7,7 @@ from typing import Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted, integer, mistyped
+from ..errors import choice, integer, mistyped, suggest_arguments
 from ..events.event import Score
 from ..pairs.differences import differing_points
 from ..records import Pair
@@ -29,7 +29,7 @@ _RATIO_STANDARD_ERRORS: Final = 4.0
 _ROW_SCORES: Final[dict[str, Score]] = {"min": RowMin(), "max": RowMax(), "sum": RowSum()}
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Threshold(ScoreAttack):
     """A threshold on a simple score: the attack to try first on numeric outputs.

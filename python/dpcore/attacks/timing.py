@@ -32,7 +32,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 from numpy.random import Generator
 
-from ..errors import choice, confidence_level, count, hinted, integer, invalid, vector
+from ..errors import choice, confidence_level, count, integer, invalid, suggest_arguments, vector
 from ..events import Above
 from ..pairs.differences import differing_points
 from ..records import Pair, frozen_array
@@ -493,7 +493,7 @@ def _expected_bound(k: Floats, k_prime: Floats, scale: float, alpha: float) -> F
     return np.asarray(logit(betaincinv(own, other, alpha)))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True)
 class Timing(AuditAttack):
     """The latency of single calls; the event is one of output and latency together.

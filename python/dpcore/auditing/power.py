@@ -17,7 +17,15 @@ from ..bounds import limits
 from ..bounds.canaries import gaussian_epsilon, gaussian_rate, guesses_for, loss_of_factor
 from ..bounds.power import gaussian_event, trials_for
 from ..claims.trade_off import Claim, choose_tangent
-from ..errors import confidence_level, delta_level, hinted, integer, invalid, mistyped, real
+from ..errors import (
+    confidence_level,
+    delta_level,
+    integer,
+    invalid,
+    mistyped,
+    real,
+    suggest_arguments,
+)
 from ..events.event import Event
 from ..mechanisms.callables import name_of
 from ..pairs import Search
@@ -56,7 +64,7 @@ _PILOTS_PER_TRIAL: Final = 2
 _SIDE_NAMES: Final = {"x": "x", "x_prime": "x'"}
 
 
-@hinted
+@suggest_arguments
 def plan(
     claim: float | Claim | None,
     *,

@@ -15,7 +15,7 @@ from .. import _core
 from ..attacks import AttackName, Auto, named
 from ..attacks.attack import Attack, AuditAttack, Goal, attack_of, require_scores
 from ..bounds import BOUNDS, BoundName
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import (
     AssumptionWarning,
@@ -265,7 +265,7 @@ def request_of(
     choice("bound", given.bound, tuple(BOUNDS))
     choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
-    declared(BOUNDS[given.bound]).check_delta(given.bound, delta)
+    find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
     check_curve(given.claim, given.delta, given.bound)
     pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
     block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
@@ -372,7 +372,7 @@ def _check_size(request: Request) -> None:
         requirement = "one that counts one event where claim is a curve"
         raise invalid("attack", requirement, request.attack.given)
     fixed_form = request.stop == "refuted" or request.attack.pools
-    if fixed_form and not declared(BOUNDS[request.bound]).implied:
+    if fixed_form and not find_declaration(BOUNDS[request.bound]).implied:
         raise invalid(
             "bound", "left alone for stop='refuted' and for Coordinatewise", request.bound
         )
@@ -537,7 +537,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
         return
     if delta:
         raise invalid("delta", f"left out where claim is a curve ({claim})", delta)
-    if declared(BOUNDS[bound]).deltas == "zero":
+    if find_declaration(BOUNDS[bound]).deltas == "zero":
         requirement = "one that has a form for delta where claim is a curve"
         raise invalid("bound", requirement, bound)
 

@@ -21,7 +21,7 @@ from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, choice, hinted, integer, invalid, mistyped
+from ..errors import AssumptionWarning, choice, integer, invalid, mistyped, suggest_arguments
 from ..events import event_of
 from ..events.device_outputs import move_to_host
 from ..events.event import Event
@@ -348,7 +348,7 @@ class AuditOptions(TypedDict, total=False):
     source: bool
 
 
-@hinted
+@suggest_arguments
 def audit(
     mechanism: Any,
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,

@@ -16,11 +16,11 @@ from ..errors import (
     choice,
     confidence_level,
     delta_level,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
+    suggest_arguments,
 )
 from ..records import Counts
 from .declaration import Declared
@@ -32,7 +32,7 @@ _MIN_CONDITIONAL_CONFIDENCE = 0.6
 
 
 @Declared(title="Clopper-Pearson", recorded=True, paired=True, implied=True, curves="point")
-@hinted
+@suggest_arguments
 def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon from an event's counts on the two sides.
 
@@ -72,7 +72,7 @@ def clopper_pearson(counts: Counts, delta: float = 0.0, confidence: float = 0.95
     return max(0.0, math.log(p_low - delta) - math.log(q_high))
 
 
-@hinted
+@suggest_arguments
 def limits(k: int, n: int, alpha: float) -> tuple[float, float]:
     """Compute one-sided limits for the probability of an event seen k times in n draws.
 
@@ -142,7 +142,7 @@ def _beta_quantile(a: int, b: int, alpha: float, upper: bool = True) -> float:
 
 
 @Declared(title="conditional binomial", deltas="zero")
-@hinted
+@suggest_arguments
 def conditional(
     counts: Counts, delta: float = 0.0, confidence: float = 0.95, *, sides: Sides = "fixed"
 ) -> float:
@@ -209,7 +209,7 @@ def conditional(
     return max(0.0, math.log(share) - math.log(rest) - trials)
 
 
-@hinted
+@suggest_arguments
 def every_coordinate(
     pooled: Sequence[Counts],
     multiplicities: Sequence[int],

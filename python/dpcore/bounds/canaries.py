@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import confidence_level, delta_level, hinted, integer, real, whole
+from ..errors import confidence_level, delta_level, integer, real, suggest_arguments, whole
 from .declaration import Declared, bound_of
 
 _MAX_EPSILON = 1e3
@@ -23,7 +23,7 @@ _MAX_GUESSES = 2**20
 
 
 @Declared(title="one training run", rows="one_run")
-@hinted
+@suggest_arguments
 def one_run(
     guesses: int, correct: int, canaries: int, delta: float = 0.0, confidence: float = 0.95
 ) -> float:
@@ -91,7 +91,7 @@ def _chance_ceiling(
     return min(chance, 1.0)
 
 
-@hinted
+@suggest_arguments
 def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.95) -> float:
     """Compute a lower limit on mu from guesses about canaries in one run, for a Gaussian claim.
 
@@ -146,7 +146,7 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
     return _find_largest(refutes)
 
 
-@hinted
+@suggest_arguments
 def one_run_refutes(
     least_type_one: Callable[[float], float],
     guesses: int,
@@ -197,7 +197,7 @@ def one_run_refutes(
 
 
 @Declared(title="one training run, whole curve", rows="one_run", deltas="positive", curves="only")
-@hinted
+@suggest_arguments
 def one_run_curve(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -237,7 +237,7 @@ def one_run_curve(
     deltas="positive",
     curves="gaussian",
 )
-@hinted
+@suggest_arguments
 def one_run_fdp(
     guesses: int, correct: int, canaries: int, delta: float, confidence: float = 0.95
 ) -> float:
@@ -275,7 +275,7 @@ def one_run_fdp(
     return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
-@hinted
+@suggest_arguments
 def guesses_needed(
     claim: float,
     canaries: int,
@@ -409,7 +409,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     )
 
 
-@hinted
+@suggest_arguments
 def gaussian_epsilon(mu: float, delta: float) -> float:
     """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 

@@ -105,7 +105,7 @@ def bound_of(
             choice(
                 "bound",
                 bound,
-                [n for n, of in _PACKAGE_BOUNDS.items() if declared(of).rows == rows],
+                [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows],
             )
         ]
     if not callable(bound):
@@ -114,7 +114,7 @@ def bound_of(
     return found
 
 
-def declared(bound: Callable[..., Any]) -> Declared:
+def find_declaration(bound: Callable[..., Any]) -> Declared:
     """Return the declaration of a bound; the default is its name and the default fields."""
     found = getattr(bound, "declared", None)
     if isinstance(found, Declared):

@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, hinted, invalid, real
+from ..errors import confidence_level, count, delta_level, invalid, real, suggest_arguments
 from ..records import Counts
 from .binomial import clopper_pearson
 from .canaries import gaussian_mu
@@ -36,7 +36,7 @@ MOST_TRIALS: Final = 2**53
 """Trials of the largest plan: up to here a float counts every one."""
 
 
-@hinted
+@suggest_arguments
 def detectable(
     n: int | float | str,
     claim: float,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, hinted, invalid, mistyped
+from ..errors import confidence_level, count, delta_level, invalid, mistyped, suggest_arguments
 
 __all__ = ["predicted"]
 
@@ -24,7 +24,7 @@ _MAX_TABLED_DRAWS = 1024
 _Floats = npt.NDArray[np.float64]
 
 
-@hinted
+@suggest_arguments
 def predicted(
     k: npt.ArrayLike,
     n: npt.ArrayLike,

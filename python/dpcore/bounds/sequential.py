@@ -33,12 +33,12 @@ import numpy.typing as npt
 from ..errors import (
     confidence_level,
     delta_level,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     real,
+    suggest_arguments,
 )
 from ..records import Counts
 from .declaration import Declared
@@ -63,7 +63,7 @@ class _Bets(NamedTuple):
 
 
 @Declared(title="anytime valid", anytime=True, implied=True)
-@hinted
+@suggest_arguments
 def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon that holds at every number of draws at once.
 
@@ -123,7 +123,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     return _find_last(rejects)
 
 
-@hinted
+@suggest_arguments
 class Martingale:
     """The evidence against one claim, multiplied up over slices of draws.
 

@@ -18,11 +18,11 @@ from ..errors import (
     choice,
     confidence_level,
     delta_level,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
+    suggest_arguments,
     vector,
 )
 from ..records import Counts, Record, frozen_array
@@ -35,7 +35,7 @@ Method = Literal["clopper_pearson", "dkw"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
 
 
-@hinted
+@suggest_arguments
 def delta_lower(
     counts: Counts, epsilon: npt.ArrayLike, confidence: float = 0.95
 ) -> npt.NDArray[np.float64]:
@@ -71,7 +71,7 @@ def delta_lower(
     return np.maximum(0.0, p_low - scaled)
 
 
-@hinted
+@suggest_arguments
 def epsilon_lower_at(
     counts: Counts,
     delta: npt.ArrayLike,
@@ -111,7 +111,7 @@ def epsilon_lower_at(
     return np.array(found, dtype=np.float64).reshape(levels.shape)
 
 
-@hinted
+@suggest_arguments
 def mu_lower(counts: Counts, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on mu, if the mechanism is mu-GDP for any mu.
 
@@ -241,7 +241,7 @@ class Band(Record, word="Band"):
         return max(_mu_of_rates(p_low, q_high) for p_low, q_high in pairs)
 
 
-@hinted
+@suggest_arguments
 def tradeoff_band(
     k: npt.ArrayLike,
     n: int,

@@ -29,7 +29,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, delta_level, hinted, instance
+from ..errors import confidence_level, delta_level, instance, suggest_arguments
 from ..records import Counts
 from .binomial import clopper_pearson, limits
 from .declaration import Declared
@@ -239,7 +239,7 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
 
 
 @Declared(title="exact unconditional test", recorded=True, slow=True)
-@hinted
+@suggest_arguments
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 

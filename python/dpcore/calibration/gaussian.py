@@ -10,7 +10,15 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds.profile import epsilon_of, log_delta, mu_of
-from ..errors import choice, confidence_level, delta_level, hinted, instance, invalid, real
+from ..errors import (
+    choice,
+    confidence_level,
+    delta_level,
+    instance,
+    invalid,
+    real,
+    suggest_arguments,
+)
 from ..mechanisms.gaussian import Gaussian, noise_ratio
 from ..mechanisms.native import positive
 from ..mechanisms.systems import noise_scale
@@ -108,7 +116,7 @@ class GaussianNoise(Record, word="GaussianNoise"):
         return f"{line}; {self.note}" if self.note else line
 
 
-@hinted
+@suggest_arguments
 def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the smallest delta that Gaussian noise has at an epsilon: its privacy profile.
 
@@ -141,7 +149,7 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
     )
 
 
-@hinted
+@suggest_arguments
 def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivity) -> float:
     """Compute Gaussian noise's smallest epsilon at a delta: the inverse of `gaussian_delta`.
 
@@ -170,7 +178,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
     return math.inf if delta == 0.0 else epsilon_of(mu, delta)
 
 
-@hinted
+@suggest_arguments
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> GaussianNoise:
@@ -228,7 +236,7 @@ def gaussian_classical(
     return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
-@hinted
+@suggest_arguments
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
 ) -> GaussianNoise:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from ..bounds.profile import epsilon_of, log_delta
-from ..errors import choice, delta_level, hinted, instance, invalid, mistyped, real
+from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import Clip
 from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box, distance
@@ -205,7 +205,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
         return f"{level}{claim} for {self.mechanism} on {self.domain}: {self.reason}"
 
 
-@hinted
+@suggest_arguments
 def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     """Compute the smallest epsilon that a mechanism's noise gives, whatever it claims.
 
@@ -285,7 +285,7 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
     return RealEpsilon(mechanism, domain, value, pair, apart, "entries", reason)
 
 
-@hinted
+@suggest_arguments
 def noise_errors(domain: Any, epsilon: float, delta: float = 0.0) -> dict[str, float]:
     """Compute the expected squared error of a vector under each noise that gives a claim.
 

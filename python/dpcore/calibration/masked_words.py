@@ -15,12 +15,12 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, hinted, instance, invalid, mistyped, real
+from ..errors import choice, flag, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Pair, Shown
 from ..streams import Rng, check_size
-from .pure import Entries, Floats, generator
+from .pure import Entries, Floats, make_generator
 
 Masks = Literal["bernoulli", "exact"]
 """Ways to mask words: each by a coin of its own, or a fixed share of every text."""
@@ -40,7 +40,7 @@ Answer = Callable[[tuple[str, ...], float], Sequence[float]]
 """The law of an answer to words of which some are masked: (words, epsilon) -> probabilities."""
 
 
-@hinted
+@suggest_arguments
 def word_dropout(
     epsilon: float,
     mu: float,
@@ -122,7 +122,7 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
         raise invalid("masked_is_neighbour", requirement, masked_is_neighbour)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class MaskedWords(Shown):
     """Words of a text are masked at random, then one of finitely many answers is drawn.
@@ -222,7 +222,7 @@ class MaskedWords(Shown):
             Answers 0, 1, ..., shape `(size,)`.
         """
         chances, laws = self._masked(x)
-        size, rng = check_size(size, 1), generator(rng)
+        size, rng = check_size(size, 1), make_generator(rng)
         drawn = rng.choice(len(chances), size=size, p=chances)
         # The last answer takes what rounding leaves.
         ends = np.cumsum(laws, axis=1)[:, :-1]

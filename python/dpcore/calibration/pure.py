@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import hinted, instance, integer, invalid, numeric, vector
+from ..errors import instance, integer, invalid, numeric, suggest_arguments, vector
 from ..mechanisms import positive
 from ..mechanisms.systems import noise_scale
 from ..pairs import dimension
@@ -41,7 +41,7 @@ _ROUNDING_MARGIN: Final = 2.0**-50
 Entries = npt.NDArray[np.int64]
 
 
-@hinted
+@suggest_arguments
 def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     """Compute the scale of Laplace noise, independent in every entry, for pure epsilon.
 
@@ -73,7 +73,7 @@ def laplace(epsilon: float, sensitivity: float | Sensitivity) -> float:
     return noise_scale("sensitivity / epsilon", apart, epsilon)
 
 
-@hinted
+@suggest_arguments
 def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     """Make the L2 Laplace mechanism for pure epsilon.
 
@@ -104,7 +104,7 @@ def l2_laplace(epsilon: float, sensitivity: float | Sensitivity) -> L2Laplace:
     return L2Laplace(laplace(epsilon, in_norm("sensitivity", sensitivity, "l2")))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class L2Laplace(Record, word="L2Laplace"):
     """Additive noise with density proportional to ``exp(-norm2(s) / b)``, in any dimension.
@@ -150,7 +150,7 @@ class L2Laplace(Record, word="L2Laplace"):
             Outputs of shape `(size, dim)`.
         """
         point, size = vector("x", x), check_size(size, np.size(x))
-        rng = generator(rng)
+        rng = make_generator(rng)
         noise = rng.standard_normal((size, point.size))
         lengths = row_norms(noise)
         while not lengths.all():
@@ -304,7 +304,7 @@ def _legendre_nodes() -> tuple[Floats, Floats]:
     return points, weights
 
 
-def generator(rng: Any) -> np.random.Generator:
+def make_generator(rng: Any) -> np.random.Generator:
     """Return the Generator itself, or a new one from a seed or from fresh entropy."""
     return rng if isinstance(rng, np.random.Generator) else np.random.default_rng(seed_of(rng))
 
@@ -315,7 +315,7 @@ def row_norms(rows: Floats) -> Floats:
     return found
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RandomisedResponse(Record, word="RandomisedResponse"):
     """Every entry stays with probability ``e^epsilon / (e^epsilon + k - 1)``, else it moves.
@@ -429,7 +429,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
             Values of shape `(size,)` for one value, else `(size, dim)`.
         """
         point, size = self._entries("x", x), check_size(size, np.size(x))
-        rng = generator(rng)
+        rng = make_generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind
         found: Entries = np.where(blind, rng.integers(self.values, size=shape), point)

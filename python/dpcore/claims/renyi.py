@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import hinted, invalid, mistyped, real
+from ..errors import invalid, mistyped, real, suggest_arguments
 from ..records import frozen_array
 from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
 
@@ -135,7 +135,7 @@ class Renyi(Claim):
         return max(0.0, _maximise_on_edge(self, ratio)) * (1.0 + _RATE_ERROR)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ZCDP(Renyi, word="ZCDP"):
     """A claim of rho-zero-concentrated differential privacy: D_a <= rho a at every order a > 1.
@@ -184,7 +184,7 @@ class ZCDP(Renyi, word="ZCDP"):
         return orders, self.rho * orders
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RDP(Renyi, word="RDP"):
     """A claim of Renyi differential privacy at several orders: D_a <= epsilon(a) at each.
@@ -385,7 +385,7 @@ def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     return outer_corners(_compute_rate(p[keep]), _compute_rate(q[keep]))
 
 
-@hinted
+@suggest_arguments
 def of(held: Any) -> Claim:
     """Return the claim that an accountant, a privacy loss distribution or a measurement holds.
 

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..bounds.canaries import gaussian_mu
 from ..bounds.profile import epsilon_of, log_delta
 from ..bounds.tradeoff import check_array
-from ..errors import delta_level, hinted, invalid, mistyped, numeric, real, show
+from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
 from ..records import Counts, Record, frozen_array, one_line
 
 Floats = npt.NDArray[np.float64]
@@ -221,7 +221,7 @@ class Claim(Record):
         return self.in_words()
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class GDP(Claim, word="GDP"):
     """A claim of mu-Gaussian differential privacy: no easier to test than N(0, 1) and N(mu, 1).
@@ -345,7 +345,7 @@ def _as_float_or_array(array: Floats) -> Any:
     return array.item() if array.ndim == 0 else array
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False, init=False)
 class TradeOff(Claim, word="TradeOff"):
     """A claim of any trade-off curve: a function, or (epsilon, delta) pairs that hold together.

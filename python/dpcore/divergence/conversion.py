@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, hinted, invalid, mistyped
+from ..errors import confidence_level, invalid, mistyped, suggest_arguments
 from ..records import Record
 from .certificates import HeldOut, epsilon_hat, epsilon_lower
 from .points import Flags, Reals
@@ -91,7 +91,7 @@ class Line(Record):
         return f"epsilon {self.epsilon:.6g} at delta {self.delta:g} ({formula})"
 
 
-@hinted
+@suggest_arguments
 def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Converted:
     """Return the least epsilon over the orders given, at one delta.
 
@@ -137,7 +137,7 @@ def canonne_kamath_steinke(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: 
     return Converted(epsilon, None if math.isinf(epsilon) else float(a[i]), delta)
 
 
-@hinted
+@suggest_arguments
 def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     """Return the line above all given divergences that has the least epsilon.
 

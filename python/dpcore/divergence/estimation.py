@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, confidence_level, flag, hinted, integer, invalid, mistyped
+from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
 from ..streams import Rng, seed_of, threads_of
 from .certificates import Certificate, HeldOut, certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
@@ -533,7 +533,7 @@ def _note_negative(raw: Raw, at: Any) -> tuple[str, ...]:
     )
 
 
-@hinted
+@suggest_arguments
 def renyi(
     y0: Any,
     y1: Any,
@@ -697,7 +697,7 @@ def refuse_laws(y0: Any, y1: Any) -> None:
         raise invalid("y0", f"{need}.discrete([1.0], p, q)", y0)
 
 
-@hinted
+@suggest_arguments
 def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
     """Estimate the Kullback-Leibler divergences between the laws of two samples.
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Literal, NamedTuple, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, hinted, invalid, mistyped, real
+from ..errors import choice, invalid, mistyped, real, suggest_arguments
 from ..records import Pair, Record
 from .device_outputs import (
     Held,
@@ -182,7 +182,7 @@ def count_nan(outputs: npt.NDArray[Any] | Held) -> int:
     return int(np.count_nonzero(np.isnan(outputs))) if outputs.dtype.kind == "f" else 0
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Above(EventRecord, word="Above"):
     """The event "the score of the output is at or above the threshold", or below it.

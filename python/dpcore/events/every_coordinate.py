@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import hinted, instance, integer, invalid, mistyped, vector
+from ..errors import instance, integer, invalid, mistyped, suggest_arguments, vector
 from ..records import Record, frozen_array
 from .device_outputs import Held, move_to_host
 from .event import EventRecord, Seen, group_rows
@@ -82,7 +82,7 @@ def _format_span(low: str | None, high: str | None) -> str:
     return f"y >= {low}" if high is None else f"{low} <= y < {high}"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class EveryCoordinate(EventRecord, word="EveryCoordinate"):
     """The event "every coordinate of every group lies in its group's set".

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, hinted, invalid, mistyped, vector
+from ..errors import choice, invalid, mistyped, suggest_arguments, vector
 from ..records import Pair, frozen_array, pair_of
 from .device_outputs import Held, at_least, cache_per_device, move_to_host
 from .event import Ballot, EventRecord, Seen, group_rows, hits_of
@@ -20,7 +20,7 @@ SIDES: Final[tuple[Side, ...]] = get_args(Side)
 """The inputs that a vote may point to."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Vote(EventRecord, word="Vote"):
     """A majority vote over the entries of an output: does it look like x' or like x?

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice, flag, hinted, invalid
+from ..errors import choice, flag, invalid, suggest_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -134,7 +134,7 @@ def _config_fields(name: str) -> Any:
     return inspect.signature(get(name).Config).parameters
 
 
-@hinted
+@suggest_arguments
 def reproduce(
     name: str,
     out: str | os.PathLike[str],

@@ -16,11 +16,11 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, flag, hinted, integer, invalid, mistyped
+from ..errors import choice, flag, integer, invalid, mistyped, suggest_arguments
 from ..records import Shown
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
-from ..text.reading import File, Layout, Row, corpus_of, opened, table
+from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
 from .running import SEED, cell_seed, check_config
 
 __all__ = ["ENTITIES", "KNOWN", "Name", "read_corpus"]
@@ -69,11 +69,11 @@ class Known:
     def read(self, path: Path) -> Parts:
         """Yield each part of a file with its rows."""
         if self.parts:
-            yield from self.parts(opened(path, self.origin))
+            yield from self.parts(open_file(path, self.origin))
             return
         assert self.rows is not None
         for member in self.members or (None,):
-            yield self.files.get(path.name), self.rows(opened(path, self.origin, member))
+            yield self.files.get(path.name), self.rows(open_file(path, self.origin, member))
 
 
 def _read_dpnr(file: File) -> Parts:
@@ -128,10 +128,10 @@ def _read_names(file: File) -> Iterator[Row]:
     return _read_line_rows(file, file.name.rpartition("/")[2].removesuffix(".txt"))
 
 
-_read_intents = partial(table, kind="csv", layout=Layout(text=1, label=0))
-_read_news = partial(table, kind="tsv", layout=Layout(text=0, label=1))
+_read_intents = partial(read_table_rows, kind="csv", layout=Layout(text=1, label=0))
+_read_news = partial(read_table_rows, kind="tsv", layout=Layout(text=0, label=1))
 _read_medical = partial(
-    table, kind="csv", layout=Layout(text="medical_abstract", label="condition_label")
+    read_table_rows, kind="csv", layout=Layout(text="medical_abstract", label="condition_label")
 )
 _SPLIT_FILES: Final[dict[str, str | None]] = {
     "train.csv": "train",
@@ -199,7 +199,7 @@ _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}
 """Folders of the corpora that are kept in a folder of another name than their own."""
 
 
-@hinted
+@suggest_arguments
 def read_corpus(path: str | os.PathLike[str], name: Name | None = None) -> Corpus:
     r"""Read a public corpus from its file or folder.
 

@@ -29,7 +29,7 @@ from ..mechanisms.callables import repeat
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from ..training import audit_run, audit_step
 from .presentation import (
     SMALL,
@@ -381,7 +381,7 @@ def _load_records(data: str, seed: int) -> npt.NDArray[np.float64]:
     Their norms are about 20 or more: noise on such gradients is lost where they are then clipped.
     """
     if data == "digits":
-        found = needed("sklearn.datasets", NAME).load_digits()
+        found = require_module("sklearn.datasets", NAME).load_digits()
         return np.column_stack([found.data, found.target % 2])
     rng = np.random.default_rng(cell_seed(seed, data))
     features = 5.0 * rng.normal(size=(500, 20))

@@ -30,7 +30,7 @@ from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.corpus import likeness
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .corpora import TextOptions, read_corpus, read_texts
@@ -411,7 +411,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     begun, processes = time.perf_counter(), threads_of(threads)
     for package in ("torch", "opacus", "sklearn"):
-        needed(package, NAME)
+        require_module(package, NAME)
     with TemporaryDirectory() as folder:
         material = read_material(config, Path(folder))
         numbers = range(config.seeds or 1)

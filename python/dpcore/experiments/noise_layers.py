@@ -379,13 +379,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for dtype in DTYPES
         for number in range(config.seeds)
     ]
-    done, partial = run_jobs(
-        "noise layers",
-        jobs,
-        lambda job: _audit_and_inspect(config, *job),
-        progress,
-        ended=lambda one: one[0].partial,
-    )
+    with _torch_threads(1 if threads is None else threads):
+        done, partial = run_jobs(
+            "noise layers",
+            jobs,
+            lambda job: _audit_and_inspect(config, *job),
+            progress,
+            ended=lambda one: one[0].partial,
+        )
     found: dict[tuple[str, str], list[tuple[Found, tuple[str, ...]]]] = {}
     for (name, dtype, _), one in zip(jobs, done, strict=False):
         found.setdefault((name, dtype), []).append(one)
@@ -397,6 +398,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 @contextmanager
 def _torch_threads(threads: int) -> Iterator[None]:
+    """Set the number of torch's threads within a block."""
     from ..torch.needed import torch
 
     before = torch.get_num_threads()

@@ -24,7 +24,7 @@ from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from .corpora import ENTITIES, TextOptions, read_corpus
 from .presentation import TEXT, add_legend, encode_fields, make_canvas, make_record_head, tidy_axes
 from .running import Tabled, cell_seed, require_own_config, run_jobs
@@ -167,7 +167,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
-    needed("sklearn", NAME)
+    require_module("sklearn", NAME)
     material = _prepare_texts(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # The targets of one split and policy follow each other and share its vectors.
@@ -234,7 +234,7 @@ def _make_vectors(
     if number:
         corpus = split(corpus, _SPLIT_SHARES, rng=cell_seed(config.seed, f"split {number}"))
     known = [outputs[text] for text in corpus.train.texts]
-    extraction = needed("sklearn.feature_extraction.text", NAME)
+    extraction = require_module("sklearn.feature_extraction.text", NAME)
     words = extraction.TfidfVectorizer(max_features=_MAX_WORD_COLUMNS, sublinear_tf=True).fit(known)
     vectors = TfidfSVD(min(_VECTOR_DIM, len(words.vocabulary_) // 2)).fit(known)
     redacted = [outputs[text] for text in corpus.texts]
@@ -245,8 +245,8 @@ def _make_vectors(
 
 def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
     """Return a logistic regression and boosted trees, each on the columns that it reads."""
-    linear = needed("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
-    ensemble = needed("sklearn.ensemble", NAME)
+    linear = require_module("sklearn.linear_model", NAME).LogisticRegression(C=10.0, max_iter=300)
+    ensemble = require_module("sklearn.ensemble", NAME)
     trees = ensemble.HistGradientBoostingClassifier(max_iter=8 if quick else 60)
     counts, vectors = slice(2), slice(2 + dim)
     parts = (counts, counts) if reads == "masks" else (slice(2 + dim, None), vectors)
@@ -273,7 +273,7 @@ def _make_cells(
     cells = []
     for reads in READS:
         # One thread repeats the same bits, and so few rows are not worth sharing.
-        with needed("threadpoolctl", NAME).threadpool_limits(1):
+        with require_module("threadpoolctl", NAME).threadpool_limits(1):
             found = infer(
                 None, unlabelled, target, vectors=rows, measure=measure, progress=False,
                 attackers=_make_name_attackers(reads, dim, config.quick),

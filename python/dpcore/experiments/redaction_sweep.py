@@ -15,7 +15,7 @@ import numpy as np
 
 from ..streams import threads_of
 from ..text import redaction
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from .corpora import TextOptions, read_two_sets
 from .running import Tabled, cell_seed, require_own_config
 
@@ -87,7 +87,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
-    needed("sklearn", NAME)
+    require_module("sklearn", NAME)
     sets = read_two_sets(config)
     sensitive = sets.sensitive[:_QUICK_TEXTS] if config.quick else sets.sensitive
     rng = np.random.default_rng(cell_seed(config.seed, "other set"))

@@ -25,7 +25,7 @@ from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_sty
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .presentation import SMALL, TEXT, encode_fields, make_canvas, make_record_head, tidy_axes
 from .running import Tabled, cell_seed, require_own_config, run_jobs
@@ -135,7 +135,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     threads = threads_of(threads)
     begun = time.perf_counter()
-    needed("sklearn", NAME)
+    require_module("sklearn", NAME)
     sets = read_two_sets(config)
     # The methods of one draw follow each other and share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))

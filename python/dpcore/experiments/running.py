@@ -232,9 +232,9 @@ def gather_in_processes(
     """
     many = min(processes, len(jobs))
     if many > 1:
-        from ..text.optional_packages import needed
+        from ..text.optional_packages import require_module
 
-        joblib = needed("joblib", label)
+        joblib = require_module("joblib", label)
         calls = (joblib.delayed(_work_in_one_thread)(work, job) for job in jobs)
         done: Iterator[_AnswerType] = joblib.Parallel(many, return_as="generator")(calls)
     else:

@@ -30,7 +30,7 @@ from ..streams import threads_of
 from ..text import Corpus, generated, words
 from ..text.corpus import likeness, words_of
 from ..text.inference import Attacker, infer
-from ..text.optional_packages import needed
+from ..text.optional_packages import require_module
 from ..text.words import Embedding
 from .corpora import read_corpus
 from .presentation import (
@@ -235,7 +235,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     threads_of(threads)
     begun = time.perf_counter()
     for module in ("gensim.models", "sklearn"):
-        needed(module, NAME)
+        require_module(module, NAME)
     corpus, prepared = _prepare_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
     cells, partial = run_jobs(
@@ -281,7 +281,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     vectors = Embedding(vectors.words, vectors.vectors / lengths)
     texts = [" ".join(words_of(text)) for text in (*chosen[:size], *others[:size])]
     known = [word in vectors for text in texts for word in text.split()]
-    extraction = needed("sklearn.feature_extraction.text", NAME)
+    extraction = require_module("sklearn.feature_extraction.text", NAME)
     weights = extraction.TfidfVectorizer(
         vocabulary=vectors.words, sublinear_tf=True, tokenizer=str.split, token_pattern=None,
         lowercase=False,
@@ -387,11 +387,11 @@ def _attack_split(
     parts = [split == part for part in ("train", "valid", "test")]
     answers = [prepared.truth[part] for part in parts]
     means = [averages[part] for part in parts]
-    trees = needed("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
+    trees = require_module("sklearn.ensemble", NAME).HistGradientBoostingClassifier(
         max_iter=60, random_state=seed % 2**32
     )
     # So few rows are sooner split by one thread than shared among several.
-    with needed("threadpoolctl", NAME).threadpool_limits(1):
+    with require_module("threadpoolctl", NAME).threadpool_limits(1):
         trees.fit(np.vstack(means[:2]), np.concatenate(answers[:2]))
     result: dict[str, Any] = {
         "accuracy": found.accuracy.value,
@@ -449,9 +449,9 @@ def _find_kept_share(prepared: _Texts, rewritten: Sequence[str]) -> float:
 
 def _make_set_attackers(width: int) -> list[Attacker]:
     """Return logistic regressions on the weights of words and on mean vectors."""
-    linear = needed("sklearn.linear_model", NAME)
-    scaling = needed("sklearn.preprocessing", NAME)
-    pipeline = needed("sklearn.pipeline", NAME)
+    linear = require_module("sklearn.linear_model", NAME)
+    scaling = require_module("sklearn.preprocessing", NAME)
+    pipeline = require_module("sklearn.pipeline", NAME)
     model = linear.LogisticRegression(C=_INVERSE_PENALTY, max_iter=300)
     standard = pipeline.make_pipeline(scaling.StandardScaler(), linear.LogisticRegression())
     columns: list[tuple[Any, str, Callable[[Floats], Floats]]] = [

@@ -18,10 +18,10 @@ from typing import Any, Final, Literal, Protocol, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, flag, hinted, invalid, mistyped
+from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
 from ..loaded import imported_module
-from ..progress import beats
+from ..progress import count_with_progress
 from ..records import Shown
 from ..streams import seeded_globals
 from .answers import (
@@ -404,9 +404,9 @@ class Repeated(Shown):
 
     def _answers(self, fn: Callable[[Any], Any], x: Any, size: int) -> list[Any]:
         if not self.catch:
-            return [fn(x) for _ in beats(size)]
+            return [fn(x) for _ in count_with_progress(size)]
         answers = []
-        for _ in beats(size):
+        for _ in count_with_progress(size):
             try:
                 answers.append(fn(x))
             except self.catch as error:
@@ -414,7 +414,7 @@ class Repeated(Shown):
         return answers
 
 
-@hinted
+@suggest_arguments
 def repeat(
     fn: Callable[..., Any],
     *,

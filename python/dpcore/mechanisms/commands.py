@@ -19,7 +19,7 @@ from typing import IO, Any, Final
 
 import numpy as np
 
-from ..errors import about, hinted, invalid, mistyped, real, show
+from ..errors import about, invalid, mistyped, real, show, suggest_arguments
 from ..records import Shown
 
 SEED_VARIABLE: Final = "DPCORE_SEED"
@@ -123,7 +123,7 @@ class Tool(Shown):
             return _parse_lines(process.read_lines(size, limit))
 
 
-@hinted
+@suggest_arguments
 def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | None = None) -> Tool:
     """Make a mechanism of a command, so that a tool in any language can be audited.
 

@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted
+from ..errors import choice, suggest_arguments
 from .exponential import log_tails
 from .native import (
     LN2,
@@ -43,7 +43,7 @@ def _dptext_log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
     )
 
 
-@hinted
+@suggest_arguments
 @with_law(
     Law(
         log_votes=_dptext_log_votes,

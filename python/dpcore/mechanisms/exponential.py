@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import hinted
+from ..errors import suggest_arguments
 from .native import (
     Law,
     Logs,
@@ -28,7 +28,7 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-@hinted
+@suggest_arguments
 @with_law(
     Law(
         log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),

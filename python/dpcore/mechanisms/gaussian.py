@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import hinted
+from ..errors import suggest_arguments
 from .native import Cost, Law, Logs, Primitive, Tails, positive, whole_line, with_law
 
 
@@ -33,7 +33,7 @@ def _make_gaussian_cost(noise: Gaussian, apart: float) -> Cost:
     return Cost(math.inf, reason, mu)
 
 
-@hinted
+@suggest_arguments
 @with_law(
     Law(log_votes=_gaussian_log_votes, support=whole_line, cost=_make_gaussian_cost, norm="l2")
 )

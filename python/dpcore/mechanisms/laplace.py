@@ -7,7 +7,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted
+from ..errors import choice, suggest_arguments
 from .native import LN2, Law, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
@@ -23,7 +23,7 @@ def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
     return (above, below) if up else (below, above)
 
 
-@hinted
+@suggest_arguments
 @with_law(
     Law(
         log_votes=_laplace_log_votes,

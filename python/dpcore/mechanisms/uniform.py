@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import hinted, invalid, real
+from ..errors import invalid, real, suggest_arguments
 from .native import LARGEST, Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 
@@ -20,7 +20,7 @@ def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
     return (log_above, log_below) if up else (log_below, log_above)
 
 
-@hinted
+@suggest_arguments
 @with_law(
     Law(
         log_votes=_uniform_log_votes,

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..errors import hinted, instance, invalid, mistyped
+from ..errors import instance, invalid, mistyped, suggest_arguments
 from ..records import Pair, Record
 from .differences import added_or_removed, count_replaced, dimension, inputs_equal, read_records
 from .neighbours import Domain
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Records(Record, word="Records"):
     """The datasets of a fixed number of records, each one of a few values.
@@ -133,7 +133,7 @@ class _RecordRelation(Record):
         return x[int(rng.integers(len(x)))]
 
 
-@hinted
+@suggest_arguments
 class Replace(_RecordRelation, word="Replace"):
     """Neighbours that have the same number of records and differ in one of them.
 
@@ -182,7 +182,7 @@ class Replace(_RecordRelation, word="Replace"):
         return _insert_record(x, place, record)
 
 
-@hinted
+@suggest_arguments
 class AddRemove(_RecordRelation, word="AddRemove"):
     """Neighbours of which one has one additional record at any place, the others in order.
 

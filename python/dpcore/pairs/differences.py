@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, hinted, integer, invalid, masked, mistyped
+from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
 from ..loaded import imported_module
 from ..records import Pair, pair_of
 
@@ -325,7 +325,7 @@ def added_or_removed(first: Sequence[Any], second: Sequence[Any]) -> float:
     return math.inf
 
 
-@hinted
+@suggest_arguments
 def dimension(dim: int) -> int:
     """Check the number of entries of a vector of float64: at least 1, below 2**60."""
     dim = integer("dim", dim, 1)
@@ -334,7 +334,7 @@ def dimension(dim: int) -> int:
     return dim
 
 
-@hinted
+@suggest_arguments
 def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
     """Compute the norm of x' - x, summed without loss and without intermediate overflow.
 
@@ -374,7 +374,7 @@ def distance(pair: Pair | tuple[Any, Any], norm: Norm) -> float:
         return math.inf
 
 
-@hinted
+@suggest_arguments
 def distances(pair: Pair | tuple[Any, Any]) -> dict[str, Any]:
     """Compute the distance of two inputs by every measure that applies to them.
 

@@ -10,7 +10,17 @@ from typing import Any, ClassVar, Final, Literal, Protocol, get_args, runtime_ch
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, choice, flag, hinted, instance, invalid, mistyped, real, vector
+from ..errors import (
+    about,
+    choice,
+    flag,
+    instance,
+    invalid,
+    mistyped,
+    real,
+    suggest_arguments,
+    vector,
+)
 from ..records import Pair, Record
 from .differences import Norm, dimension, distance, distances
 
@@ -37,7 +47,7 @@ _MAX_SHIFT_HALVINGS: Final = 7
 """A move shifts entries by the domain's width times 2^-1 to 2^-7."""
 
 
-@hinted
+@suggest_arguments
 def zeros_ones(dim: int) -> Pair:
     """Make the pair of the reconstruction attack: all zeros against all ones.
 
@@ -62,7 +72,7 @@ def zeros_ones(dim: int) -> Pair:
     return Pair(np.zeros(dim), np.ones(dim))
 
 
-@hinted
+@suggest_arguments
 def patterns(dim: int, which: Which) -> tuple[Pair, ...]:
     """List the pairs of query answers that the literature tries, each in one order only.
 
@@ -197,7 +207,7 @@ def neighbour_of(value: Any) -> Neighbour:
     return relation
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Box(Record, word="Box"):
     """The vectors with all entries between two numbers.
@@ -379,7 +389,7 @@ class _NormBall(Record):
         return pair
 
 
-@hinted
+@suggest_arguments
 class L1(_NormBall, word="L1"):
     """Neighbours at distance at most `radius` in the sum of absolute differences.
 
@@ -405,7 +415,7 @@ class L1(_NormBall, word="L1"):
     norm = "l1"
 
 
-@hinted
+@suggest_arguments
 class L2(_NormBall, word="L2"):
     """Neighbours at Euclidean distance at most `radius`.
 
@@ -429,7 +439,7 @@ class L2(_NormBall, word="L2"):
     norm = "l2"
 
 
-@hinted
+@suggest_arguments
 class Linf(_NormBall, word="Linf"):
     """Neighbours that differ by at most `radius` in every entry.
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import count, flag, hinted, instance, integer, invalid, mistyped, real
+from ..errors import count, flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..records import Pair, Record
 from .datasets import input_key
 from .neighbours import Domain, Neighbour, domain_of, neighbour_of
@@ -22,7 +22,7 @@ _TRIES_PER_PAIR = 20
 """Moves, or draws, for each pair wanted, before a search takes the domain for used up."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Search(Record, word="Search"):
     """Plan of a search: the domain of pairs, the rounds, and the total number of draws.
@@ -177,7 +177,7 @@ class Searched(Record, word="Searched"):
         flag("ended", self.ended)
 
 
-@hinted
+@suggest_arguments
 def search(
     domain: Domain,
     neighbour: Neighbour,
@@ -227,7 +227,7 @@ def search(
     return Search(domain, neighbour, rounds, count("budget", budget), candidates, seconds)
 
 
-@hinted
+@suggest_arguments
 def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.Generator) -> Pair:
     """Run a search: evaluate the pairs of every round, keep the better half, propose new ones.
 
@@ -257,7 +257,7 @@ def drive(plan: Search, evaluate: Callable[[Pair, int], float], rng: np.random.G
     return explore(plan, evaluate, rng)[0]
 
 
-@hinted
+@suggest_arguments
 def explore(
     plan: Search,
     evaluate: Callable[[Pair, int], float],

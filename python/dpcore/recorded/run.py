@@ -14,7 +14,7 @@ import numpy as np
 
 from ..attacks import Attack, AttackName, Auto, named
 from ..auditing.provenance import provenance_of
-from ..bounds.declaration import RecordedBound, declared
+from ..bounds.declaration import RecordedBound, find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import (
     AssumptionWarning,
@@ -23,14 +23,14 @@ from ..errors import (
     confidence_level,
     delta_level,
     flag,
-    hinted,
     integer,
     invalid,
-    meant,
     mistyped,
     part_of,
     real,
     show,
+    suggest_arguments,
+    suggest_word,
 )
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
@@ -188,7 +188,7 @@ class OutputsOptions(TypedDict, total=False):
     progress: bool | None
 
 
-@hinted
+@suggest_arguments
 def audit_outputs(
     outputs: Any,
     outputs_prime: Any = None,
@@ -428,7 +428,7 @@ def _check_rows_kind(rows: Any) -> str:
     options = "; ".join(f"{name!r}: {meaning}" for name, meaning in ROWS.items())
     text = f"rows must be {' or '.join(map(repr, ROWS))}, got {show(rows)} ({options})"
     if isinstance(rows, str):
-        raise about(ValueError(text + meant(rows, ROWS)), "rows")
+        raise about(ValueError(text + suggest_word(rows, ROWS)), "rows")
     raise about(TypeError(text), "rows")
 
 
@@ -437,15 +437,15 @@ def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None) -> s
     found = names[0] if bound is None else choice("bound", bound, names)
     if rows == "one_run" and curve is not None:
         return _choose_curve_bound(curve, None if bound is None else found)
-    if declared(OUTPUTS_BOUNDS[rows][found]).curves == "only":
+    if find_declaration(OUTPUTS_BOUNDS[rows][found]).curves == "only":
         raise invalid("bound", "another where claim is a number", found)
-    declared(OUTPUTS_BOUNDS[rows][found]).check_delta(found, delta)
+    find_declaration(OUTPUTS_BOUNDS[rows][found]).check_delta(found, delta)
     return found
 
 
 def _choose_curve_bound(claim: Claim, bound: str | None) -> str:
     """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
-    own = {name: declared(of).curves for name, of in OUTPUTS_BOUNDS["one_run"].items()}
+    own = {name: find_declaration(of).curves for name, of in OUTPUTS_BOUNDS["one_run"].items()}
     usual = next(name for name, curves in own.items() if curves == "only")
     gaussian = bound is not None and own[bound] == "gaussian"
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
@@ -460,7 +460,7 @@ def _check_paired(rows: str, bound: str, paired: bool) -> None:
     """Refuse arguments that do not apply if rows i of both sides share a seed."""
     if paired and rows != "independent":
         raise invalid("paired", f"False where rows = {rows!r}", paired)
-    if paired and not declared(OUTPUTS_BOUNDS[rows][bound]).paired:
+    if paired and not find_declaration(OUTPUTS_BOUNDS[rows][bound]).paired:
         # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
         requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
         raise invalid("bound", requirement, bound)

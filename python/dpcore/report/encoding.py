@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol, Self, TypeVar
 import numpy as np
 
 from ..bounds import BOUNDS
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..events import SIDES, Vote
 from ..pairs import distances
@@ -245,7 +245,7 @@ def _check_audit_fields(audit: Audit) -> None:
     integer("end", audit.end, audit.ranges[-1][1])
     if audit.stop == "fixed" and audit.partial:
         raise invalid("stop", "another than 'fixed' for a partial audit", audit.stop)
-    if audit.stop != "fixed" and not declared(BOUNDS[audit.bound]).anytime:
+    if audit.stop != "fixed" and not find_declaration(BOUNDS[audit.bound]).anytime:
         raise invalid("bound", "'anytime' unless all was fixed in advance", audit.bound)
     if (audit.stop == "refuted") != bool(audit.slices):
         raise invalid("slices", "there exactly where stop is 'refuted'", len(audit.slices))
@@ -288,5 +288,5 @@ def _check_outputs_fields(audit: OutputsAudit) -> None:
     bound = choice("bound", audit.bound, tuple(OUTPUTS_BOUNDS[audit.rows]))
     if audit.rows == "independent":
         choice("direction", audit.direction, SIDES)
-    if audit.paired and not declared(OUTPUTS_BOUNDS[audit.rows][bound]).paired:
+    if audit.paired and not find_declaration(OUTPUTS_BOUNDS[audit.rows][bound]).paired:
         raise invalid("bound", "'clopper_pearson' where rows are paired", bound)

@@ -23,7 +23,7 @@ import numpy as np
 
 from .._core import __version__
 from ..bounds import limits
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim
 from ..records import Counts
 from ..results.audits import Audit
@@ -145,7 +145,10 @@ def list_proof_steps(audit: Audit) -> list[str]:
 def steps_of_outputs(audit: OutputsAudit) -> list[str]:
     """List the steps from recorded rows, or from guesses about canaries, to the bound."""
     if isinstance(audit.evidence, Guesses):
-        found, title = audit.evidence, declared(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
+        found, title = (
+            audit.evidence,
+            find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title,
+        )
         return [
             f"Of {found.canaries:,} canaries, each in or out by its own fair coin, "
             f"{found.guesses:,} were guessed: {audit.attack}.",

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import attacks, pairs
 from ..bounds import BOUNDS
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
 from ..loaded import imported_module
@@ -112,7 +112,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:
         common += [f"pilot={audit.pilot}"]
-    common += [] if declared(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
+    common += [] if find_declaration(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
     common += ["stop='refuted'"] if audit.stop == "refuted" else []
     common += ["floats=True"] if audit.floats else []
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)

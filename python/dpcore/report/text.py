@@ -15,7 +15,7 @@ import numpy as np
 
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.canaries import loss_of_factor
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..bounds.power import MOST_TRIALS, gaussian_event, trials_for
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
@@ -507,7 +507,7 @@ def describe_bound(audit: Audit) -> str:
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
-    name = declared(clopper_pearson if audit.pooled else BOUNDS[audit.bound]).title
+    name = find_declaration(clopper_pearson if audit.pooled else BOUNDS[audit.bound]).title
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
 
@@ -674,7 +674,7 @@ def describe_outputs_event(audit: OutputsAudit) -> str:
 def _format_outputs_certified(audit: OutputsAudit) -> str:
     if audit.doubts:
         return "nothing: no bound holds"
-    title = declared(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
+    title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
     level = f"{100 * audit.confidence:g} % confidence, {title}"
     unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
     return f"{format_certified(audit)}{unit} ({level})"

@@ -19,7 +19,7 @@ from ..bounds import (
     tradeoff_band,
 )
 from ..bounds.binomial import limits
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..claims.trade_off import Claim
 from ..errors import invalid
 from ..events import event_of
@@ -175,7 +175,7 @@ def power_sentence(audit: Evidence) -> str:
     whole = audit.claimed_epsilon * audit.pair.distance
     bound = BOUNDS[audit.bound]
     # The exact test would take minutes here; what Clopper-Pearson certifies, it nearly always does.
-    bound = clopper_pearson if declared(bound).slow else bound
+    bound = clopper_pearson if find_declaration(bound).slow else bound
     ratio = detectable(counts.n, whole, mass, bound, audit.delta, single_bound_level(audit))[1]
     if not math.isfinite(ratio):
         return (
@@ -209,7 +209,7 @@ def is_curve_test(audit: Evidence) -> bool:
     """
     if not isinstance(audit.claim, Claim) or audit.slices or audit.pooled:
         return False
-    return declared(BOUNDS[audit.bound]).curves == "point"
+    return find_declaration(BOUNDS[audit.bound]).curves == "point"
 
 
 def curve_points(audit: Evidence) -> list[tuple[float, float]]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 from ..bounds import BOUNDS, ONE_RUN, guesses_needed, one_run_mu, one_run_refutes
 from ..bounds.canaries import fewest_guesses
-from ..bounds.declaration import declared
+from ..bounds.declaration import find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, Shown, declare, one_line
@@ -52,7 +52,7 @@ ROWS: Final = {
 Rows = Literal["independent", "one_run"]
 
 OUTPUTS_BOUNDS: Final[Mapping[str, Mapping[str, Callable[..., float]]]] = {
-    "independent": {name: of for name, of in BOUNDS.items() if declared(of).recorded},
+    "independent": {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded},
     "one_run": ONE_RUN,
 }
 """The bounds that hold for each kind of rows, with unequal numbers on the two sides too."""
@@ -330,7 +330,7 @@ class OutputsAudit(Record):
         claim = self.claim
         if not isinstance(claim, Claim) or not isinstance(self.evidence, Counts) or self.doubts:
             return None
-        if declared(OUTPUTS_BOUNDS[self.rows][self.bound]).curves != "point":
+        if find_declaration(OUTPUTS_BOUNDS[self.rows][self.bound]).curves != "point":
             return None
         alpha = (1.0 - self.confidence) / 2.0
         one, two = point_of(numerator_first(self.evidence, self.direction), alpha)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from ..progress import LONG_SECONDS, span
+from ..progress import LONG_SECONDS, format_time
 
 _SLICE_SECONDS = 0.4
 
@@ -98,8 +98,9 @@ class Forecast:
         rough = " (by one call, which may be the slowest)" if self.calls < 2 else ""
         most = "at most " if self.early or self.limit is not None else ""
         lines = [
-            f"dpcore: an output takes about {span(self.seconds)}{rough}, and there are "
-            f"{', '.join(parts)}: {most}{span(self._takes(self.trials))}{self._side_by_side()}",
+            f"dpcore: an output takes about {format_time(self.seconds)}{rough}, and there are "
+            f"{', '.join(parts)}: {most}{format_time(self._takes(self.trials))}"
+            f"{self._side_by_side()}",
             *(f"  {line}" for line in (*self._fewer(), *self._search(), *self._shared())),
         ]
         if self.one_by_one:
@@ -123,7 +124,7 @@ class Forecast:
         trials = _MIN_ADVISED_TRIALS
         while 10 * trials < self.trials and self._takes(10 * trials) <= _MAX_ADVISED_SECONDS:
             trials *= 10
-        line = f"trials={trials} takes about {span(self._takes(trials))}"
+        line = f"trials={trials} takes about {format_time(self._takes(trials))}"
         if self.most is None:
             return [line]
         most = self.most(trials)

@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import hinted, invalid, mistyped, vector
+from ..errors import invalid, mistyped, suggest_arguments, vector
 from ..events import event_of
 from ..events.device_outputs import Held
 from ..events.event import Ballot, Event
@@ -669,7 +669,7 @@ def _split_places(places: list[Place], threads: int) -> Iterator[list[Place]]:
         yield places[first : first + size]
 
 
-@hinted
+@suggest_arguments
 def sample(
     mech: Native,
     x: npt.ArrayLike,

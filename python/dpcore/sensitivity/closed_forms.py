@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted, instance, invalid, message, mistyped, real
+from ..errors import choice, instance, invalid, message, mistyped, real, suggest_arguments
 from ..mechanisms import LARGEST, positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
@@ -103,7 +103,7 @@ def _shorten_repr(x: Floats) -> str:
     return " ".join(text.split())
 
 
-@hinted
+@suggest_arguments
 def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sensitivity:
     """Compute the sensitivity of releasing a member of a domain, and a pair that attains it.
 
@@ -303,7 +303,7 @@ class Declaration(Record, word="Declaration"):
         return f"{shown}; the declared one is too {'small' if self.too_small else 'large'}"
 
 
-@hinted
+@suggest_arguments
 def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = None) -> Declaration:
     """Compare a declared sensitivity with the closed form; nothing is raised if they differ.
 
@@ -330,7 +330,7 @@ def declaration(declared: float, transform: Any, norm: Norm, dim: int | None = N
     return Declaration(declared, sensitivity(_resulting_domain(transform, dim), norm))
 
 
-@hinted
+@suggest_arguments
 def laplace_scale(
     epsilon: float, transform: Any, dim: int | None = None, *, declared: float | None = None
 ) -> float:

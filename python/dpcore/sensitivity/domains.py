@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, hinted, instance, invalid, numeric, real, vector
+from ..errors import choice, instance, invalid, numeric, real, suggest_arguments, vector
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ..pairs.differences import Norm
@@ -181,7 +181,7 @@ def unit_vector(dim: int, place: int = 0) -> Floats:
     return x
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMaxRows(Members, word="MinMaxRows"):
     """The vectors whose smallest entry is 0 and whose largest is 1: what min-max scaling gives.
@@ -231,7 +231,7 @@ class MinMaxRows(Members, word="MinMaxRows"):
         return nearest
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ball(Members, word="Ball"):
     """The vectors whose norm is at most a radius.
@@ -281,7 +281,7 @@ class Ball(Members, word="Ball"):
         return np.asarray(shrink_rows(x[np.newaxis], self.norm, self.radius)[0])
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sphere(Members, word="Sphere"):
     """The vectors of norm 1: what normalising gives.
@@ -329,7 +329,7 @@ class Sphere(Members, word="Sphere"):
         return np.asarray(normalise_rows(x[np.newaxis], self.norm)[0])
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Simplex(Members, word="Simplex"):
     """The probability vectors: entries at least 0 whose sum is 1.
@@ -378,7 +378,7 @@ class Simplex(Members, word="Simplex"):
         return np.asarray(nearest / nearest.sum())
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneHot(Members, word="OneHot"):
     """The vectors with a single 1 and zeros elsewhere: one category, or one word.
@@ -424,7 +424,7 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
             return np.asarray(normalise_rows(x[np.newaxis], norm)[0])
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Histogram(Members, word="Histogram"):
     """Counts of records in bins; two of them are neighbours if their data differ in one record.
@@ -506,7 +506,7 @@ class Histogram(Members, word="Histogram"):
         return np.asarray(np.rint(np.clip(x, 0.0, _LARGEST_COUNT)))
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Clip(Record, word="Clip"):
     """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
@@ -561,7 +561,7 @@ class Clip(Record, word="Clip"):
         return Ball(self.norm, self.radius, dim)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MinMax(Record, word="MinMax"):
     """Min-max scaling of each row to the range 0 to 1: ``(x - min) / (max - min)``.
@@ -607,7 +607,7 @@ class MinMax(Record, word="MinMax"):
         return MinMaxRows(dim)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Normalise(Record, word="Normalise"):
     """Division of each row by its norm: ``x / norm(x)``.

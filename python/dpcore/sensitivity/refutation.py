@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, count, flag, hinted, integer, invalid, mistyped, real, show
+from ..errors import choice, count, flag, integer, invalid, mistyped, real, show, suggest_arguments
 from ..pairs import NORMS, Domain, Neighbour
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_of, neighbour_of
@@ -115,7 +115,7 @@ class Refutation(Record, word="Refutation"):
         )
 
 
-@hinted
+@suggest_arguments
 def refute(
     f: Callable[..., Any],
     claimed: float | Sensitivity,
@@ -329,7 +329,7 @@ class SensitivityError(AssertionError):
         return type(self), (self.args[0], self.pair, self.attained, self.bound)
 
 
-@hinted
+@suggest_arguments
 def assert_sensitivity(
     f: Callable[..., Any],
     bound: float | Sensitivity,
@@ -405,7 +405,7 @@ def assert_sensitivity(
         _raise_failure(probe(), min(smaller, key=_pair_size), bound)
 
 
-@hinted
+@suggest_arguments
 def members_of(domain: Domain) -> Any:
     """Make a hypothesis strategy for the members of a domain, which shrinks to simple ones.
 
@@ -428,7 +428,7 @@ def members_of(domain: Domain) -> Any:
     return _make_members(space_of(domain, None, False))
 
 
-@hinted
+@suggest_arguments
 def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
     """Make a hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
 

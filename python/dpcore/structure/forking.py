@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..adapters import TorchModule, TorchNoise
-from ..errors import confidence_level, hinted, integer, invalid, real, whole
+from ..errors import confidence_level, integer, invalid, real, suggest_arguments, whole
 from ..loaded import imported_module
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
 from ..records import Pair
@@ -30,7 +30,7 @@ _MAX_TIMEOUT_SECONDS = 1e6
 """Seconds; what the system waits for has an end."""
 
 
-@hinted
+@suggest_arguments
 def fork_reuse(
     mechanism: Any,
     x: Any = None,

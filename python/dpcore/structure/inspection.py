@@ -16,7 +16,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, confidence_level, hinted, integer, invalid, mistyped, whole
+from ..errors import choice, confidence_level, integer, invalid, mistyped, suggest_arguments, whole
 from ..records import Pair
 from ..streams import Rng, seed_of
 from . import checks
@@ -113,7 +113,7 @@ def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
 
 
-@hinted
+@suggest_arguments
 def inspect(
     mechanism: Any,
     x: Any,

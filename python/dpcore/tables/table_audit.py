@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..auditing.provenance import provenance_of
-from ..errors import AssumptionWarning, flag, hinted, invalid, real
+from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
 from ..pairs.neighbours import format_neighbour
 from ..records import Record, frozen_array, one_line
 from ..results.evidence import (
@@ -225,7 +225,6 @@ class TableAudit(Record):
         return list_rows(self)
 
     def _repr_html_(self) -> str:
-
         return write_html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
@@ -314,7 +313,7 @@ class TableAudit(Record):
         return read_json(cls, text)
 
 
-@hinted
+@suggest_arguments
 def audit_table(
     table: Any,
     distances: Any = None,

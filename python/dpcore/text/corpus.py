@@ -16,7 +16,7 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import choice, hinted, instance, integer, invalid, masked, mistyped, real
+from ..errors import choice, instance, integer, invalid, masked, mistyped, real, suggest_arguments
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from ..streams import Rng, seed_of
@@ -79,7 +79,7 @@ def _list_values(column: Column) -> str:
     return shown if len(values) <= 8 and len(shown) <= 60 else f"of {len(values)} kinds"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Corpus(Shown):
     """Texts, and what is known of each.
@@ -271,7 +271,7 @@ def likeness(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-@hinted
+@suggest_arguments
 def split(
     corpus: Corpus,
     shares: Sequence[float] | Mapping[str, float] = (0.8, 0.1, 0.1),
@@ -405,7 +405,7 @@ def words_of(text: str) -> list[str]:
     return _WORD_PATTERN.findall(text.lower())
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True)
 class Vocabulary(Shown):
     """Numbers for words, and an explicit choice of what becomes of unknown words.

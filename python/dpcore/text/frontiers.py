@@ -16,12 +16,12 @@ from ..errors import (
     choice,
     confidence_level,
     delta_level,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     numeric,
+    suggest_arguments,
 )
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
@@ -42,7 +42,7 @@ from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus, likeness
 from .inference import Attacker, Inference, Measured, infer
-from .optional_packages import needed
+from .optional_packages import require_module
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -83,7 +83,7 @@ def read_certificate(attack: Inference) -> float:
     return float(audit.epsilon_lower)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class FrontierCell(Record):
     """Figures of private vectors at one epsilon in one number of dimensions.
@@ -130,7 +130,7 @@ class FrontierCell(Record):
         )
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Frontier(Record):
     """Utility and attack against epsilon and the number of dimensions; made by `frontier`.
@@ -259,7 +259,7 @@ class Frontier(Record):
         return make_card(_format_frontier_title(self), [*_answer_questions(self), *shown, *notes])
 
 
-@hinted
+@suggest_arguments
 def frontier(
     encoder: Any,
     corpus: Any,
@@ -334,12 +334,12 @@ def frontier(
         ...     assert low < 0.8 < 0.9 < high
     """
     start, seed = time.perf_counter(), seed_of(rng)
-    needed("torch", "frontier")
+    require_module("torch", "frontier")
     study = read_study(corpus, label, attribute, attackers, confidence_level(confidence))
     claims, widths = _read_ascending("epsilons", epsilons, positive), _read_dims(dims)
     choice("directions", directions, _PROJECTION_DIRECTIONS)
     delta = _read_delta(noise, delta)
-    limits = needed("threadpoolctl", "frontier").threadpool_limits
+    limits = require_module("threadpoolctl", "frontier").threadpool_limits
     with Progress("frontier", 1 + len(widths) * (1 + len(claims)), progress) as bar, limits(1):
         vectors, rows = _encode_texts(encoder, study.corpus, public, widths[-1:], bar)
         bar.advance(1)
@@ -482,7 +482,7 @@ def measure_release(
 def _list_classifiers() -> tuple[Attacker, ...]:
     """Return the classifiers of the main label, of which validation chooses one."""
     linear, neighbours, pipeline, scaling, ensemble = (
-        needed(f"sklearn.{name}", "frontier")
+        require_module(f"sklearn.{name}", "frontier")
         for name in ("linear_model", "neighbors", "pipeline", "preprocessing", "ensemble")
     )
     # What is lost to a linear classifier may be there for trees: see DPText's half-clean rows.

@@ -24,7 +24,7 @@ _INSTALL_TARGETS: Final = {
 """Requirement to install for a package, where `dpcore[text]` does not bring it."""
 
 
-def needed(module: str, who: str) -> Any:
+def require_module(module: str, who: str) -> Any:
     """Import a module now and return it.
 
     Args:

@@ -20,7 +20,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, hinted, invalid, make_getattr, message, mistyped
+from ..errors import about, choice, invalid, make_getattr, message, mistyped, suggest_arguments
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
 
@@ -111,7 +111,7 @@ class File:
         return value.strip()
 
 
-def opened(path: Path, origin: str = "", member: str | None = None) -> File:
+def open_file(path: Path, origin: str = "", member: str | None = None) -> File:
     """Read a file, or a member of a zip archive.
 
     Raises:
@@ -262,7 +262,7 @@ class Layout:
         return [*some, *(("attributes", column) for column in self.attributes)]
 
 
-def table(file: File, kind: str, layout: Layout) -> Iterator[Row]:
+def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     """Yield the rows of a table.
 
     Args:
@@ -399,12 +399,12 @@ def _is_empty(cell: Any) -> bool:
     return str(cell) in ("None", "nan", "<NA>", "NaT")
 
 
-def plain(file: File) -> Iterator[Row]:
+def read_lines(file: File) -> Iterator[Row]:
     """Yield a text for each line; lines of white space are skipped and separate nothing."""
     return (Row(file.text(number, line)) for number, line in file.filled())
 
 
-def folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
+def read_folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Row]]]:
     """Yield the parts of a folder.
 
     Args:
@@ -429,9 +429,9 @@ def folder(path: Path, layout: Layout) -> Iterator[tuple[str | None, Iterable[Ro
         if entry.is_dir():
             yield part, _read_class_folders(entry)
         elif entry.suffix in SUFFIXES:
-            yield part, table(opened(entry), SUFFIXES[entry.suffix], layout)
+            yield part, read_table_rows(open_file(entry), SUFFIXES[entry.suffix], layout)
         else:
-            yield part, plain(opened(entry))
+            yield part, read_lines(open_file(entry))
     if not found:
         yield None, _read_class_folders(path)
 
@@ -450,7 +450,7 @@ def _read_class_folders(path: Path) -> Iterator[Row]:
         if others:
             raise _folder_error(entry, "a folder of .txt files only", sorted(others))
     for label, name in files:
-        file = opened(name)
+        file = open_file(name)
         text = "\n".join(line for _, line in file.lines())
         yield Row(file.text(1, text), label)
 
@@ -460,7 +460,7 @@ def _folder_error(path: Path, requirement: str, found: object) -> ValueError:
     return about(ValueError(text), "path")
 
 
-@hinted
+@suggest_arguments
 def read(
     path: str | os.PathLike[str] | Any,
     kind: Kind | None = None,
@@ -528,9 +528,9 @@ def read(
     if kind == "folder":
         if not place.is_dir():
             raise about(FileNotFoundError(message("path", "a folder", str(place))), "path")
-        return corpus_of(folder(place, layout), origin, missing)
-    file = opened(place)
-    rows = plain(file) if kind == "lines" else table(file, str(kind), layout)
+        return corpus_of(read_folder(place, layout), origin, missing)
+    file = open_file(place)
+    rows = read_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
     return corpus_of([(None, rows)], origin, missing)
 
 

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import hinted, mistyped, real
+from ..errors import mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class Rewriter(Shown):
     """A function that rewrites a list of texts, as the mechanism text -> text of an audit.

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, hinted, instance, integer, invalid, mistyped, real
+from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Record
@@ -59,7 +59,7 @@ class _FixedSchedule(Record):
         raise NotImplementedError
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Constant(_FixedSchedule, word="text.schedules.Constant"):
     """The same epsilon in every epoch: robust training.
@@ -89,7 +89,7 @@ class Constant(_FixedSchedule, word="text.schedules.Constant"):
         return f"constant {self.epsilon:g}"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
     """``start / n`` in epoch n, however many epochs there are: the noise grows with each.
@@ -119,7 +119,7 @@ class OverEpochs(_FixedSchedule, word="text.schedules.OverEpochs"):
         return f"{self.start:g}/n"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Stretched(_FixedSchedule, word="text.schedules.Stretched"):
     """From `start` to `end` over all epochs, along a hyperbola, however many there are.
@@ -178,7 +178,7 @@ class _DrawnSchedule(Record):
         return f"{law} {self.low:g} to {self.high:g}{batch}"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
     """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
@@ -207,7 +207,7 @@ class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
         return self._named("uniform")
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
     """An epsilon whose logarithm is uniform between those of `low` and `high`.

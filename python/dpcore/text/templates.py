@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import choice, hinted, integer
+from ..errors import choice, integer, suggest_arguments
 from ..streams import Rng, seed_of
 from .corpus import Corpus, parts_of
 
@@ -66,12 +66,14 @@ def read_words(kind: str) -> Any:
     return json.loads(file.read_text(encoding="utf-8"))[kind]
 
 
-def drawn(words: Sequence[str], rng: np.random.Generator) -> str:
+def choose_word(words: Sequence[str], rng: np.random.Generator) -> str:
     """Choose one of the words, each with the same probability."""
     return words[int(rng.integers(len(words)))]
 
 
-def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, dict[str, str]]:
+def fill_template(
+    template: str, words: Words, rng: np.random.Generator
+) -> tuple[str, dict[str, str]]:
     """Fill the blanks of a template; return the sentence and the words by blank name.
 
     Two blanks of one name in a row get different words, if the list has them.
@@ -84,19 +86,19 @@ def filled(template: str, words: Words, rng: np.random.Generator) -> tuple[str, 
 
     def word(match: re.Match[str]) -> str:
         name = match[1]
-        found = drawn(words[name], rng)
+        found = choose_word(words[name], rng)
         # A list of equal words has no other one; eight tries are enough for all that have.
         for _ in range(8):
             if found != taken.get(name):
                 break
-            found = drawn(words[name], rng)
+            found = choose_word(words[name], rng)
         taken[name] = found
         return found
 
     return _ARTICLE_PATTERN.sub(r"\1n ", _BLANK_PATTERN.sub(word, template)), taken
 
 
-def mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
+def draw_mostly(value: int, kinds: int, share: float, rng: np.random.Generator) -> int:
     """Return the value with probability `share`, else one of the others with equal probability."""
     if rng.random() < share:
         return value
@@ -112,14 +114,18 @@ _INTENT_WORDS: Final[Words] = {
 }
 
 
-def intents(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw texts of one question; label: the intent; attributes: slots `destination` and `day`."""
     found, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
-        intent = drawn(names, rng)
-        text, slots = filled(drawn(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng)
+        intent = choose_word(names, rng)
+        text, slots = fill_template(
+            choose_word(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng
+        )
         while slots.get("origin", "") == slots.get("destination"):
-            text, slots = filled(drawn(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng)
+            text, slots = fill_template(
+                choose_word(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng
+            )
         named = {name: slots.get(name, "none") for name in ("destination", "day")}
         found.add(text, intent, **named)
     return found
@@ -132,24 +138,26 @@ _PARENT_PHRASES: Final = read_words("parents")
 """Phrases of those without and with children, and the words for their blanks."""
 
 
-def sentence(topic: str, rng: np.random.Generator) -> str:
+def draw_sentence(topic: str, rng: np.random.Generator) -> str:
     """Draw a sentence on a topic."""
-    return filled(drawn(TOPICS[topic]["templates"], rng), TOPICS[topic]["words"], rng)[0]
+    return fill_template(choose_word(TOPICS[topic]["templates"], rng), TOPICS[topic]["words"], rng)[
+        0
+    ]
 
 
-def topics(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw texts of two sentences; label: the topic; attribute `parent`: 1 for four in ten."""
     found, names = Drawn(), list(TOPICS)
     for _ in range(rows):
         topic, parent = int(rng.integers(len(names))), int(rng.random() < 0.4)
-        said = sentence(names[mostly(topic, len(names), CLEAR, rng)], rng)
-        phrase = drawn(_PARENT_PHRASES["phrases"][mostly(parent, 2, CLEAR, rng)], rng)
-        family = filled(phrase, _PARENT_PHRASES["words"], rng)[0]
+        said = draw_sentence(names[draw_mostly(topic, len(names), CLEAR, rng)], rng)
+        phrase = choose_word(_PARENT_PHRASES["phrases"][draw_mostly(parent, 2, CLEAR, rng)], rng)
+        family = fill_template(phrase, _PARENT_PHRASES["words"], rng)[0]
         found.add(f"{said} {family}", names[topic], parent=parent)
     return found
 
 
-def repeats(rows: int, rng: np.random.Generator) -> Drawn:
+def draw_repeats(rows: int, rng: np.random.Generator) -> Drawn:
     """Draw texts of two or three sentences, a quarter of them for the second time or later.
 
     Label: the topic, another one in four of ten repetitions. Attributes: 1 for every person that
@@ -161,28 +169,30 @@ def repeats(rows: int, rng: np.random.Generator) -> Drawn:
         if row and rng.random() < REPEATED:
             old = int(rng.integers(row))
             label = names.index(found.labels[old])
-            again = mostly(label, len(names), 1 - CONTRADICTED, rng)
+            again = draw_mostly(label, len(names), 1 - CONTRADICTED, rng)
             held = {name: column[old] for name, column in found.attributes.items()}
             found.add(found.texts[old], names[again], **held)
             continue
-        topic = drawn(names, rng)
+        topic = choose_word(names, rng)
         several = 1 + int(rng.random() < 0.1)
         named = {PEOPLE[int(np.searchsorted(shares, rng.random()))] for _ in range(several)}
-        said = [drawn(_QUOTE_TEMPLATES, rng).format(person=person) for person in sorted(named)]
-        text = " ".join([sentence(topic, rng), *said])
+        said = [
+            choose_word(_QUOTE_TEMPLATES, rng).format(person=person) for person in sorted(named)
+        ]
+        text = " ".join([draw_sentence(topic, rng), *said])
         found.add(text, topic, **{person: int(person in named) for person in PEOPLE})
     return found
 
 
 GENERATED: Final[dict[Kind, Callable[[int, np.random.Generator], Drawn]]] = {
-    "topics": topics,
-    "intents": intents,
-    "repeats": repeats,
+    "topics": draw_topics,
+    "intents": draw_intents,
+    "repeats": draw_repeats,
 }
 """Every kind of corpus that is made here."""
 
 
-@hinted
+@suggest_arguments
 def generated(kind: Kind, rows: int, rng: Rng = None) -> Corpus:
     """Make a corpus of sentences from templates: material for tests, and where no data are.
 

@@ -11,11 +11,11 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import about, flag, hinted, integer, invalid, message
+from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
 from ..records import Shown
 from .corpus import training_texts
-from .optional_packages import needed
+from .optional_packages import require_module
 
 Floats = npt.NDArray[np.float64]
 
@@ -32,7 +32,7 @@ _CONFIG_KEYS: Final = {
 }
 
 
-@hinted
+@suggest_arguments
 class TfidfSVD(Shown):
     """Texts to vectors: TF-IDF weights of words, projected to the `dim` strongest directions.
 
@@ -116,7 +116,7 @@ class TfidfSVD(Shown):
         if self.dim > most and not allow_fewer:
             size = f"{rows.shape[0]:,} texts, {rows.shape[1]:,} words in {self.min_count} or more"
             raise invalid("dim", f"at most {most}, what the train texts allow ({size})", self.dim)
-        decomposition = needed("sklearn.decomposition", "TfidfSVD")
+        decomposition = require_module("sklearn.decomposition", "TfidfSVD")
         if rows.shape[1] == 1:
             # scikit-learn decomposes two columns at least.
             self._directions = np.ones((1, 1))
@@ -195,7 +195,7 @@ class TfidfSVD(Shown):
         """
         if self._weights is None or self._directions is None:
             raise invalid("encoder", "fitted before it is saved: encoder.fit(corpus)", self)
-        numpy_files = needed("safetensors.numpy", "save_pretrained")
+        numpy_files = require_module("safetensors.numpy", "save_pretrained")
         place = Path(folder)
         place.mkdir(parents=True, exist_ok=True)
         config = {
@@ -220,7 +220,7 @@ class TfidfSVD(Shown):
             ValueError: if the configuration is another class's, has unknown or missing keys, or
                 does not fit the arrays.
         """
-        numpy_files = needed("safetensors.numpy", "from_pretrained")
+        numpy_files = require_module("safetensors.numpy", "from_pretrained")
         config = _read_config(Path(folder))
         given = {name: config[name] for name in ("min_count", "ngrams", "seed")}
         encoder = cls(config["dim"], **given)
@@ -237,7 +237,7 @@ class TfidfSVD(Shown):
         return encoder
 
     def _vectoriser(self, words: list[str] | None = None) -> Any:
-        extraction = needed("sklearn.feature_extraction.text", "TfidfSVD")
+        extraction = require_module("sklearn.feature_extraction.text", "TfidfSVD")
         return extraction.TfidfVectorizer(
             sublinear_tf=True, min_df=self.min_count, ngram_range=(1, self.ngrams),
             vocabulary=words,

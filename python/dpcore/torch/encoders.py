@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import choice, hinted, invalid, mistyped
+from ..errors import choice, invalid, mistyped, suggest_arguments
 from ..loaded import imported_module
 from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
@@ -211,7 +211,7 @@ class Sentences(Encoder):
         )
 
 
-@hinted
+@suggest_arguments
 class Pooled(Encoder):
     """A transformer with its tokenizer; the vectors of its tokens become one by pooling.
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import mechanisms
 from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
-from ..errors import choice, delta_level, flag, hinted, invalid, mistyped, vector
+from ..errors import choice, delta_level, flag, invalid, mistyped, suggest_arguments, vector
 from ..mechanisms import positive
 from ..pairs import distance
 from ..records import Pair
@@ -78,7 +78,7 @@ def move_float64(value: Any, fn: Any) -> Any:
     return found if found.dtype == torch.float64 else value.to(device)
 
 
-def checked(x: Any) -> Any:
+def require_tensor(x: Any) -> Any:
     """Check that x is a tensor of one of `DTYPES` and return it; a TypeError if it is not.
 
     Example:
@@ -93,7 +93,7 @@ def checked(x: Any) -> Any:
     return x
 
 
-def wide(x: Any) -> Any:
+def as_float64_rows(x: Any) -> Any:
     """Check a tensor of rows and return it in float64, on a device that has float64.
 
     Args:
@@ -110,12 +110,12 @@ def wide(x: Any) -> Any:
         >>> wide(torch.zeros(2, dtype=torch.bfloat16))
         tensor([0., 0.], dtype=torch.float64)
     """
-    if checked(x).ndim == 0 or x.shape[-1] == 0:
+    if require_tensor(x).ndim == 0 or x.shape[-1] == 0:
         raise invalid("x", "of a shape (..., dim) with dim >= 1", tuple(x.shape))
     return x.to(float64_device(x.device)).to(torch.float64)
 
 
-def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
+def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw uniform numbers in (-1, 1): ``(k + 1/2) / 2^52``, k a centred integer of 53 bits.
 
     So is each an odd multiple of 2^-53, exactly, and never 0, 1 or -1.
@@ -142,14 +142,14 @@ def uniform(shape: Any, device: Any, generator: Any = None) -> Any:
     )
 
 
-def laplace(w: Any) -> Any:
+def draw_laplace(w: Any) -> Any:
     """Compute Laplace noise of scale 1 by the inverse of its distribution function.
 
     ``-sgn(w) ln(1 - abs(w))``. The difference is exact, and 2^-53 at least: the largest noise is
     ``53 ln 2 = 36.74``, and the tails keep all digits.
 
     Args:
-        w: uniform numbers as `uniform` draws them.
+        w: uniform numbers as `draw_uniform` draws them.
 
     Returns:
         float64 of the same shape.
@@ -161,12 +161,13 @@ def laplace(w: Any) -> Any:
     return w.abs().neg_().add_(1.0).log_().copysign_(w)
 
 
-def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
+def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw standard normal noise: two numbers from two integers.
 
-    ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from `uniform`. The
-    sign of v makes both exactly symmetric; neither is 0, for w is no multiple of 1/2, and none
-    beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's own normal in float64.
+    ``r sin(pi w), r cos(pi w)`` with ``r = sgn(v) sqrt(-2 ln abs(v))``, v and w from
+    `draw_uniform`. The sign of v makes both exactly symmetric; neither is 0, for w is no multiple
+    of 1/2, and none beyond ``sqrt(106 ln 2) = 8.57``. It takes half the time of torch's own normal
+    in float64.
 
     Args:
         shape: of the result.
@@ -185,7 +186,7 @@ def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     """
     total = math.prod(shape)
     half = (total + 1) // 2
-    v, angle = uniform((2, half), device, generator)
+    v, angle = draw_uniform((2, half), device, generator)
     length = v.abs().log_().mul_(-2.0).sqrt_().copysign_(v)
     angle.mul_(math.pi)
     noise = torch.empty((2, half), dtype=torch.float64, device=device)
@@ -194,7 +195,7 @@ def gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
     return noise.mul_(length).view(-1)[:total].view(shape)
 
 
-def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
+def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     """Draw noise whose rows have a density proportional to ``exp(-norm2(s))``.
 
     A normal vector gives the direction, and Gamma(dim) the length.
@@ -214,7 +215,7 @@ def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
         >>> spherical((2, 3), "cpu").shape
         torch.Size([2, 3])
     """
-    noise = gaussian(shape, device, generator)
+    noise = draw_gaussian(shape, device, generator)
     lengths = torch.linalg.vector_norm(noise, dim=-1, keepdim=True)
     wanted = torch.full_like(lengths, shape[-1])
     # What torch.distributions.Gamma calls, which takes no generator.
@@ -222,7 +223,7 @@ def spherical(shape: Any, device: Any, generator: Any = None) -> Any:
     return noise.mul_(wanted / lengths)
 
 
-@hinted
+@suggest_arguments
 class NoiseLayer(torch.nn.Module):
     """Base of noise layers: ``layer(x, generator=None)`` is ``x + scale s``, s fresh noise.
 
@@ -371,7 +372,7 @@ class NoiseLayer(torch.nn.Module):
             ValueError: if `generator` is on another device, a learnt epsilon no longer a finite
                 number above 0, or x a single number where noise is drawn by rows.
         """
-        device = float64_device(checked(x).device)
+        device = float64_device(require_tensor(x).device)
         if generator is not None and not hasattr(generator, "device"):
             raise mistyped("generator", "a torch.Generator or None", generator)
         if generator is not None and generator.device.type != device.type:
@@ -438,7 +439,7 @@ class NoiseLayer(torch.nn.Module):
         return f"sensitivity={self.sensitivity!r}, epsilon={float(self.epsilon.detach())!r}{cap}"
 
 
-@hinted
+@suggest_arguments
 class LaplaceNoise(NoiseLayer):
     """Laplace noise in every entry: density ``exp(-abs(s)/b) / (2b)``, for L1 distances.
 
@@ -468,10 +469,10 @@ class LaplaceNoise(NoiseLayer):
         return distance(Pair(x, x_prime), "l1") / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        return laplace(uniform(shape, device, generator))
+        return draw_laplace(draw_uniform(shape, device, generator))
 
 
-@hinted
+@suggest_arguments
 class L2LaplaceNoise(NoiseLayer):
     """Noise of density proportional to ``exp(-norm2(s)/b)`` in every row, for L2 distances.
 
@@ -500,10 +501,10 @@ class L2LaplaceNoise(NoiseLayer):
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         if not shape:
             raise invalid("x", "of a shape (..., dim)", tuple(shape))
-        return spherical(shape, device, generator)
+        return draw_spherical(shape, device, generator)
 
 
-@hinted
+@suggest_arguments
 class GaussianNoise(NoiseLayer):
     """Gaussian noise in every entry: density ``exp(-s^2/(2 sigma^2))``, for L2 distances.
 
@@ -544,7 +545,7 @@ class GaussianNoise(NoiseLayer):
         return gaussian_epsilon(self.scale, delta, distance(Pair(x, x_prime), "l2"))
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
-        return gaussian(shape, device, generator)
+        return draw_gaussian(shape, device, generator)
 
 
 def _check_number(name: str, value: Any) -> float:
@@ -558,7 +559,7 @@ def _check_number(name: str, value: Any) -> float:
     return positive(name, value)
 
 
-@hinted
+@suggest_arguments
 class DPTextNoise(NoiseLayer):
     """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
 
@@ -607,7 +608,7 @@ class DPTextNoise(NoiseLayer):
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         # With r uniform in (0, 1) the argument 1 - 2r is uniform in (-1, 1).
-        argument = uniform(shape, device, generator)
+        argument = draw_uniform(shape, device, generator)
         if self.nan == "zero":
             argument = torch.where(argument < 0.0, 1.0, argument)
         else:
@@ -619,7 +620,7 @@ class DPTextNoise(NoiseLayer):
         return f"{super()._parameters_shown()}, nan={self.nan!r}"
 
 
-@hinted
+@suggest_arguments
 class SharedNoise(NoiseLayer):
     """One Laplace draw for each row, added to all of its entries: differences are exact.
 
@@ -654,4 +655,4 @@ class SharedNoise(NoiseLayer):
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         column = (*shape[:-1], *(1 for _ in shape[-1:]))
-        return laplace(uniform(column, device, generator)).expand(shape).clone()
+        return draw_laplace(draw_uniform(column, device, generator)).expand(shape).clone()

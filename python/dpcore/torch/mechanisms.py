@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
-from ..errors import AssumptionWarning, hinted, invalid, mistyped
+from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import numpy_of
 from ..mechanisms.texts import (
     BatchCheck,
@@ -257,7 +257,7 @@ class EncoderMechanism:
         return tuple(notes)
 
 
-@hinted
+@suggest_arguments
 def mechanism(
     encoder: Any,
     noise: Any = None,

@@ -29,7 +29,7 @@ _LIVE_CHILD_SEED: Final = 2**32
 Key = Callable[[Any], Any]
 
 
-def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
+def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
     """Return a copy that no later operation changes, or the value itself if it has no copy.
 
     Args:
@@ -45,11 +45,11 @@ def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
     if isinstance(value, torch.Tensor):
         found: Any = value.detach().clone()
     elif kind in (list, tuple):
-        found = kind(cloned(one, memo) for one in value)
+        found = kind(copy_value(one, memo) for one in value)
     elif kind is dict:
-        found = {key: cloned(one, memo) for key, one in value.items()}
+        found = {key: copy_value(one, memo) for key, one in value.items()}
     elif isinstance(value, tuple) and hasattr(value, "_fields"):
-        found = kind(*(cloned(one, memo) for one in value))
+        found = kind(*(copy_value(one, memo) for one in value))
     else:
         try:
             found = copy.deepcopy(value, memo)
@@ -60,7 +60,7 @@ def cloned(value: Any, memo: dict[int, Any] | None = None) -> Any:
     return found
 
 
-def leaves(value: Any) -> list[Any]:
+def list_leaves(value: Any) -> list[Any]:
     """List the tensors, arrays, numbers and texts in any containers and objects, in their order."""
     found: list[Any] = []
     held: dict[int, Any] = {}
@@ -74,19 +74,19 @@ def leaves(value: Any) -> list[Any]:
             found.append(type(one).__name__)
             if isinstance(one, Mapping):
                 found.extend(str(key) for key in one)
-            for part in _parts(one):
+            for part in _list_parts(one):
                 walk(part)
 
     walk(value)
     return found
 
 
-def tensors(value: Any) -> list[Any]:
+def list_tensors(value: Any) -> list[Any]:
     """List the tensors among the leaves."""
-    return [one for one in leaves(value) if isinstance(one, torch.Tensor)]
+    return [one for one in list_leaves(value) if isinstance(one, torch.Tensor)]
 
 
-def _parts(one: Any) -> list[Any]:
+def _list_parts(one: Any) -> list[Any]:
     if isinstance(one, Mapping):
         return list(one.values())
     if isinstance(one, (list, tuple, set, frozenset, deque)):
@@ -96,16 +96,16 @@ def _parts(one: Any) -> list[Any]:
     return list({**named, **getattr(one, "__dict__", {})}.values())
 
 
-def same(left: Any, right: Any) -> bool:
+def are_equal(left: Any, right: Any) -> bool:
     """Return True if two leaves, or lists of them, are equal; NaN equals NaN."""
     if type(left) is not type(right):
         return False
     if isinstance(left, list):
         pairs = zip(left, right, strict=False)
-        return len(left) == len(right) and all(same(*pair) for pair in pairs)
+        return len(left) == len(right) and all(are_equal(*pair) for pair in pairs)
     if isinstance(left, torch.Tensor) and left.is_nested:
         # A nested tensor has neither a shape nor a comparison of its own.
-        return bool(right.is_nested) and same(list(left.unbind()), list(right.unbind()))
+        return bool(right.is_nested) and are_equal(list(left.unbind()), list(right.unbind()))
     if isinstance(left, torch.Tensor):
         if (left.shape, left.dtype, left.device) != (right.shape, right.dtype, right.device):
             return False
@@ -166,16 +166,16 @@ class Replay:
 
     def same(self, other: Replay) -> bool:
         """Return True if both did the same."""
-        return same(leaves(self.stages), leaves(other.stages))
+        return are_equal(list_leaves(self.stages), list_leaves(other.stages))
 
 
-def keys(module: Any) -> Key:
+def name_modules(module: Any) -> Key:
     """Return the modules' keys: their number; of those made on the way, the class."""
     registered = {id(one) for one in module.modules()}
     return lambda one: id(one) if id(one) in registered else type(one).__qualname__
 
 
-def record(
+def record_calls(
     module: Any, key: Key, check: Callable[[Any], None], args: Any, kwargs: dict[str, Any]
 ) -> Call:
     """Run a module once and write down every call.
@@ -191,28 +191,30 @@ def record(
 
     def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
         check(one)
-        call = Call(one, key(one), *cloned((args, kwargs)))
+        call = Call(one, key(one), *copy_value((args, kwargs)))
         stack.append(call)
         try:
             outputs = inner(one, *args, **kwargs)
         finally:
             stack.pop()
-        before, after = leaves((call.args, call.kwargs)), leaves((args, kwargs))
+        before, after = list_leaves((call.args, call.kwargs)), list_leaves((args, kwargs))
         if len(before) == len(after):
             pairs = enumerate(zip(before, after, strict=True))
-            call.written = {k: cloned(now) for k, (was, now) in pairs if not same(was, now)}
-        call.outputs = cloned(outputs)
+            call.written = {
+                k: copy_value(now) for k, (was, now) in pairs if not are_equal(was, now)
+            }
+        call.outputs = copy_value(outputs)
         # Not before: a call that raises, and whose parent goes on, has nothing to replay.
         stack[-1].children.append(call)
         return outputs
 
-    args, kwargs = cloned((args, kwargs))
+    args, kwargs = copy_value((args, kwargs))
     with seeded_globals(np.random.default_rng(0)), torch.no_grad(), calls_go_to(called):
         module(*args, **kwargs)
     return stack[0].children[0]
 
 
-def replayed(call: Call, key: Key, seed: int) -> Replay:
+def replay_call(call: Call, key: Key, seed: int) -> Replay:
     """Run one call again on its inputs, while its children return what they returned.
 
     A parent that needs more of a child than its outputs makes the children run, each from a
@@ -245,7 +247,7 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
                 return inner(one, *args, **kwargs)
             finally:
                 depth -= 1
-        handed.append(cloned((key(one), args, kwargs)))
+        handed.append(copy_value((key(one), args, kwargs)))
         if waiting.get(key(one)):
             return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
         depth += 1
@@ -255,23 +257,23 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
         finally:
             depth -= 1
 
-    args, kwargs = cloned((call.args, call.kwargs))
+    args, kwargs = copy_value((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
-        before = _states()
+        before = _random_states()
         with calls_go_to(called):
             outputs = call.module(*args, **kwargs)
-        after = _states()
-    drawn = tuple(name for name in before if not same(before[name], after[name]))
+        after = _random_states()
+    drawn = tuple(name for name in before if not are_equal(before[name], after[name]))
     return Replay([outputs, (args, kwargs), *handed], drawn)
 
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
     """Return what a child returned, and write what it wrote to its arguments."""
-    given = leaves((args, kwargs))
+    given = list_leaves((args, kwargs))
     for place, now in child.written.items():
         if place < len(given) and isinstance(now, torch.Tensor):
             given[place].copy_(now)
-    return cloned(child.outputs)
+    return copy_value(child.outputs)
 
 
 @contextmanager
@@ -307,7 +309,7 @@ def kept_buffers(module: Any) -> Iterator[Callable[[], None]]:
     def put_back() -> None:
         with torch.no_grad():
             for one, name, buffer, value in held:
-                if not same(buffer, value):
+                if not are_equal(buffer, value):
                     buffer.copy_(value)
                 if one._buffers.get(name) is not buffer:
                     one._buffers[name] = buffer
@@ -330,7 +332,7 @@ def eval_mode(module: Any) -> Iterator[None]:
             one.training = mode
 
 
-def _states() -> dict[str, list[Any]]:
-    numpy = leaves(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
+def _random_states() -> dict[str, list[Any]]:
+    numpy = list_leaves(np.random.get_state(legacy=False))  # noqa: NPY002 - a module may draw from it
     torchs = [one.get_state() for one in torch_generators()]
     return {"torch": torchs, "numpy": numpy, "python": [random.getstate()]}

@@ -20,10 +20,10 @@ from ..errors import (
     choice,
     delta_level,
     flag,
-    hinted,
     invalid,
     message,
     mistyped,
+    suggest_arguments,
 )
 from ..events.device_outputs import numpy_of
 from ..mechanisms import positive
@@ -53,7 +53,7 @@ _EPSILON_SLACK = 1e-9
 """Relative slack of the check of a scale: a rounding of it is no false claim."""
 
 
-def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
+def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, int]:
     """Return the places of the two rows with the largest distance.
 
     Float32 rules pairs out, with a margin for its rounding; float64 decides among the rest.
@@ -92,7 +92,7 @@ def farthest(rows: Any, norm: str, progress: bool | None = None) -> tuple[int, i
     return place
 
 
-@hinted
+@suggest_arguments
 class PrivateEncoder(Shown):
     """Texts to vectors with noise, epsilon-private for any two texts.
 
@@ -325,7 +325,7 @@ class PrivateEncoder(Shown):
             raise invalid("encoder", requirement, self.encoder.name)
         rows = self.clean(found)
         norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
-        first, second = farthest(rows, norm, progress)
+        first, second = farthest_rows(rows, norm, progress)
         pair = Pair(found[first], found[second])
         x, x_prime = (rows[place].double().cpu().numpy() for place in (first, second))
         self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
@@ -391,7 +391,7 @@ class PrivateEncoder(Shown):
 
     def __str__(self) -> str:
         """Return what is claimed, what is true, for whom, and what was encoded so far."""
-        return told(self)
+        return write_text(self)
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
@@ -406,9 +406,9 @@ class PrivateEncoder(Shown):
             TypeError: if the folder is no path, or transform or noise a class of your own.
             OSError: if it cannot be written.
         """
-        from .serialization import save
+        from .serialization import save_encoder
 
-        return save(self, folder)
+        return save_encoder(self, folder)
 
     @classmethod
     def from_pretrained(
@@ -434,9 +434,9 @@ class PrivateEncoder(Shown):
             ValueError: if a key is unknown or missing, a file could hold a pickle, or an encoder
                 is needed that was not given.
         """
-        from .serialization import load
+        from .serialization import load_encoder
 
-        return load(folder, encoder, device, probe)
+        return load_encoder(folder, encoder, device, probe)
 
 
 class _TransformedEncoder(Encoder):
@@ -531,13 +531,13 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
     return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")
 
 
-def told(private: PrivateEncoder) -> str:
+def write_text(private: PrivateEncoder) -> str:
     """Format the encoder as lines of text, one word before each."""
-    lines = [f"  {label:<12} {line}" for label, line in rows(private)]
+    lines = [f"  {label:<12} {line}" for label, line in list_rows(private)]
     return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
 
 
-def rows(private: PrivateEncoder) -> list[tuple[str, str]]:
+def list_rows(private: PrivateEncoder) -> list[tuple[str, str]]:
     """List what there is to know of an encoder, as (label, text)."""
     delta = f", delta {private.delta:g}" if private.delta else ""
     public = private.public

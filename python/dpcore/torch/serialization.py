@@ -39,24 +39,24 @@ _DIRECTIONS_FILE: Final = "transform.safetensors"
 _ENCODER_FOLDER: Final = "encoder"
 
 
-def save(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
+def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
     """Write an encoder, see `PrivateEncoder.save_pretrained`."""
     chain = private.transform
     steps = list(chain) if isinstance(chain, TransformChain) else None
     config = {
         "format": FORMAT,
         "encoder": _encoder_words(private.encoder) | {"rounding": private.rounding},
-        "transform": described("transform", chain, TRANSFORMS)
+        "transform": describe_layer("transform", chain, TRANSFORMS)
         if steps is None
-        else [described("transform", step, _TRANSFORM_CLASSES) for step in steps],
-        "noise": described("noise", private.noise, _LAYER_CLASSES),
+        else [describe_layer("transform", step, _TRANSFORM_CLASSES) for step in steps],
+        "noise": describe_layer("noise", private.noise, _LAYER_CLASSES),
         "epsilon": private.epsilon,
         "delta": private.delta,
         "strict": private.strict,
         "chosen": bool(private.errors),
     }
     place = write_config(folder, config)
-    _write(private.encoder, place)
+    _write_encoder(private.encoder, place)
     if any(isinstance(step, Project) for step in steps or ()):
         from safetensors.torch import save_file
 
@@ -71,7 +71,7 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
         TypeError: if the folder is no path.
         OSError: if it is a file, or cannot be written.
     """
-    place = _path(folder)
+    place = _require_folder_path(folder)
     if place.exists() and not place.is_dir():
         raise FileExistsError(
             message("folder", "a folder, or a path where there is nothing", str(place))
@@ -87,14 +87,14 @@ def _encoder_words(encoder: Encoder) -> dict[str, Any]:
     return {**words, "pooling": encoder.pooling} if isinstance(encoder, Pooled) else words
 
 
-def described(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
     """Convert a layer or a transform to its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
-    return {"class": type(module).__name__, **_arguments(module)}
+    return {"class": type(module).__name__, **_layer_arguments(module)}
 
 
-def _arguments(module: Any) -> dict[str, Any]:
+def _layer_arguments(module: Any) -> dict[str, Any]:
     """Return the arguments that a layer or a transform is made with."""
     if isinstance(module, Project):
         # Its arrays, seed and number of rows are filled in from safetensors.
@@ -113,7 +113,7 @@ def _arguments(module: Any) -> dict[str, Any]:
     return {**learnt, "trainable": True, **mode}
 
 
-def _write(encoder: Encoder, place: Path) -> None:
+def _write_encoder(encoder: Encoder, place: Path) -> None:
     if encoder.kind == "sentence-transformers":
         encoder.model.save_pretrained(str(place / _ENCODER_FOLDER), create_model_card=False)
     elif isinstance(encoder, Pooled):
@@ -125,19 +125,19 @@ def _write(encoder: Encoder, place: Path) -> None:
         save_model(encoder.model, str(place / _ENCODER_WEIGHTS_FILE))
 
 
-def load(
+def load_encoder(
     folder: str | PathLike[str], encoder: Any, device: Any, probe: Any = None
 ) -> PrivateEncoder:
     """Read an encoder, see `PrivateEncoder.from_pretrained`."""
     place, config = read_config(folder, FORMAT, _CONFIG_KEYS)
     words = config["encoder"]
-    found = _encoder(place, words, encoder)
+    found = _load_text_encoder(place, words, encoder)
     private = PrivateEncoder(
         found,
         _read_transform(place, config["transform"]),
         epsilon=config["epsilon"],
         delta=config["delta"],
-        noise=made("noise", config["noise"], _LAYER_CLASSES),
+        noise=make_layer("noise", config["noise"], _LAYER_CLASSES),
         strict=config["strict"],
         probe=probe,
         rounding=words.get("rounding"),
@@ -152,8 +152,8 @@ def load(
 
 def _read_transform(place: Path, words: Any) -> Any:
     if not isinstance(words, list):
-        return made("transform", words, TRANSFORMS)
-    steps = [made("transform", step, _TRANSFORM_CLASSES) for step in words]
+        return make_layer("transform", words, TRANSFORMS)
+    steps = [make_layer("transform", step, _TRANSFORM_CLASSES) for step in words]
     if any(isinstance(step, Project) for step in steps):
         from safetensors.torch import load_file
 
@@ -167,7 +167,7 @@ def _read_transform(place: Path, words: Any) -> Any:
     return steps
 
 
-def _path(folder: Any) -> Path:
+def _require_folder_path(folder: Any) -> Path:
     if not isinstance(folder, (str, PathLike)):
         raise mistyped("folder", "a path", folder)
     return Path(folder)
@@ -191,7 +191,7 @@ def read_config(
         OSError: if there is no such folder, or no config.json in it.
         ValueError: if that is not JSON of this format, or a file could hold a pickle.
     """
-    place = _path(folder)
+    place = _require_folder_path(folder)
     if not place.is_dir():
         # A name of some hub is no folder, and nothing is fetched.
         raise FileNotFoundError(f"folder must be one that save_pretrained wrote, got {place}")
@@ -214,7 +214,7 @@ def read_config(
     return place, config
 
 
-def _encoder(place: Path, words: Any, given: Any) -> Encoder:
+def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
     kinds = ("sentence-transformers", "transformers", "module", "function", "dictionary")
     if not isinstance(words, dict):
         raise mistyped("encoder in config.json", "an object", words)
@@ -234,7 +234,7 @@ def _encoder(place: Path, words: Any, given: Any) -> Encoder:
     return encoder_of(_ENCODER_READERS[kind](str(place / _ENCODER_FOLDER), words))
 
 
-def _sentences(inside: str, words: dict[str, Any]) -> Any:
+def _load_sentence_transformer(inside: str, words: dict[str, Any]) -> Any:
     from sentence_transformers import SentenceTransformer
 
     kwargs = {"use_safetensors": True}
@@ -243,7 +243,7 @@ def _sentences(inside: str, words: dict[str, Any]) -> Any:
     ).eval()
 
 
-def _transformers(inside: str, words: dict[str, Any]) -> Any:
+def _load_transformers(inside: str, words: dict[str, Any]) -> Any:
     from transformers import AutoModel, AutoTokenizer
 
     model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
@@ -252,12 +252,12 @@ def _transformers(inside: str, words: dict[str, Any]) -> Any:
 
 
 _ENCODER_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
-    "sentence-transformers": _sentences,
-    "transformers": _transformers,
+    "sentence-transformers": _load_sentence_transformer,
+    "transformers": _load_transformers,
 }
 
 
-def made(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
+def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """Make a layer or a transform from its class name and its arguments."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)

@@ -24,15 +24,15 @@ from .module_calls import (
     Call,
     Key,
     Replay,
+    are_equal,
     calls_go_to,
-    cloned,
+    copy_value,
     eval_mode,
     kept_buffers,
-    keys,
-    record,
-    replayed,
-    same,
-    tensors,
+    list_tensors,
+    name_modules,
+    record_calls,
+    replay_call,
 )
 from .needed import torch
 
@@ -58,7 +58,7 @@ def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) ->
 
     It is the one to which noise is added, else the first floating point one, else the first.
     """
-    found = tensors((call.args, call.kwargs))
+    found = list_tensors((call.args, call.kwargs))
     places = [place for place, one in enumerate(found) if not one.is_nested]
     floating = [place for place in places if found[place].is_floating_point()]
     for place in floating if len(floating) > 1 else ():
@@ -97,7 +97,7 @@ class Rows(torch.nn.Module):
         if place is None:
             requirement = "a call with a tensor among its arguments; dpcore.audit takes the others"
             raise mistyped("source", requirement, type(call.module).__name__)
-        main = tensors((call.args, call.kwargs))[place]
+        main = list_tensors((call.args, call.kwargs))[place]
         if main.is_complex() or main.numel() == 0:
             requirement = "real numbers, at least one"
             raise invalid("input", requirement, (tuple(main.shape), main.dtype))
@@ -157,15 +157,17 @@ class Rows(torch.nn.Module):
         call = self._held[0]
         size, main = len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
-        memo = {id(one): self._repeated(one, size) for one in tensors((call.args, call.kwargs))}
+        memo = {
+            id(one): self._repeated(one, size) for one in list_tensors((call.args, call.kwargs))
+        }
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
-        args, kwargs = cloned((call.args, call.kwargs), memo)
+        args, kwargs = copy_value((call.args, call.kwargs), memo)
         handed: list[Any] = []
         with calls_go_to(self._called(size, handed)):
             outputs = call.module(*args, **kwargs)
         stages = [outputs, (args, kwargs), *handed]
         stage, places = self._varying
-        found = tensors(stages[stage] if stage < len(stages) else outputs)
+        found = list_tensors(stages[stage] if stage < len(stages) else outputs)
         if places:
             wanted = [found[place] for place in places if place < len(found)]
         else:
@@ -192,12 +194,12 @@ class Rows(torch.nn.Module):
         def called(inner: Any, one: Any, args: Any, kwargs: Any) -> Any:
             nonlocal depth
             if depth == 1:
-                handed.append(cloned((key(one), args, kwargs)))
+                handed.append(copy_value((key(one), args, kwargs)))
             child = waiting[key(one)].pop(0) if depth and waiting.get(key(one)) else None
             kind = kinds.get(id(child))
             if child is not None and kind == "noise":
-                memo = {id(t): self._repeated(t, size) for t in tensors(child.outputs)}
-                return cloned(child.outputs, memo)
+                memo = {id(t): self._repeated(t, size) for t in list_tensors(child.outputs)}
+                return copy_value(child.outputs, memo)
             depth += 1
             try:
                 with eval_mode(one) if kind else nullcontext():
@@ -406,16 +408,16 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
     if not isinstance(module, torch.nn.Module):
         raise mistyped("module", "a torch.nn.Module", module)
     # All of them before a long run, and those that no module has registered when they are called.
-    given = tensors((inputs, kwargs))
+    given = list_tensors((inputs, kwargs))
     if given and not any(one.numel() for one in given):
         # Nothing random can be seen in outputs without a number.
         raise invalid("inputs", "tensors with at least one number", [tuple(x.shape) for x in given])
-    named, key = dict(module.named_modules()), keys(module)
+    named, key = dict(module.named_modules()), name_modules(module)
     for name, one in named.items():
         _require_uncompiled(name, one)
     paths = {id(one): name for name, one in named.items()}
     with Generators.everywhere(), kept_buffers(module) as put_back:
-        root = record(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
+        root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
         found = [
             (call, both) for call in calls if (both := _find_differing_runs(call, key, put_back))
@@ -428,7 +430,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
             varying = _find_varying_tensors(*both)
             place = main_input(call, key, kinds, varying)
-            x = None if place is None else tensors((call.args, call.kwargs))[place]
+            x = None if place is None else list_tensors((call.args, call.kwargs))[place]
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
             rows = partial(Rows, call, key, kinds, varying, place)
             held = call.module, call.args, call.kwargs
@@ -462,7 +464,7 @@ def _find_differing_runs(
 
     def run(seed: int) -> Replay:
         put_back()
-        return replayed(call, key, seed)
+        return replay_call(call, key, seed)
 
     first = run(1)
     for seed in range(2, _MAX_TRIED_SEEDS + 1):
@@ -485,7 +487,7 @@ def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
 def _find_varying_tensors(first: Replay, other: Replay) -> tuple[int, tuple[int, ...]]:
     """Find the first stage with tensors that differ, and their numbers in it."""
     for stage, both in enumerate(zip(first.stages, other.stages, strict=False)):
-        pairs = enumerate(zip(*map(tensors, both), strict=False))
-        if places := tuple(place for place, pair in pairs if not same(*pair)):
+        pairs = enumerate(zip(*map(list_tensors, both), strict=False))
+        if places := tuple(place for place, pair in pairs if not are_equal(*pair)):
             return stage, places
     return 0, ()

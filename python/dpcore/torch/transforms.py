@@ -12,7 +12,16 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import AssumptionWarning, about, choice, hinted, integer, invalid, mistyped, numeric
+from ..errors import (
+    AssumptionWarning,
+    about,
+    choice,
+    integer,
+    invalid,
+    mistyped,
+    numeric,
+    suggest_arguments,
+)
 from ..mechanisms import positive
 from ..pairs import NORMS
 from ..pairs.differences import Norm
@@ -43,7 +52,7 @@ class _FittedTransform(torch.nn.Module):
             raise invalid(name, requirement, value)
 
 
-@hinted
+@suggest_arguments
 class Clip(_FittedTransform):
     """Shrink rows onto a ball: ``x min(1, radius / norm(x))``.
 
@@ -146,7 +155,7 @@ class Clip(_FittedTransform):
         return f"{shown}, centre of {many} that must be public"
 
 
-@hinted
+@suggest_arguments
 class Project(_FittedTransform):
     """Project rows onto few directions, before `Clip`: ``directions (x - mean)``.
 
@@ -375,7 +384,7 @@ class MinMax(torch.nn.Module):
         return MinMaxRows(dim)
 
 
-@hinted
+@suggest_arguments
 class Normalise(torch.nn.Module):
     """Divide each row by its norm: ``x / norm(x)``.
 
@@ -484,7 +493,7 @@ def _principal_directions(rows: Any, mean: Any, dim: int) -> tuple[Any, Any]:
 
 def _check_rows(x: Any) -> Any:
     """Check rows of finite numbers and return them in float64."""
-    rows = layers.wide(x)
+    rows = layers.as_float64_rows(x)
     wrong = ~torch.isfinite(rows.detach()).all(-1)
     if bool(wrong.any()):
         if x.ndim == 1:

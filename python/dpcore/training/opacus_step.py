@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import hinted, invalid, mistyped, numeric
+from ..errors import invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
 from ..streams import seeded_globals
 from .run import check_function, import_opacus
@@ -27,7 +27,7 @@ _BATCH_SUM_TOLERANCE: Final = 1e-3
 """Relative difference of two sums of one batch that is put down to rounding."""
 
 
-@hinted
+@suggest_arguments
 class OpacusStep:
     """The noisy sum of clipped gradients that one step of Opacus makes, undivided.
 

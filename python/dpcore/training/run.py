@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from ..bounds.declaration import RecordedBound
 from ..claims import Claim
-from ..errors import AssumptionWarning, hinted, integer, invalid, mistyped, numeric
+from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
 from ..loaded import imported_module
 from ..pairs.differences import fingerprint_input
@@ -130,7 +130,7 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
     return numeric(name, requirement, value).astype(np.float64)
 
 
-@hinted
+@suggest_arguments
 def audit_run(
     fit: Fit,
     records: Any,

@@ -24,7 +24,7 @@ import numpy.typing as npt
 from ..auditing.run import audit
 from ..bounds import gaussian_epsilon
 from ..claims import GDP
-from ..errors import hinted, integer, invalid, mistyped, real
+from ..errors import integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
@@ -165,7 +165,7 @@ def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int]
     return tuple(found)
 
 
-@hinted
+@suggest_arguments
 def audit_step(
     step: Step,
     records: Any,

@@ -22,7 +22,7 @@ from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ..presentation import SMALL, TEXT, add_legend, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
@@ -162,7 +162,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     require_own_config(config, __name__)
     for package in ("sklearn", "sacrebleu"):
-        needed(package, NAME)
+        require_module(package, NAME)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)

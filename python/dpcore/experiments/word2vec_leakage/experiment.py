@@ -26,7 +26,7 @@ from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text import Corpus, generated
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
@@ -210,7 +210,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     require_own_config(config, __name__)
     threads_of(threads)
     begun = time.perf_counter()
-    needed("gensim.models", NAME)
+    require_module("gensim.models", NAME)
     corpus = _read_sentences(config)
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
     assert config.seeds is not None

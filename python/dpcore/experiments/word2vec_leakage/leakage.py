@@ -22,13 +22,13 @@ from ...errors import (
     choice,
     confidence_level,
     flag,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     part_of,
     real,
+    suggest_arguments,
 )  # fmt: skip
 from ...mechanisms import Laplace
 from ...mechanisms.texts import texts_of
@@ -40,7 +40,7 @@ from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
 from ...text.corpus import Tokeniser, training_texts, words_of
 from ...text.inference.metrics import Measured
-from ...text.optional_packages import needed
+from ...text.optional_packages import require_module
 from ...text.words.embedding import Embedding, Floats
 
 __all__ = [
@@ -61,7 +61,7 @@ _COSINES_PER_BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""
 
 
-@hinted
+@suggest_arguments
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -106,7 +106,7 @@ def split_in_halves(
     return tuple(kept[row] for row in first), tuple(kept[row] for row in second)
 
 
-@hinted
+@suggest_arguments
 def train_word2vec(
     texts: Any,
     *,
@@ -164,7 +164,7 @@ def train_word2vec(
         sizes[name] = integer(shown, value, 1)
     epochs = integer("epochs", epochs, 1)
     sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
-    model = needed("gensim.models", "train_word2vec").Word2Vec(
+    model = require_module("gensim.models", "train_word2vec").Word2Vec(
         **sizes, epochs=epochs, seed=seed, sg=0, workers=1
     )
     model.build_vocab(sentences)
@@ -192,7 +192,7 @@ def _train_on_a_thread(model: Any, watched: _WatchedSentences, epochs: int) -> N
     In this thread one would leave gensim's own threads waiting for ever, and can release a lock
     that one of them holds.
     """
-    stop = needed("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
+    stop = require_module("gensim.models.callbacks", "train_word2vec").CallbackAny2Vec()
     stop.on_epoch_end = watched.end_epoch
     running, failures = threading.Lock(), list[BaseException]()
 
@@ -244,7 +244,7 @@ class _WatchedSentences:
             self._bar.advance(len(part))
 
 
-@hinted
+@suggest_arguments
 def add_noise(
     embedding: Any,
     epsilon: float,
@@ -385,7 +385,7 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
     return found
 
 
-@hinted
+@suggest_arguments
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -421,7 +421,7 @@ def draw_anchors(
     return words[:number], words[number:]
 
 
-@hinted
+@suggest_arguments
 def attack_embedding(
     victim: Any,
     attacker: Any,

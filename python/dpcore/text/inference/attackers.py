@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, hinted, invalid, message, mistyped, numeric
+from ...errors import about, invalid, message, mistyped, numeric, suggest_arguments
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -26,7 +26,7 @@ from ...mechanisms.texts import (
 from ...progress import LONG_SECONDS
 from ...records import Shown
 from ...streams import Generators
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from .targets import MANY_VALUES, Codes, Target, rank_values
 
 Vectors = npt.NDArray[np.float64]
@@ -262,17 +262,17 @@ def _vectors_error(requirement: str, value: Any, name: str = "encode(texts)") ->
     return about(invalid(name, requirement, value), name.partition("(")[0])
 
 
-def raw(vectors: Vectors) -> Vectors:
+def keep_rows(vectors: Vectors) -> Vectors:
     """Return the rows unchanged."""
     return vectors
 
 
-def centred(vectors: Vectors) -> Vectors:
+def centre_rows(vectors: Vectors) -> Vectors:
     """Subtract each row's mean, which removes noise that is one draw for a whole row."""
     return np.asarray(vectors - vectors.mean(axis=1, keepdims=True))
 
 
-def minimum(vectors: Vectors) -> Vectors:
+def subtract_row_minimum(vectors: Vectors) -> Vectors:
     """Subtract each row's minimum: a row of minimum 0 with one draw of noise becomes clean.
 
     Example:
@@ -282,7 +282,7 @@ def minimum(vectors: Vectors) -> Vectors:
     return np.asarray(vectors - vectors.min(axis=1, keepdims=True))
 
 
-def scaled(vectors: Vectors) -> Vectors:
+def normalise_rows(vectors: Vectors) -> Vectors:
     """Divide each row by its L2 norm, which removes a scale of its own; rows of zeros stay."""
     norms = np.linalg.norm(vectors, axis=1, keepdims=True)
     return np.asarray(vectors / np.where(norms > 0.0, norms, 1.0))
@@ -328,10 +328,10 @@ def join_views(vectors: Vectors) -> Vectors:
 
 
 TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
-    "raw": raw,
-    "centred": centred,
-    "row minimum subtracted": minimum,
-    "norm-scaled": scaled,
+    "raw": keep_rows,
+    "centred": centre_rows,
+    "row minimum subtracted": subtract_row_minimum,
+    "norm-scaled": normalise_rows,
     "call mean subtracted": subtract_call_mean,
     "row summaries": summarise_rows,
     "rows, call and summaries": join_views,
@@ -339,7 +339,7 @@ TRANSFORMS: Final[dict[str, Callable[[Vectors], Vectors]]] = {
 """The transforms by the names that an `Attacker` takes."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, repr=False)
 class Attacker(Shown):
     """A classifier behind a transform.
@@ -439,7 +439,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     return tuple(found)
 
 
-@hinted
+@suggest_arguments
 def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     """Return the attackers that are tried if none are given, for a number of training texts.
 
@@ -461,7 +461,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     """
     who = "dpcore.text.inference, without attackers of your own,"
     ensembles, linear, neighbours, networks, pipeline, scaling = (
-        needed(f"sklearn.{name}", who)
+        require_module(f"sklearn.{name}", who)
         for name in ("ensemble", "linear_model", "neighbors", "neural_network", "pipeline",
                      "preprocessing")
     )  # fmt: skip
@@ -618,7 +618,7 @@ def _scores_of_values(attacker: Attacker, model: Any, rows: Vectors, known: Code
     return found
 
 
-def fitted(
+def fit_attacker(
     attacker: Attacker, vectors: Vectors, truth: Any, target: Target, seed: int
 ) -> FittedAttacker:
     """Fit the attacker on a copy of its estimator.
@@ -644,7 +644,9 @@ def fitted(
     at_once = truth.shape[1] == 1 or _is_network(attacker.estimator)
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
     models = tuple(
-        _fit(attacker.estimator, rows, column[:, 0] if column.shape[1] == 1 else column, seed)
+        _fit_estimator(
+            attacker.estimator, rows, column[:, 0] if column.shape[1] == 1 else column, seed
+        )
         for column in columns
     )
     values = len(target.values[0])
@@ -669,7 +671,7 @@ def _is_network(estimator: Any) -> bool:
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
 
-def _fit(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> Any:
+def _fit_estimator(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> Any:
     if not hasattr(estimator, "get_params"):
         model = copy.deepcopy(estimator)
         model.fit(rows, truth)

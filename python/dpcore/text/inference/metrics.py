@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import limits
-from ...errors import hinted
+from ...errors import suggest_arguments
 from ...records import Record
-from .attackers import Attacker, Vectors, fitted
+from .attackers import Attacker, Vectors, fit_attacker
 from .targets import Codes, Target
 
 Ints = npt.NDArray[np.int64]
@@ -309,7 +309,9 @@ class Judge:
             variance = other * (1.0 - other) * spread / (inside.size * outside.size)
             return abs(area - other) <= quantile * math.sqrt(variance)
 
-        return Measured(area, _bisect(reaches, area, 0.0), _bisect(reaches, area, 1.0), "Newcombe")
+        return Measured(
+            area, _bisect_limit(reaches, area, 0.0), _bisect_limit(reaches, area, 1.0), "Newcombe"
+        )
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
         """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""
@@ -428,7 +430,7 @@ class Judge:
         return csr_array((ones, places), shape=(len(truth), width))
 
     def _f1_of(self, sums: Any) -> Any:
-        return _f1(sums.reshape(*sums.shape[:-1], -1, 3))
+        return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
     def _resampled_f1(self, given: Sequence[Codes], statistic: Callable[[Any], Any]) -> Measured:
         """Resample a statistic of the cells of one answer, or of several side by side."""
@@ -477,7 +479,7 @@ class Judge:
         )
 
 
-def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> float:
+def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: float) -> float:
     """Find the limit of an interval between a value in it and one that may be out of it."""
     if reaches(outside):
         return outside
@@ -487,7 +489,7 @@ def _bisect(reaches: Callable[[float], bool], inside: float, outside: float) -> 
     return inside
 
 
-def _f1(cells: Any) -> Any:
+def _mean_f1(cells: Any) -> Any:
     """Compute the mean F1 from (..., groups, 3); a group that does not occur is left out."""
     found, wrong = 2.0 * cells[..., 0], cells[..., 1] + cells[..., 2]
     whole = found + wrong
@@ -516,7 +518,7 @@ class Group(Record):
     gap: Measured | None
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class MainTask(Record):
     """Accuracy of the main label, predicted from the vectors.
@@ -571,7 +573,7 @@ def main_task(
         return None, None
     target = Target(tuple(map(str, known)), ((0, 1),) * len(known))
     truth = (labels[0][:, np.newaxis] == known).astype(np.int64)
-    models = [fitted(one, vectors[0], truth, target, seed) for one in attackers]
+    models = [fit_attacker(one, vectors[0], truth, target, seed) for one in attackers]
     valid, test = (
         [known[model.scores(vectors[part]).argmax(axis=1)] == labels[part] for model in models]
         for part in (1, 2)

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import clopper_pearson
-from ...errors import hinted, invalid, real
+from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
 from ...records import Record, frozen_array
 from ...report.card import make_card
@@ -80,7 +80,7 @@ class Floor(Record):
         return self.gain.low > 0.0 if self.p_value is None else self.p_value <= self.level
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Scores(Record):
     """Measures of how well scores separate the texts of an attribute of two values.
@@ -103,7 +103,7 @@ class Scores(Record):
     wrong_alone: Measured
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class RankFigures(Record):
     """Ranks of the true value among all values, in the order of the attacker's scores.
@@ -125,7 +125,7 @@ class RankFigures(Record):
     unknown_texts: int
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class NumberFigures(Record):
     """Correlation and error of an inferred number, such as an age.
@@ -158,7 +158,7 @@ class OfAttribute(Record):
     majority: float
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class ScoredTexts(Record):
     """The test texts with the scores that the chosen attacker gave them.
@@ -353,15 +353,14 @@ class Inference(Record):
 
     def __str__(self) -> str:
         """Return the report as text."""
-        return text(self)
+        return write_text(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
-        return rows(self)
+        return list_rows(self)
 
     def _repr_html_(self) -> str:
-
-        return html(self)
+        return write_html(self)
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot accuracy and F1, or correlation, with intervals and floors, in the current style.
@@ -375,71 +374,72 @@ class Inference(Record):
         Raises:
             TypeError: if `ax` is no axes.
         """
-        return figure(self, ax)
+        return draw_figure(self, ax)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data: the seed as a string, non-finite numbers as words."""
-        return plain(self)
+        return write_plain_data(self)
 
     def to_json(self, *, indent: int | None = None) -> str:
         """Return `to_dict` as strict JSON."""
         return json_text(self, indent)
 
 
-def rows(found: Inference) -> list[tuple[str, str]]:
+def list_rows(found: Inference) -> list[tuple[str, str]]:
     """Return the report as (label, text) rows, without time."""
     table = [
-        ("verdict", _verdict(found)),
-        ("attacker", _attacker(found)),
-        *(("scores", line) for line in _scores(found)),
-        *_figures(found),
-        *(("floor", _floor(found, floor)) for floor in found.floors),
+        ("verdict", _describe_verdict(found)),
+        ("attacker", _describe_attacker(found)),
+        *(("scores", line) for line in _list_scores(found)),
+        *_list_figures(found),
+        *(("floor", _describe_floor(found, floor)) for floor in found.floors),
         *([] if found.main is None else [("main label", _format_main_task(found.main))]),
-        *([] if found.number else [("privacy", _privacy(found))]),
+        *([] if found.number else [("privacy", _describe_privacy(found))]),
         ("certified", _format_certified_bound(found)),
     ]
     for one in found.each:
         f1 = f"F1 of {one.name} = {one.positive} {one.f1}"
         told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
         table.append(("attribute", f"{one.name}: {told}"))
-    table += [("group", line) for line in _groups(found)]
-    table.append(("texts", _texts(found)))
+    table += [("group", line) for line in _list_groups(found)]
+    table.append(("texts", _describe_texts(found)))
     if found.batches is not None:
         table.append(("batches", str(found.batches)))
-    table.append(("seed", _seed(found)))
-    return [*table, *(("note", note) for note in _notes(found))]
+    table.append(("seed", _describe_seed(found)))
+    return [*table, *(("note", note) for note in _list_notes(found))]
 
 
-def text(found: Inference) -> str:
+def write_text(found: Inference) -> str:
     """Format the report as lines of text, the last one with the time."""
-    lines = [*rows(found), ("time", f"{found.seconds:.3g} s")]
+    lines = [*list_rows(found), ("time", f"{found.seconds:.3g} s")]
     return "\n".join(
         [_format_inference_title(found), *(f"  {label:<12} {line}" for label, line in lines)]
     )
 
 
-def html(found: Inference) -> str:
+def write_html(found: Inference) -> str:
     """Format the report as HTML for a notebook."""
-    return make_card(_format_inference_title(found), rows(found))
+    return make_card(_format_inference_title(found), list_rows(found))
 
 
 def _format_inference_title(found: Inference) -> str:
     return f"Inference of {', '.join(found.attributes)} from encoded texts"
 
 
-def _attacker(found: Inference) -> str:
+def _describe_attacker(found: Inference) -> str:
     name = f"{found.attacker}, {found.transform}"
     cut = "" if found.threshold is None else f" with threshold {found.threshold:.6g}"
-    how = f"best of {len(found.tried)} on validation by {_measure(found)}, evaluated once on test"
+    tried, measure = len(found.tried), _describe_measure(found)
+    how = f"best of {tried} on validation by {measure}, evaluated once on test"
     return f"{name}{cut}: {how}"
 
 
-def _measure(found: Inference) -> str:
+def _describe_measure(found: Inference) -> str:
     names = {"f1": "F1", "auc": "AUC", "true-positive rate": "true-positive rate at 1 %"}
     return names.get(found.measure, found.measure)
 
 
-def _scores(found: Inference) -> list[str]:
+def _list_scores(found: Inference) -> list[str]:
     one = found.figures
     if one is None:
         return []
@@ -452,14 +452,14 @@ def _scores(found: Inference) -> list[str]:
     ]
 
 
-def _figures(found: Inference) -> list[tuple[str, str]]:
+def _list_figures(found: Inference) -> list[tuple[str, str]]:
     if (number := found.number) is not None:
         correlation = f"Spearman's {number.correlation} ({number.correlation.how})"
         error = f"mean absolute {number.error} ({number.error.how})"
         return [("correlation", correlation), ("error", error)]
     rows = [
         ("accuracy", f"{found.accuracy} ({found.accuracy.how})"),
-        ("F1", f"{found.f1} ({found.f1.how}; {_kind(found)})"),
+        ("F1", f"{found.f1} ({found.f1.how}; {_describe_kind(found)})"),
     ]
     if (ranking := found.ranking) is not None:
         top = f"top-1 is the accuracy, top-{TOP} {ranking.top} ({ranking.top.how})"
@@ -473,7 +473,7 @@ def _format_main_task(main: MainTask) -> str:
     return f"predicted by {main.attacker}: {figures} ({main.gain.how})"
 
 
-def _kind(found: Inference) -> str:
+def _describe_kind(found: Inference) -> str:
     if len(found.attributes) > 1:
         return "micro over all attributes"
     values = found.values[0]
@@ -484,7 +484,7 @@ def _kind(found: Inference) -> str:
     )
 
 
-def _floor(found: Inference, floor: Floor) -> str:
+def _describe_floor(found: Inference, floor: Floor) -> str:
     figures = f"accuracy {floor.accuracy:.4f}, best F1 {floor.f1:.4f}"
     by = "F1" if found.measure == "f1" else "accuracy" if floor.p_value is None else "AUC"
     if floor.error is not None:
@@ -494,12 +494,12 @@ def _floor(found: Inference, floor: Floor) -> str:
     gain = f"{floor.name}: {figures}; the attacker's gain in {by} {floor.gain} ({floor.gain.how})"
     if floor.p_value is None:
         return gain
-    beaten = f"p-value {floor.p_value:.2g} of its {_measure(found)} by permutations"
+    beaten = f"p-value {floor.p_value:.2g} of its {_describe_measure(found)} by permutations"
     return f"{gain}; {beaten}, beaten up to {floor.level:.3g}"
 
 
-def _verdict(found: Inference) -> str:
-    left, why = found.floors_left, _reason(found)
+def _describe_verdict(found: Inference) -> str:
+    left, why = found.floors_left, _name_leak_reason(found)
     lacks = "the vectors were not shown to carry the main label"
     if not left:
         return f"above the floor: {why}{f'; {lacks}' if found.main_at_floor else ''}"
@@ -512,14 +512,14 @@ def _verdict(found: Inference) -> str:
     return f"no evidence of privacy, for {' and '.join(reasons)}; {told}" if reasons else told
 
 
-def _reason(found: Inference) -> str:
+def _name_leak_reason(found: Inference) -> str:
     """Name the reason why the verdict is a leak: beaten floors, or the certified bound."""
     if any(floor.beaten for floor in found.floors):
         return "the attacker does better than without any vectors"
     return "the certified bound shows a leak"
 
 
-def _privacy(found: Inference) -> str:
+def _describe_privacy(found: Inference) -> str:
     figures = f"1 - X = {found.empirical_privacy:.4f}, 1 - F = {found.empirical_privacy_f1:.4f}"
     return f"empirical privacy {figures}: no guarantee, another attacker may infer more"
 
@@ -538,7 +538,7 @@ def _format_certified_bound(found: Inference) -> str:
     return f"{told}{claim}; {audit.event}, {format_counts(audit.counts)}; {pair}"
 
 
-def _groups(found: Inference) -> list[str]:
+def _list_groups(found: Inference) -> list[str]:
     lines = []
     for group in found.groups if len(found.groups) < MANY_VALUES else ():
         told = f"{group.attribute} = {group.value}, {group.texts:,} texts: attack {group.attack}"
@@ -551,7 +551,7 @@ def _groups(found: Inference) -> list[str]:
     return lines
 
 
-def _texts(found: Inference) -> str:
+def _describe_texts(found: Inference) -> str:
     train, valid, test = found.sizes
     gone = [f"{many:,} {why}" for why, many in found.left_out.items() if many]
     told = f"{train:,} train, {valid:,} valid, {test:,} test"
@@ -563,12 +563,12 @@ def _texts(found: Inference) -> str:
     return told
 
 
-def _seed(found: Inference) -> str:
+def _describe_seed(found: Inference) -> str:
     own = "the encoder has no rng=, so that noise of its own is not repeated"
     return f"{found.seed}{'' if found.seeded else f' ({own})'}"
 
 
-def _notes(found: Inference) -> list[str]:
+def _list_notes(found: Inference) -> list[str]:
     notes = [
         f"intervals hold at {100 * found.confidence:g} % each by itself, for this attacker and "
         "texts drawn as these were"
@@ -594,7 +594,7 @@ def _notes(found: Inference) -> list[str]:
     return notes
 
 
-def plain(found: Inference) -> dict[str, Any]:
+def write_plain_data(found: Inference) -> dict[str, Any]:
     """Convert an inference to plain data, and add the figures that follow from it."""
     record = {"format": FORMAT, **_value_to_plain_data(found)}
     record["seed"] = str(found.seed)
@@ -608,7 +608,7 @@ def plain(found: Inference) -> dict[str, Any]:
 
 def json_text(found: Inference, indent: int | None) -> str:
     """Format the plain data as strict JSON."""
-    return json.dumps(plain(found), allow_nan=False, indent=indent)
+    return json.dumps(write_plain_data(found), allow_nan=False, indent=indent)
 
 
 def _value_to_plain_data(value: Any) -> Any:
@@ -624,7 +624,7 @@ def _value_to_plain_data(value: Any) -> Any:
     return encode_value(value)
 
 
-def figure(found: Inference, ax: Any = None) -> Figure:
+def draw_figure(found: Inference, ax: Any = None) -> Figure:
     """Plot accuracy and F1, or correlation, with intervals against the floors, on one axis."""
     lines: list[tuple[str, Measured, list[float]]] = [
         ("accuracy", found.accuracy, [floor.accuracy for floor in found.floors]),

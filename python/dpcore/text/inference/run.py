@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import predicted
-from ...errors import choice, confidence_level, delta_level, hinted, invalid, real
+from ...errors import choice, confidence_level, delta_level, invalid, real, suggest_arguments
 from ...progress import Progress
 from ...recorded.run import audit_outputs
 from ...records import Pair
@@ -28,7 +28,7 @@ from .attackers import (
     check_encoder,
     encoder_of,
     estimate_seconds,
-    fitted,
+    fit_attacker,
     rows_given,
     takes_rng,
     vectors_of,
@@ -204,7 +204,7 @@ def _choose_threshold_event(
     return side, Beyond(float(cuts[cut]), above)
 
 
-@hinted
+@suggest_arguments
 def infer(
     encode: Any,
     corpus: Any,
@@ -419,7 +419,7 @@ def _try_all(
     begun = time.perf_counter()
     with Progress("attackers", len(known), progress) as bar:
         for done, attacker in enumerate(known, 1):
-            model = fitted(attacker, vectors[0], train.truth, train.target, train.seed)
+            model = fit_attacker(attacker, vectors[0], train.truth, train.target, train.seed)
             tried.append((model, model.scores(vectors[1])))
             bar.advance(1)
             if not is_said:

@@ -18,13 +18,13 @@ import numpy as np
 
 from ...claims import Claim
 from ...claims import of as claim_of
-from ...errors import choice, confidence_level, hinted, instance, integer, invalid, real
+from ...errors import choice, confidence_level, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from ..redaction.masking import MASK, fingerprint_texts
 from .settings import Floats, Ids, Plan, Rows, TextRows, ignore_order_warnings, make_accountant
 
@@ -313,14 +313,14 @@ class NextWordModel(Plan):
             ValueError: if the vocabulary has a `tokenise` of its own.
             OSError: if it cannot be written.
         """
-        from ..systems.system import write
+        from ..systems.system import write_folder
 
         if self.vocabulary.tokenise is not words_of:
             requirement = "dpcore.text.words_of, for functions are not saved"
             raise invalid("tokenise of the vocabulary", requirement, self.vocabulary.tokenise)
         words = {name: getattr(self.vocabulary, name) for name in ("words", "reserved")}
         config = {"vocabulary": words, "settings": self.to_dict()}
-        return write(type(self), folder, config, {"network": self.network})
+        return write_folder(type(self), folder, config, {"network": self.network})
 
     @classmethod
     def from_pretrained(cls, folder: str | PathLike[str]) -> Self:
@@ -333,11 +333,11 @@ class NextWordModel(Plan):
             OSError: if there is no such folder, or a file is missing.
             ValueError: if it holds something else, or a key is unknown or missing.
         """
-        from ..systems.system import filled, mapping, read
+        from ..systems.system import load_weights, read_mapping, read_model_folder
         from .network import make_network
 
-        place, config = read(cls, folder, {"vocabulary", "settings"})
-        words, settings = mapping(config, "vocabulary"), mapping(config, "settings")
+        place, config = read_model_folder(cls, folder, {"vocabulary", "settings"})
+        words, settings = read_mapping(config, "vocabulary"), read_mapping(config, "settings")
         try:
             vocabulary = Vocabulary(words["words"], "token", words["reserved"])
             given: dict[str, Any] = {
@@ -349,7 +349,7 @@ class NextWordModel(Plan):
         except (TypeError, KeyError) as error:
             raise invalid("config.json", "one of NextWordModel", error) from None
         object.__setattr__(model, "network", make_network(model.rows.size, model))
-        filled(place, {"network": model.network})
+        load_weights(place, {"network": model.network})
         return model
 
     def to_dict(self) -> dict[str, Any]:
@@ -415,7 +415,7 @@ class NextWordModel(Plan):
         return self.rows.encode(texts_of("texts", texts))[0]
 
 
-@hinted
+@suggest_arguments
 def fit(
     texts: Any,
     valid: Any,
@@ -627,7 +627,7 @@ def _add_noise(plan: Plan, epsilon: Any, delta: float | None, clip: Any, texts: 
 @lru_cache(maxsize=64)
 def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int) -> float:
     """Ask Opacus for sigma: ten seconds or more, the same for every training of an audit."""
-    accounting = needed("opacus.accountants.utils", "lm.fit with epsilon")
+    accounting = require_module("opacus.accountants.utils", "lm.fit with epsilon")
     with ignore_order_warnings():
         sigma = accounting.get_noise_multiplier(
             target_epsilon=epsilon, target_delta=delta, sample_rate=rate, steps=steps,
@@ -690,7 +690,7 @@ def _spend_epsilons(plan: Plan, steps: int) -> dict[str, float]:
         }
 
 
-@hinted
+@suggest_arguments
 def canaries(vocabulary: Vocabulary, many: Any, *, words: int = 10, rng: Rng = None) -> list[str]:
     """Make canaries of random words of a vocabulary, or check texts of your own.
 

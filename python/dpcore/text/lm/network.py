@@ -13,7 +13,7 @@ from numpy.random import Generator
 
 from ...streams import seeded_torch
 from ...torch.needed import torch
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from ..systems.training import one_thread, require_convergence, run_epochs
 from .settings import Floats, Plan, Rows
 
@@ -124,7 +124,7 @@ def make_network(words: int, plan: Plan, source: Any = None, is_private: bool = 
         source: a network of these sizes whose weights are copied, or None.
         is_private: True for the LSTM of Opacus.
     """
-    kind = needed("opacus.layers", "lm.fit").DPLSTM if is_private else torch.nn.LSTM
+    kind = require_module("opacus.layers", "lm.fit").DPLSTM if is_private else torch.nn.LSTM
     network = Network(words, plan.hidden, plan.layers, plan.dropout, kind)
     if source is not None:
         # Opacus keeps the names of torch beside its own.
@@ -134,8 +134,8 @@ def make_network(words: int, plan: Plan, source: Any = None, is_private: bool = 
 
 def make_optimizer(network: Network, plan: Plan) -> tuple[Any, Any]:
     """Return Opacus' module around a network, and its optimizer."""
-    model = needed("opacus.grad_sample", "lm.fit").GradSampleModule(network)
-    optimizer = needed("opacus.optimizers", "lm.fit").DPOptimizer(
+    model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
+    optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
         torch.optim.SGD(network.parameters(), lr=plan.lr), noise_multiplier=plan.sigma,
         max_grad_norm=plan.clip, expected_batch_size=plan.batch,
     )  # fmt: skip
@@ -266,9 +266,11 @@ def learn_private(
     """
     _warn_if_large(network, plan)
     model, optimizer = make_optimizer(network, plan)
-    accountant = needed("opacus.accountants", "lm.fit").PRVAccountant()
+    accountant = require_module("opacus.accountants", "lm.fit").PRVAccountant()
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
-    sampler = needed("opacus.utils.uniform_sampler", "lm.fit").UniformWithReplacementSampler(
+    sampler = require_module(
+        "opacus.utils.uniform_sampler", "lm.fit"
+    ).UniformWithReplacementSampler(
         num_samples=len(rows), sample_rate=plan.rate, steps=-(-len(rows) // plan.batch)
     )
 

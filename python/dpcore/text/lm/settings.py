@@ -14,7 +14,7 @@ import numpy.typing as npt
 
 from ...records import Shown
 from ..corpus import Vocabulary
-from ..optional_packages import needed
+from ..optional_packages import require_module
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]
@@ -120,7 +120,7 @@ def make_accountant(plan: Plan, steps: int, kind: str = "PRVAccountant") -> Any:
         steps: number of steps.
         kind: its class, "PRVAccountant" or "RDPAccountant".
     """
-    accountant = getattr(needed("opacus.accountants", "a private next-word model"), kind)()
+    accountant = getattr(require_module("opacus.accountants", "a private next-word model"), kind)()
     accountant.history = [(plan.sigma, plan.rate, steps)]
     return accountant
 

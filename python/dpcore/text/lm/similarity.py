@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ...errors import hinted, instance, invalid, numeric
+from ...errors import instance, invalid, numeric, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value
@@ -96,7 +96,7 @@ class Closeness(Record):
         return "\n".join([*lines, _BASELINE_NOTE])
 
 
-@hinted
+@suggest_arguments
 def distances(a: Any, b: Any) -> Distances:
     """Compute linear CKA, PWCCA and Procrustes distances of two arrays.
 
@@ -154,7 +154,7 @@ def distances(a: Any, b: Any) -> Distances:
     return Distances(cka, pwcca, procrustes, len(first), columns, (len(s), len(t)))
 
 
-@hinted
+@suggest_arguments
 def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closeness:
     """Compute distances of two next-word models: of weights, states and distributions.
 

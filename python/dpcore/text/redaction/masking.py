@@ -21,12 +21,12 @@ from ...errors import (
     choice,
     confidence_level,
     flag,
-    hinted,
     integer,
     invalid,
     mistyped,
     numeric,
     real,
+    suggest_arguments,
 )
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
@@ -84,7 +84,7 @@ def policy_name(policy: Any) -> str:
     return own if isinstance(own, str) else name_of(policy)
 
 
-@hinted
+@suggest_arguments
 def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[Levels]:
     """Call a policy and check its levels.
 
@@ -127,7 +127,7 @@ def _check_levels(name: str, given: Any, words: int) -> Levels:
     return levels
 
 
-@hinted
+@suggest_arguments
 def mask_words(
     texts: Sequence[str], levels: Sequence[Levels], level: float, style: Style = "mask"
 ) -> list[str]:
@@ -204,7 +204,7 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     return repeated
 
 
-@hinted
+@suggest_arguments
 def redact(
     texts: Any,
     policy: Policy,
@@ -260,7 +260,7 @@ def redact(
     return mask_words(documents, levels, 0.0 if level is None else level, style)
 
 
-@hinted
+@suggest_arguments
 def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -> float:
     """Compute the exact delta of random masks between two texts of one length.
 
@@ -307,7 +307,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
     return float(-np.expm1(np.log1p(-kept).sum()))
 
 
-@hinted
+@suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
     """A policy as a mechanism from a list of texts to their masks, made by `mechanism`.
@@ -386,7 +386,7 @@ class PolicyMechanism(Shown):
         return out
 
 
-@hinted
+@suggest_arguments
 def mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
@@ -435,7 +435,7 @@ def mechanism(
     return PolicyMechanism(policy, level, safe, words)
 
 
-@hinted
+@suggest_arguments
 def link(
     originals: Any,
     redacted: Any,

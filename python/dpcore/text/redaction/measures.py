@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
-from ...errors import hinted
+from ...errors import suggest_arguments
 from ...records import Record, Shown, frozen_array
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from ..tfidf import TfidfSVD
 from .masking import MASK, split_words
 
@@ -107,7 +107,7 @@ FIGURES: Final = tuple(field.name for field in fields(Figures))
 """Names of the figures."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class ExposedDocument(Shown):
     """A test document of which the attack names the right set.
@@ -155,10 +155,13 @@ def compute_features(
     # A full stop is a text without a word: `TfidfSVD` refuses empty ones.
     filled, background = ([text or "." for text in texts] for texts in (redacted, background))
     known = [*background, *(filled[row] for row in parts.fit)]
-    extraction = needed("sklearn.feature_extraction.text", "redaction.sweep")
+    extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_TEXTS_PER_WORD)
     nothing = np.zeros((len(filled), 1))
-    weights, vectors = needed("scipy.sparse", "redaction.sweep").csr_matrix(nothing), nothing
+    weights, vectors = (
+        require_module("scipy.sparse", "redaction.sweep").csr_matrix(nothing),
+        nothing,
+    )
     names: tuple[str, ...] = ("",)
     # Where no word is left in two texts, all documents have the same features.
     with suppress(ValueError), warnings.catch_warnings():
@@ -184,7 +187,7 @@ class _SparseWeightClassifier:
 
     def __deepcopy__(self, memo: Any) -> _SparseWeightClassifier:
         return _SparseWeightClassifier(
-            needed("sklearn.base", "infer").clone(self.model), self.weights
+            require_module("sklearn.base", "infer").clone(self.model), self.weights
         )
 
     def fit(self, rows: Floats, truth: Any) -> None:
@@ -197,18 +200,18 @@ class _SparseWeightClassifier:
 
 
 def _make_regression() -> Any:
-    linear = needed("sklearn.linear_model", "redaction.sweep")
+    linear = require_module("sklearn.linear_model", "redaction.sweep")
     return linear.LogisticRegression(C=_ATTACKER_INVERSE_PENALTY, max_iter=300)
 
 
 def _make_scaled_regression() -> Any:
-    pipeline = needed("sklearn.pipeline", "redaction.sweep")
-    scaling = needed("sklearn.preprocessing", "redaction.sweep")
+    pipeline = require_module("sklearn.pipeline", "redaction.sweep")
+    scaling = require_module("sklearn.preprocessing", "redaction.sweep")
     return pipeline.make_pipeline(scaling.StandardScaler(), _make_regression())
 
 
 def _make_trees() -> Any:
-    ensemble = needed("sklearn.ensemble", "redaction.sweep")
+    ensemble = require_module("sklearn.ensemble", "redaction.sweep")
     return ensemble.HistGradientBoostingClassifier(max_iter=60, early_stopping=False)
 
 
@@ -328,7 +331,7 @@ def _measure_utility(study: Study, parts: Parts, weights: Any) -> tuple[float, f
     """Return the macro-F1 of the labels of the safe set, and that of the most frequent label."""
     if study.labels is None:
         return np.nan, np.nan
-    metrics = needed("sklearn.metrics", "redaction.sweep")
+    metrics = require_module("sklearn.metrics", "redaction.sweep")
     known, asked = np.concatenate(parts[:3]), parts.test
     known, asked = (rows[study.truth[rows] == 0] for rows in (known, asked))
     labels, wanted = (study.labels[rows - int(study.truth.sum())] for rows in (known, asked))

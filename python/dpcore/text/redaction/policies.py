@@ -15,13 +15,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import flag, hinted, instance, integer, invalid, mistyped, real
+from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
 from ...records import Record, frozen_array
 from ...streams import Rng, seed_of
 from ..corpus import words_of
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words, spread_levels
 
@@ -62,7 +62,7 @@ class FrozenPolicy(Record):
     is_fit_random: ClassVar[bool] = False
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Random(FrozenPolicy, word="redaction.Random"):
     """Random words, whatever they are.
@@ -100,7 +100,7 @@ class Random(FrozenPolicy, word="redaction.Random"):
         return [1.0 - rng.random(size) for size in sizes]
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Ranked(FrozenPolicy, word="redaction.Ranked"):
     """Words in the order in which they distinguish a sensitive from a safe set of texts.
@@ -173,8 +173,8 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         """
         sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
         texts = [text for one in sets for text in one]
-        extraction = needed("sklearn.feature_extraction.text", "redaction.Ranked")
-        linear = needed("sklearn.linear_model", "redaction.Ranked")
+        extraction = require_module("sklearn.feature_extraction.text", "redaction.Ranked")
+        linear = require_module("sklearn.linear_model", "redaction.Ranked")
         features = extraction.TfidfVectorizer(
             analyzer=words_of, sublinear_tf=True, min_df=_MIN_TEXTS_PER_KEYWORD
         )
@@ -240,7 +240,7 @@ def _highest_rank(rank: Mapping[str, float], word: str, unknown: float = 0.0) ->
     return max((rank.get(part, unknown) for part in words_of(word)), default=unknown)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Keywords(FrozenPolicy, word="redaction.Keywords"):
     """Words of a list, and phrases of several words; case and punctuation at word ends are ignored.
@@ -272,7 +272,7 @@ class Keywords(FrozenPolicy, word="redaction.Keywords"):
         return [_match_phrases(split_words(text), phrases) for text in documents]
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Gazetteer(FrozenPolicy, word="redaction.Gazetteer"):
     """Names of a list where they are capitalised, for "will" and "may" are names, too.
@@ -348,7 +348,7 @@ def _match_phrases(words: Sequence[str], phrases: _PhraseIndex, names: bool = Fa
     return levels
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Spans(FrozenPolicy, word="redaction.Spans"):
     """Words that a function, a spaCy pipeline or a presidio analyzer finds.
@@ -421,7 +421,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
         return spans
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Learned(FrozenPolicy, word="redaction.Learned"):
     """Words ranked by a network that makes two sets of texts alike with a share of words masked.
@@ -495,7 +495,7 @@ class Learned(FrozenPolicy, word="redaction.Learned"):
             ValueError: if a set or a text is empty.
         """
         sets = texts_of("sensitive", sensitive), texts_of("safe", safe)
-        torch = needed("torch", "redaction.Learned")
+        torch = require_module("torch", "redaction.Learned")
         generator = np.random.default_rng(seed_of(rng))
         scaled = self._scale_vectors()
         vectors = [self._vectors_of(text, scaled)[0] for one in sets for text in one]

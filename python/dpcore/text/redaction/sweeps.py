@@ -19,11 +19,11 @@ from ...errors import (
     choice,
     confidence_level,
     delta_level,
-    hinted,
     integer,
     invalid,
     mistyped,
     real,
+    suggest_arguments,
 )
 from ...mechanisms.texts import texts_of
 from ...progress import Progress
@@ -44,7 +44,7 @@ from ...streams import Rng, seed_of
 from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from ..words import Linkage
 from .masking import (
     STYLES,
@@ -96,7 +96,7 @@ _COLUMN_NOTES: Final = (
 )
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class SweepPoint(Record):
     """Measurements of one policy at one level.
@@ -164,7 +164,7 @@ class SweepPoint(Record):
         return f"<SweepPoint {self.policy}{level}: attack {self.mean('accuracy'):.3f}>"
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Sweep(Record):
     """Measurements of redaction, policy by policy and level by level; made by `sweep`.
@@ -259,11 +259,10 @@ class Sweep(Record):
         return write_text(self)
 
     def _repr_html_(self) -> str:
-
         return write_html(self)
 
 
-@hinted
+@suggest_arguments
 def sweep(
     sensitive: Any,
     safe: Any,
@@ -342,7 +341,7 @@ def sweep(
         ...     assert found["random", 1].mean("accuracy") == 0.5
     """
     start, seed = time.perf_counter(), seed_of(rng)
-    needed("sklearn", "redaction.sweep")
+    require_module("sklearn", "redaction.sweep")
     study, repeated = _read_study(
         sensitive, safe, public, encode, utility, attackers, confidence_level(confidence)
     )
@@ -353,7 +352,7 @@ def sweep(
         warn_if_fitted_on(policy, study.texts)
     found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
     partial, complete = False, 0
-    limits = needed("threadpoolctl", "redaction.sweep").threadpool_limits
+    limits = require_module("threadpoolctl", "redaction.sweep").threadpool_limits
     # One thread repeats the same bits, and so few rows are not worth sharing.
     with Progress("redaction sweep", splits * len(named), progress) as bar, limits(1):
         try:

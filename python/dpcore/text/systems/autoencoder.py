@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import choice, delta_level, flag, hinted, integer, invalid, numeric
+from ...errors import choice, delta_level, flag, integer, invalid, numeric, suggest_arguments
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
 from ...streams import Rng, seed_of, seeded_torch
@@ -204,7 +204,7 @@ class Decoder(torch.nn.Module):
         return [self.words.text(row) for row in torch.cat(found, dim=1).tolist()]
 
 
-def learn(
+def train_autoencoder(
     encoder: Encoder,
     decoder: Decoder,
     transform: Callable[[Any], Any],
@@ -341,7 +341,7 @@ class ADePT(TextSystem):
 
     saved_keys = frozenset({"words"})
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self,
         epsilon: float,
@@ -422,7 +422,7 @@ class ADePT(TextSystem):
         self.encoder.to(place)
         self.decoder.to(place)
         rows = self.encoder.words(texts)
-        losses, partial = learn(
+        losses, partial = train_autoencoder(
             self.encoder, self.decoder, self.transform, rows, recipe, source, progress
         )
         self.trained = Trained(

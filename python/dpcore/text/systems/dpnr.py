@@ -19,7 +19,7 @@ import numpy.typing as npt
 
 from ... import calibration, sensitivity
 from ...calibration import RealEpsilon, real_epsilon
-from ...errors import choice, flag, hinted, instance, integer, invalid, mistyped, numeric
+from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric, suggest_arguments
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
 from ...records import Pair
@@ -29,7 +29,7 @@ from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of
 from ...torch.needed import torch
 from ...torch.private_encoder import PrivateEncoder, transform_of
-from ...torch.serialization import TRANSFORMS, described, made
+from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules
 from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
@@ -43,7 +43,7 @@ from .training import (
     WordDropout,
     labels_of,
     make_recipe,
-    train,
+    train_classifier,
     training_part,
 )
 
@@ -81,7 +81,7 @@ class TextClassifier(Labelling, Saved):
 
     saved_keys = frozenset({"extractor", "width", "words", "labels", "beside"})
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self,
         dim: int | None,
@@ -151,7 +151,7 @@ class TextClassifier(Labelling, Saved):
         self.extractor, self.head, self.labels = bag, head, labels
         # Without noise no word is masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():
-            losses, partial = train(
+            losses, partial = train_classifier(
                 bag if is_bag else None, self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
                 adversary=self._adversary(part, width, units, rival), progress=progress,
@@ -285,7 +285,7 @@ class TextClassifier(Labelling, Saved):
             extractor = private.encoder
         elif extractor is not None:
             raise invalid("extractor", f"left out, for the folder holds one ({kind})", extractor)
-        made_of = {"transform": made("transform", arguments.get("transform"), TRANSFORMS)}
+        made_of = {"transform": make_layer("transform", arguments.get("transform"), TRANSFORMS)}
         if extractor is not None:
             made_of["extractor"] = extractor
         if (dropout := arguments.get("dropout")) is not None:
@@ -407,7 +407,7 @@ class DPNR(TextSystem, TextClassifier):
         True
     """
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self,
         dim: int | None = None,
@@ -491,7 +491,7 @@ class DPNR(TextSystem, TextClassifier):
         return {
             "dim": self.dim,
             "epsilon": self.epsilon,
-            "transform": described("transform", self.transform, TRANSFORMS),
+            "transform": describe_layer("transform", self.transform, TRANSFORMS),
             "noise": self.noise,
             "scale": self.scale,
             "dropout": None if self.dropout is None else asdict(self.dropout),

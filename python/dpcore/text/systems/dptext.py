@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ... import calibration, sensitivity
-from ...errors import about, choice, flag, hinted, instance, integer, invalid, mistyped
+from ...errors import about, choice, flag, instance, integer, invalid, mistyped, suggest_arguments
 from ...mechanisms import positive
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
@@ -26,7 +26,7 @@ from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.needed import torch
 from ..corpus import Corpus, Vocabulary
 from .autoencoder import RESERVED, Decoder, Encoder, Words, words_loss
-from .system import Labelling, TextSystem, mapping
+from .system import Labelling, TextSystem, read_mapping
 from .training import (
     Bag,
     Recipe,
@@ -265,7 +265,7 @@ class Discriminator(torch.nn.Module):
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
-def descend(optimiser: Any, loss: Any) -> None:
+def descend_loss(optimiser: Any, loss: Any) -> None:
     """Take one step down a loss."""
     optimiser.zero_grad()
     loss.backward()
@@ -291,7 +291,7 @@ class Parts:
     discriminator: Discriminator
 
 
-def learn(
+def train_adversarially(
     parts: Parts,
     rows: Any,
     labels: Any,
@@ -343,7 +343,7 @@ def learn(
                     learnt.clamp_(floor, parts.noise.cap)
             total += value * len(places)
         finite(*weights)
-        levels.append(level(parts.noise))
+        levels.append(current_epsilon(parts.noise))
         return total / len(labels)
 
     assert recipe.epochs is not None
@@ -351,7 +351,7 @@ def learn(
     return losses, tuple(levels[: len(losses)]), ended
 
 
-def level(noise: Any) -> float | None:
+def current_epsilon(noise: Any) -> float | None:
     """Return the current value of a learnt epsilon; None where the scale is fixed."""
     if noise.epsilon is None:
         return None
@@ -390,7 +390,7 @@ def _take_adversarial_step(
     raw = parts.coder.vectors(batch)
     finite(raw)
     noisy = parts.noise(parts.transform(raw))
-    descend(rival, parts.discriminator.loss(noisy.detach(), [attribute]))
+    descend_loss(rival, parts.discriminator.loss(noisy.detach(), [attribute]))
     utility = torch.nn.functional.cross_entropy(parts.head(noisy), labels)
     loss = utility
     if recipe.reconstruction:
@@ -466,7 +466,7 @@ class DPText(TextSystem, Labelling):
 
     saved_keys = frozenset({"learnt", "words", "labels", "values"})
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self,
         epsilon: float,
@@ -556,7 +556,7 @@ class DPText(TextSystem, Labelling):
         assert self.parts is not None
         for module in self.modules.values():
             module.to(place)
-        losses, levels, ended = learn(
+        losses, levels, ended = train_adversarially(
             self.parts,
             self.parts.coder.rows(texts),
             truth.to(place),
@@ -624,7 +624,9 @@ class DPText(TextSystem, Labelling):
     def restore(self, state: dict[str, Any]) -> None:
         """Make all parts."""
         self.labels = np.array(state["labels"])
-        self.values = {name: np.array(found) for name, found in mapping(state, "values").items()}
+        self.values = {
+            name: np.array(found) for name, found in read_mapping(state, "values").items()
+        }
         settings = CODERS[self.extractor].settings
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 
@@ -636,7 +638,7 @@ class DPText(TextSystem, Labelling):
         self.private = PrivateEncoder(
             self.parts.coder.encoder,
             self.transform,
-            epsilon=level(self.parts.noise) or self.epsilon,
+            epsilon=current_epsilon(self.parts.noise) or self.epsilon,
             noise=self.parts.noise,
             strict=False,
         ).to(self.parts.head.weight.device)
@@ -649,7 +651,7 @@ class DPText(TextSystem, Labelling):
     @property
     def learnt(self) -> float:
         """The epsilon as it is now, learnt or fixed; of learnt ones no claim fixed in advance."""
-        found = None if self.private is None else level(self.private.noise)
+        found = None if self.private is None else current_epsilon(self.private.noise)
         return self.epsilon if found is None else found
 
     @property

@@ -23,10 +23,10 @@ from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism
-from ...torch.private_encoder import rows
+from ...torch.private_encoder import list_rows
 from ...torch.serialization import read_config, write_config
 from ..corpus import Corpus
-from ..optional_packages import needed
+from ..optional_packages import require_module
 from .training import Trained
 
 _WEIGHTS_FILE: Final = "model.safetensors"
@@ -36,7 +36,7 @@ def _format_word(cls: type) -> str:
     return f"dpcore.text.{cls.__name__}/1"
 
 
-def write(
+def write_folder(
     cls: type, folder: str | PathLike[str], config: dict[str, Any], parts: dict[str, Any]
 ) -> Path:
     """Write config.json and the weights of modules.
@@ -55,7 +55,7 @@ def write(
         TypeError: if the folder is no path.
         OSError: if it cannot be written.
     """
-    files = needed("safetensors.torch", "save_pretrained")
+    files = require_module("safetensors.torch", "save_pretrained")
     place = write_config(folder, {"format": _format_word(cls), **config})
     tensors = {
         f"{name}.{key}": value.detach().cpu().contiguous()
@@ -66,7 +66,9 @@ def write(
     return place
 
 
-def read(cls: type, folder: str | PathLike[str], keys: Set[str]) -> tuple[Path, dict[str, Any]]:
+def read_model_folder(
+    cls: type, folder: str | PathLike[str], keys: Set[str]
+) -> tuple[Path, dict[str, Any]]:
     """Return the folder, and the content of its config.json for a model of that class.
 
     Raises:
@@ -77,7 +79,7 @@ def read(cls: type, folder: str | PathLike[str], keys: Set[str]) -> tuple[Path, 
     return read_config(folder, _format_word(cls), {"format", *keys})
 
 
-def filled(place: Path, parts: dict[str, Any]) -> None:
+def load_weights(place: Path, parts: dict[str, Any]) -> None:
     """Put saved weights into modules, all of them and of the right shapes.
 
     Raises:
@@ -85,7 +87,7 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
         FileNotFoundError: if there are no weights.
         ValueError: if they are others than those of the modules.
     """
-    files, path = needed("safetensors.torch", "from_pretrained"), place / _WEIGHTS_FILE
+    files, path = require_module("safetensors.torch", "from_pretrained"), place / _WEIGHTS_FILE
     if not path.is_file():
         raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
     tensors = files.load_file(path)
@@ -101,7 +103,7 @@ def filled(place: Path, parts: dict[str, Any]) -> None:
         part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
 
 
-def mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
+def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
     """Return an object of config.json.
 
     Raises:
@@ -175,7 +177,7 @@ class Saved:
         self.require_fitted("is saved")
         assert self.trained is not None
         config = {"arguments": self.arguments, **self.state, "trained": asdict(self.trained)}
-        place = write(type(self), folder, config, self.saved_modules)
+        place = write_folder(type(self), folder, config, self.saved_modules)
         self.write_parts(place)
         return place
 
@@ -198,11 +200,11 @@ class Saved:
 
     @classmethod
     def _load(cls, folder: str | PathLike[str], device: Any, **given: Any) -> Self:
-        place, config = read(cls, folder, {"arguments", "trained", *cls.saved_keys})
-        model = cls.from_arguments(mapping(config, "arguments"), place, config, **given)
-        model.trained = Trained.from_plain(mapping(config, "trained"))
+        place, config = read_model_folder(cls, folder, {"arguments", "trained", *cls.saved_keys})
+        model = cls.from_arguments(read_mapping(config, "arguments"), place, config, **given)
+        model.trained = Trained.from_plain(read_mapping(config, "trained"))
         model.restore(config)
-        filled(place, model.saved_modules)
+        load_weights(place, model.saved_modules)
         model.protect()
         return model if device is None else model.to(device)
 
@@ -387,7 +389,7 @@ class TextSystem(Saved, Shown):
             claim = "none" if self.claim is None else f"epsilon {self.claim:g}, for any two texts"
             found = {"claim": claim, "true": self.verdict, "trained": "not yet: model.fit(corpus)"}
         else:
-            found = dict(rows(self.private))
+            found = dict(list_rows(self.private))
             found["not covered"] = "the texts that the weights were fitted to"
             found |= self.details()
         return "\n".join([repr(self), *(f"  {label:<12} {line}" for label, line in found.items())])

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, Protocol, Self, get_args
 
 import numpy as np
 
-from ...errors import AssumptionWarning, choice, hinted, instance, integer, invalid, real
+from ...errors import AssumptionWarning, choice, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...progress import Progress
 from ...records import Shown
@@ -49,7 +49,7 @@ _RECIPE_LIMITS: Final[dict[str, dict[str, Any]]] = {
 """Ranges of the numbers of a recipe."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, repr=False)
 class WordDropout(Shown):
     """Words of a text are masked at random, and with them the word pairs that they stand in.
@@ -185,7 +185,7 @@ class Bag(torch.nn.Module):
         (torch.Size([2, 4]), True)
     """
 
-    @hinted
+    @suggest_arguments
     def __init__(
         self, vocabulary: Vocabulary, dim: int, dropout: WordDropout | None = None
     ) -> None:
@@ -472,7 +472,7 @@ class Adversary(Protocol):
         """Return the term that is added to the loss; it must not change extractor or classifier."""
 
 
-def train(
+def train_classifier(
     extractor: Any,
     transform: Callable[[Any], Any],
     head: Any,

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from ... import _core
 from ...calibration import RealEpsilon
-from ...errors import flag, hinted, integer, invalid, mistyped, numeric
+from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
 from ...records import Record
-from ..reading import File, missing_file, opened
+from ..reading import File, missing_file, open_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
 
@@ -54,7 +54,7 @@ def word_vectors(path: str | os.PathLike[str]) -> Vectors:
         ...     word_vectors(file)
         {'in': array([0.5, 1. ]), 'on': array([ 0., -1.])}
     """
-    file = opened(Path(path), _VECTOR_FORMAT)
+    file = open_file(Path(path), _VECTOR_FORMAT)
     found: Vectors = {}
     width = None
     for number, line in file.filled():
@@ -139,7 +139,7 @@ def _word_and_vector(line: str, width: int) -> tuple[str, npt.NDArray[np.float64
     return word, vector if is_sound else None
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Embedding(Record):
     """A vector for each word.

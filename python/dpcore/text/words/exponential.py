@@ -17,7 +17,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import choice, flag, hinted, instance, integer, invalid, mistyped, real
+from ...errors import choice, flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
 from ...streams import Rng, seed_of
@@ -122,7 +122,7 @@ def _log_sums(scores: Floats) -> Floats:
     return found
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SanText(MetricExponential):
     """SanText: the probability of y on x is proportional to exp(-epsilon d(x, y)/2).
@@ -150,7 +150,7 @@ class SanText(MetricExponential):
     """
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class TEM(MetricExponential):
     """The truncated exponential mechanism: words farther than gamma share what is left uniformly.
@@ -197,7 +197,7 @@ class TEM(MetricExponential):
         return 2.0 / self.epsilon * math.log((1.0 - self.beta) * others / self.beta)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class SanTextPlus(MetricMechanism, TableMechanism):
     """SanText+: sensitive words are replaced by sensitive ones, others with probability p only.
@@ -296,7 +296,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
         return rows
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class CusText(TableMechanism):
     """CusText: an output from a list of k words near x, with probability ∝ exp(epsilon u(y)/2).
@@ -417,7 +417,7 @@ class WordCalibration(Record):
         return f"{self.mechanism!r}: at most {self.loss:g} nats for any two words ({kind})"
 
 
-@hinted
+@suggest_arguments
 def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCalibration:
     """Find the epsilon at which the largest loss of any two words is a given one.
 
@@ -468,7 +468,7 @@ def calibrate(kind: Any, vectors: Any, loss: float, **settings: Any) -> WordCali
     return WordCalibration(kind(vectors, low, **settings), loss, is_exact=True)
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordFigures(Record):
     """Figures of one mechanism: its loss, and the words that it leaves.
@@ -511,7 +511,7 @@ class WordFigures(Record):
         )
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordComparison(Record):
     """Mechanisms at one largest loss of any two words.
@@ -536,7 +536,7 @@ class WordComparison(Record):
         return "\n".join([title, _COMPARISON_HEADER, *map(str, self.rows)])
 
 
-@hinted
+@suggest_arguments
 def compare(vectors: Any, loss: float, *, rng: Rng = None) -> WordComparison:
     """Compare the mechanisms at one largest loss of any two words.
 

@@ -14,7 +14,7 @@ from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
-from ...errors import choice, confidence_level, hinted
+from ...errors import choice, confidence_level, suggest_arguments
 from ...records import Record
 from ...report.encoding import encode_value
 from ...sensitivity import Ball
@@ -91,7 +91,7 @@ class TextLoss(Record):
         )
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class WordReport(Record, word="WordReport"):
     """Figures of one word of a text.
@@ -115,7 +115,7 @@ class WordReport(Record, word="WordReport"):
     loss: float
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class TextReport(Record, word="TextReport"):
     """Report on one text: how much of it a mechanism leaves, and its largest loss.

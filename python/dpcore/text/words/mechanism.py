@@ -19,12 +19,12 @@ from ...errors import (
     choice,
     confidence_level,
     delta_level,
-    hinted,
     instance,
     integer,
     invalid,
     mistyped,
     real,
+    suggest_arguments,
 )
 from ...mechanisms.texts import texts_of
 from ...records import Pair, Record
@@ -592,7 +592,7 @@ def nearest_words(
     return places[at].astype(np.int64), squares[at]
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Linkage(Record, word="Linkage"):
     """Number of outputs that were linked to the original that they came from.
@@ -644,7 +644,7 @@ class Linkage(Record, word="Linkage"):
         return f"{self.right:,} of {texts} linked by {self.by}: {share}"
 
 
-@hinted
+@suggest_arguments
 def link(
     mechanism: WordMechanism,
     originals: Sequence[Any],

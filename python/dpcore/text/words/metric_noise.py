@@ -10,7 +10,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from ... import _core
-from ...errors import hinted, invalid, real
+from ...errors import invalid, real, suggest_arguments
 from .embedding import Embedding
 from .losses import Floats, Numbers
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
@@ -85,7 +85,7 @@ class NoisyMechanism(MetricMechanism):
         """Return the output for each noisy vector."""
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class MetricLaplace(NoisyMechanism):
     """Noise on a word's vector, of density like ``exp(-epsilon norm2(z))``; the nearest word.
@@ -147,7 +147,7 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
     return found
 
 
-@hinted
+@suggest_arguments
 @dataclass(frozen=True, eq=False, repr=False)
 class Vickrey(NoisyMechanism):
     """Noise as in `MetricLaplace`; the nearest word or the second nearest.
