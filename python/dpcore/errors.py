@@ -97,7 +97,7 @@ def find_closest_word(word: str, words: Iterable[str]) -> str | None:
     """Find the word that is most similar to a word, ignoring case; None if none is similar.
 
     Example:
-        >>> closest("Trails", ["trials", "threads"])
+        >>> find_closest_word("Trails", ["trials", "threads"])
         'trials'
     """
     # Only somebody who is mistaken pays for the import.
@@ -111,7 +111,7 @@ def suggest_word(word: str, words: Iterable[str]) -> str:
     """Format the end of an error message that suggests the intended word; "" without one.
 
     Example:
-        >>> meant("indep", ["independent", "one_run"])
+        >>> suggest_word("indep", ["independent", "one_run"])
         " (did you mean 'independent'?)"
     """
     found = find_closest_word(word, words)

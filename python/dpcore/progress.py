@@ -278,7 +278,7 @@ def format_time(seconds: float) -> str:
     """Format a time in a customary unit.
 
     Example:
-        >>> [span(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
+        >>> [format_time(seconds) for seconds in (0.0214, 90.0, 3600.0, 100800.0, 1e6)]
         ['0.021 s', '90 s', '60 min', '28 h', '12 days']
     """
     for most, unit, name in ((100.0, 1.0, "s"), (6000.0, 60.0, "min"), (2e5, 3600.0, "h")):

@@ -136,7 +136,7 @@ def test_transforms_take_away_what_they_say():
     assert scaled[:5] == pytest.approx(TRANSFORMS["norm-scaled"](clean))
     assert (scaled[5] == 0).all()
     assert TRANSFORMS["raw"](shared) is shared
-    assert str(Attacker(Centroids(), centred)) == "Centroids, centred"
+    assert str(Attacker(Centroids(), centred)) == "Centroids, centre_rows"
 
 
 @pytest.mark.parametrize("tail", [True, False])

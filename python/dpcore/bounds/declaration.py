@@ -50,7 +50,7 @@ class Declared(Shown):
         >>> @Declared(title="nothing at all", anytime=True)
         ... def nothing(counts, delta=0.0, confidence=0.95):
         ...     return 0.0
-        >>> declared(nothing).title
+        >>> find_declaration(nothing).title
         'nothing at all'
     """
 

@@ -35,7 +35,7 @@ def require_module(module: str, who: str) -> Any:
         ModuleNotFoundError: if its package is not installed; the message says how to get it.
 
     Example:
-        >>> needed("json", "nobody").__name__
+        >>> require_module("json", "nobody").__name__
         'json'
     """
     package = module.partition(".")[0]

@@ -79,7 +79,7 @@ def fill_template(
     Two blanks of one name in a row get different words, if the list has them.
 
     Example:
-        >>> filled("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
+        >>> fill_template("from {city} to {city}", {"city": ["here"] * 2}, np.random.default_rng(1))
         ('from here to here', {'city': 'here'})
     """
     taken: dict[str, str] = {}

@@ -82,7 +82,7 @@ def require_tensor(x: Any) -> Any:
     """Check that x is a tensor of one of `DTYPES` and return it; a TypeError if it is not.
 
     Example:
-        >>> checked(torch.zeros(2, dtype=torch.bfloat16))
+        >>> require_tensor(torch.zeros(2, dtype=torch.bfloat16))
         tensor([0., 0.], dtype=torch.bfloat16)
     """
     requirement = "a tensor of float64, float32, bfloat16 or float16"
@@ -107,7 +107,7 @@ def as_float64_rows(x: Any) -> Any:
         ValueError: if it has no dimension, or none of its entries.
 
     Example:
-        >>> wide(torch.zeros(2, dtype=torch.bfloat16))
+        >>> as_float64_rows(torch.zeros(2, dtype=torch.bfloat16))
         tensor([0., 0.], dtype=torch.float64)
     """
     if require_tensor(x).ndim == 0 or x.shape[-1] == 0:
@@ -129,7 +129,7 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
         float64 of that shape.
 
     Example:
-        >>> drawn = uniform((3,), "cpu") * 2**53
+        >>> drawn = draw_uniform((3,), "cpu") * 2**53
         >>> bool((drawn % 2 == 1).all()), float(drawn.abs().max()) < 2**53
         (True, True)
     """
@@ -155,7 +155,7 @@ def draw_laplace(w: Any) -> Any:
         float64 of the same shape.
 
     Example:
-        >>> laplace(torch.tensor([2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53], dtype=torch.float64))
+        >>> draw_laplace(torch.tensor([2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53], dtype=torch.float64))
         tensor([-36.7368,  -0.6931,   0.6931,  36.7368], dtype=torch.float64)
     """
     return w.abs().neg_().add_(1.0).log_().copysign_(w)
@@ -181,7 +181,7 @@ def draw_gaussian(shape: Any, device: Any, generator: Any = None) -> Any:
         Box and Muller (1958).
 
     Example:
-        >>> gaussian((2, 3), "cpu").shape
+        >>> draw_gaussian((2, 3), "cpu").shape
         torch.Size([2, 3])
     """
     total = math.prod(shape)
@@ -212,7 +212,7 @@ def draw_spherical(shape: Any, device: Any, generator: Any = None) -> Any:
         Chaudhuri, Monteleoni and Sarwate (2011), algorithm 1.
 
     Example:
-        >>> spherical((2, 3), "cpu").shape
+        >>> draw_spherical((2, 3), "cpu").shape
         torch.Size([2, 3])
     """
     noise = draw_gaussian(shape, device, generator)

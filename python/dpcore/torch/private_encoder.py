@@ -67,7 +67,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
         Two places, the smaller one first.
 
     Example:
-        >>> farthest(torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 2.0]]), "l1")
+        >>> farthest_rows(torch.tensor([[0.0, 0.0], [1.0, 1.0], [0.5, 2.0]]), "l1")
         (0, 2)
     """
     choice("norm", norm, ("l1", "l2"))

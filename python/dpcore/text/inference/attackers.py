@@ -276,7 +276,7 @@ def subtract_row_minimum(vectors: Vectors) -> Vectors:
     """Subtract each row's minimum: a row of minimum 0 with one draw of noise becomes clean.
 
     Example:
-        >>> minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
+        >>> subtract_row_minimum(np.array([[0.0, 1.0, 0.25]]) + 7.0)
         array([[0.  , 1.  , 0.25]])
     """
     return np.asarray(vectors - vectors.min(axis=1, keepdims=True))
