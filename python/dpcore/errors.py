@@ -131,7 +131,7 @@ def suggest_arguments(target: _Target) -> _Target:
         The function with the same arguments; the class itself.
 
     Example:
-        >>> @hinted
+        >>> @suggest_arguments
         ... def noisy(x, *, trials=1, rng=None): ...
         >>> noisy(0.0, seed=1)
         Traceback (most recent call last):
