@@ -26,7 +26,7 @@ LAYERS = [
     "attacks results structure",
     "report",
     "auditing divergence",
-    "recorded tables",
+    "recorded runs tables",
     "training",
     "torch",
     "text",

@@ -34,7 +34,7 @@ from .sampling.sources import sample
 from .tables.table_audit import TableAudit, audit_table
 
 if TYPE_CHECKING:
-    from . import calibration, divergence, sensitivity, structure, text, training
+    from . import calibration, divergence, runs, sensitivity, structure, text, training
     from . import torch as torch
 
 __all__ = [
@@ -73,6 +73,7 @@ __all__ = [
     "plan",
     "published",
     "repeat",
+    "runs",
     "sample",
     "sensitivity",
     "structure",
@@ -83,6 +84,7 @@ __all__ = [
 _LAZY_SUBPACKAGES = (
     "calibration",
     "divergence",
+    "runs",
     "sensitivity",
     "structure",
     "text",

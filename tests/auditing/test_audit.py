@@ -19,9 +19,12 @@ from shared_examples import examples
 import dpcore
 from dpcore import Counts, Gaussian, Laplace, Pair, published
 from dpcore.attacks import MajorityVote
-from dpcore.auditing import run
 from dpcore.exact import vote_log_probabilities
 from dpcore.published import SYSTEMS, HalfNoise, LaplaceMechanism
+from dpcore.sampling import driver
+from dpcore.sampling.sources import NativeDraws
+from dpcore.sampling.workers import Workers
+from dpcore.streams import COUNT
 
 DIMS = [1, 2, 8, 128]
 NOISES = [
@@ -200,44 +203,45 @@ def column_noise(x, size, rng):
     return x + rng.laplace(0.0, 1.0, (len(x), size)).T
 
 
-def one_block_slices(start, stop, block, threads):
-    while start < stop:
-        end = min(stop, (start // block + 1) * block)
-        yield start, end
-        start = end
+def one_block(pace, left, workers, block, travels):
+    return block
 
 
-def whole_slices(start, stop, block, threads):
-    yield start, stop
+def everything(pace, left, workers, block, travels):
+    return (left // block + 1) * block
 
 
-def uneven_slices(start, stop, block, threads):
-    step = 1
-    while start < stop:
-        end = min(stop, (start // block + step) * block)
-        yield start, end
-        start, step = end, step * 2 + 1
+def longer_and_longer(pace, left, workers, block, travels):
+    return (2 * pace.longest // block + 1) * block
 
 
 @pytest.mark.parametrize("mechanism", [Laplace(1.0), Gaussian(1.0), column_noise], ids=named)
 @pytest.mark.parametrize("attack", ATTACKS, ids=str)
-@pytest.mark.parametrize("slices", [one_block_slices, whole_slices, uneven_slices])
-def test_slices_change_nothing(monkeypatch, mechanism, attack, slices):
+@pytest.mark.parametrize("size", [one_block, everything, longer_and_longer])
+def test_the_length_of_shards_changes_nothing(monkeypatch, mechanism, attack, size):
     arguments = {"trials": 30_001, "start": 600, "rng": 5, "block": 300, "attack": attack}
     pair = Pair([0.0, 0.0], [1.0, 1.0])
     usual = audit(mechanism, pair, **arguments)
-    monkeypatch.setattr(run, "slices_of", slices)
+    monkeypatch.setattr(driver.Pace, "shard_trials", size)
     for threads in (1, 2):
         assert audit(mechanism, pair, threads=threads, **arguments) == usual
 
 
-@given(st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.integers(1, 64))
-def test_slices_are_whole_blocks_that_cover_the_range(start, trials, block, threads):
+@given(
+    st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.floats(1e-9, 1.0),
+    st.booleans(),
+)  # fmt: skip
+def test_shards_are_whole_blocks_that_cover_the_range(start, trials, block, seconds, travels):
     stop, seen = start + trials, start
-    for first, end in run.slices_of(start, stop, block, threads):
-        assert first == seen < end <= stop
-        assert first == start or first % block == 0
-        seen = end
+    source = driver.Source(NativeDraws(Laplace(1.0), Pair([0.0], [1.0]), 1, block), 1, stop)
+    source.pace = driver.Pace(seconds, block)
+    workers = Workers()
+    workers.travels = travels
+    for task in driver._cut_shards(source, workers, COUNT, [(start, stop)]):
+        assert task.first == seen < task.end <= stop
+        assert task.first == start or task.first % block == 0
+        seen = task.end
+        source.pace.longest = max(source.pace.longest, task.end - task.first)
     assert seen == stop
 
 

@@ -14,7 +14,8 @@ from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.auditing import event_fitting
 from dpcore.auditing import run as audit_run
-from dpcore.sampling.sources import Source
+from dpcore.sampling import driver
+from dpcore.streams import COUNT, PILOT
 
 
 def noisy(x, size, rng):
@@ -30,31 +31,29 @@ def _long_after_any_other(monkeypatch):
     monkeypatch.setattr(progress, "_last_interrupt", -1e9)
 
 
-def one_block_slices(start, stop, block, threads):
-    while start < stop:
-        end = min(stop, (start // block + 1) * block)
-        yield start, end
-        start = end
+def one_block(pace, left, workers, block, travels):
+    return block
 
 
-def interrupt_after(monkeypatch, calls):
-    """Counting raises on its call number `calls`, pilot included; a call counts both sides."""
-    original, made = Source.tally, []
+def interrupt_after(monkeypatch, shards, purpose=COUNT):
+    """Drawing raises after so many shards of a purpose, each of one block on both sides."""
+    original, made = driver.draw_shard, []
 
-    def tally(self, *arguments):
-        made.append(arguments)
-        if len(made) == calls:
-            raise KeyboardInterrupt
-        return original(self, *arguments)
+    def draw_shard(draws, work, task):
+        if task.purpose == purpose:
+            made.append(task)
+            if len(made) == shards + 1:
+                raise KeyboardInterrupt
+        return original(draws, work, task)
 
-    monkeypatch.setattr(Source, "tally", tally)
-    monkeypatch.setattr(audit_run, "slices_of", one_block_slices)
+    monkeypatch.setattr(driver, "draw_shard", draw_shard)
+    monkeypatch.setattr(driver.Pace, "shard_trials", one_block)
     return made
 
 
 def run(kind, **change):
     """By default with the vote, whose pilot is counted too, in one call."""
-    arguments = {"trials": TRIALS, "block": BLOCK, "rng": 1, "claim": 1.0}
+    arguments = {"trials": TRIALS, "block": BLOCK, "rng": 1, "claim": 1.0, "threads": 1}
     arguments |= {"attack": MajorityVote()} | change
     return audit(MECHANISMS[kind], Pair([0.0], [1.0]), **arguments)
 
@@ -84,7 +83,7 @@ def check(report, whole, done):
 def test_what_both_sides_have_counted_is_kept(monkeypatch, kind, slices):
     whole = run(kind)
     with monkeypatch.context() as patch:
-        interrupt_after(patch, 1 + slices + 1)
+        interrupt_after(patch, slices)
         report = run(kind)
     check(report, whole, BLOCK * slices)
     assert report.partial
@@ -109,7 +108,7 @@ def test_of_the_default_attack_too(monkeypatch, kind, slices):
     """Its pilot is drawn, not counted."""
     whole = run(kind, attack=None)
     with monkeypatch.context() as patch:
-        interrupt_after(patch, slices + 1)
+        interrupt_after(patch, slices)
         report = run(kind, attack=None)
     check(report, whole, BLOCK * slices)
     assert report.event == whole.event
@@ -120,9 +119,9 @@ def test_of_the_default_attack_too(monkeypatch, kind, slices):
 
 def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
     """Their bound is one for numbers that were fixed in advance."""
-    arguments = {"attack": dpcore.attacks.Coordinatewise(), "trials": 1000, "block": 100}
+    arguments = {"attack": dpcore.attacks.Coordinatewise(), "trials": 1000, "block": 100, "threads": 1}
     with monkeypatch.context() as patch:
-        interrupt_after(patch, 3 + 1)
+        interrupt_after(patch, 3)
         report = audit(Laplace(1.0), dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, **arguments)
     assert (report.trials, report.pooled, report.bound) == (300, (), "anytime")
     drawn = [report.outputs(side, 0, 300) for side in ("x", "x_prime")]
@@ -132,10 +131,9 @@ def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
 
 
 @pytest.mark.parametrize("kind", MECHANISMS)
-@pytest.mark.parametrize("call", [1, 2])
-def test_before_both_sides_have_counted_it_propagates(monkeypatch, kind, call):
-    """Call 1 is the pilot, 2 the first slice."""
-    interrupt_after(monkeypatch, call)
+@pytest.mark.parametrize("purpose", [PILOT, COUNT])
+def test_before_both_sides_have_counted_it_propagates(monkeypatch, kind, purpose):
+    interrupt_after(monkeypatch, 0, purpose)
     with pytest.raises(KeyboardInterrupt):
         run(kind)
 
@@ -145,7 +143,7 @@ def test_a_second_one_within_two_seconds_raises(monkeypatch, pause, raises):
     """In a loop of audits the first is kept, the second ends the loop."""
     now = [1000.0]
     monkeypatch.setattr(progress.time, "monotonic", lambda: now[0])
-    made = interrupt_after(monkeypatch, 4)
+    made = interrupt_after(monkeypatch, 2)
     assert run("native").partial
     now[0] += pause
     made.clear()
@@ -193,9 +191,10 @@ def interrupted_at_every_line(monkeypatch, codes, work):
 @pytest.mark.parametrize("kind", MECHANISMS)
 def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
-    monkeypatch.setattr(audit_run, "slices_of", one_block_slices)
+    monkeypatch.setattr(driver.Pace, "shard_trials", one_block)
     whole = run(kind)
-    codes = {audit_run._count_slices.__code__}
+    functions = audit_run._count_shards, driver.run_shards, driver.Done.plus
+    codes = {function.__code__ for function in functions}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -269,7 +268,7 @@ def test_merged_partial_audits_draw_what_was_counted(monkeypatch):
 
     pair, arguments = Pair([0.0], [1.0]), {"block": BLOCK, "rng": 1, "attack": attack}
     with monkeypatch.context() as patch:
-        interrupt_after(patch, 1 + 1 + 1)
+        interrupt_after(patch, 1)
         first = audit(columns, pair, trials=199, **arguments)
     assert first.ranges == ((0, BLOCK),)
     second = audit(columns, pair, trials=49, start=BLOCK, **arguments)
@@ -332,8 +331,8 @@ print(len(dpcore.sample(dpcore.Laplace(1.0), [0.0], 10**6)))
 def test_a_real_interrupt_inside_one_count_of_the_core(more):
     """One slice, one block or the rows skipped in one, of hours each: left at once."""
     done = in_subprocess(f"""
-from dpcore.auditing import run as audit_run
-audit_run.slices_of = lambda start, stop, block, threads: iter([(start, stop)])
+from dpcore.sampling import driver
+driver.Pace.shard_trials = lambda pace, left, workers, block, travels: (left // block + 1) * block
 later(0.5)
 try:
     dpcore.audit(dpcore.Gaussian(1.0), trials=10**14, rng=1{more},

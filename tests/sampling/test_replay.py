@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore.sampling import slices
 from dpcore.sampling.replay import (
     Collisions,
     Replays,
@@ -130,10 +129,8 @@ def test_word_vectors_are_never_refused_though_their_blocks_begin_alike():
 @pytest.mark.parametrize(
     ("block", "period"), [(1, 2), (1, 40), (3, 2), (3, 40), (64, 30), (64, 40)]
 )
-def test_blocks_too_short_to_tell_are_judged_by_their_run(block, period, monkeypatch):
+def test_blocks_too_short_to_tell_are_judged_by_their_run(block, period):
     """One in seven blocks of 64 such words equals the next: alone, they say nothing."""
-    # Streams that follow the order of calls: slices that a busy machine shortens change the order.
-    monkeypatch.setattr(slices, "_SLICE_SECONDS", math.inf)
     often, trials = {1: (noise, 1000), 3: (bits, 9000), 64: (word, 30_000)}[block]
     options = {"trials": trials, "pilot": 2000, "block": block}
     assert audited(often, **options).counts.n == trials

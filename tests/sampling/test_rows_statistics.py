@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpcore.sampling import rows as _dispersion
 from dpcore.sampling import rows as _neighbours
 from dpcore.sampling.rows import (
     Calls,
+    Pieces,
     Same,
     by_chance,
     compare_neighbours,
@@ -128,7 +128,7 @@ def call(value, rows=32):
 def seen(*calls, name="mine", side=0):
     book = Calls(name)
     for one in calls:
-        book.see(side, one)
+        book.see(1, [(side, one)])
 
 
 @pytest.mark.parametrize("pair", [(0.0, 1.0), ("a", "b"), (False, True), (3e8, 3e8 + 0.1)])
@@ -139,8 +139,7 @@ def test_two_calls_that_differ(pair):
     seen(call(pair[0]), call(pair[0]))
     seen(call(pair[0], 31), call(pair[1], 31))
     book = Calls("mine")
-    book.see(0, call(pair[0]))
-    book.see(1, call(pair[1]))
+    book.see(2, [(0, call(pair[0])), (1, call(pair[1]))])
 
 
 def test_rounding_is_no_difference():
@@ -158,13 +157,13 @@ def test_more_calls_and_columns_want_longer_calls():
     """Of a million calls two may be equal throughout by chance in 10**-8, not with 32 rows."""
     book = Calls("mine")
     book._seen = 10**6
-    book.see(0, call(0.0))
-    book.see(0, call(1.0))
+    book.see(1, [(0, call(0.0))])
+    book.see(1, [(0, call(1.0))])
     longer = Calls("mine")
     longer._seen = 10**6
-    longer.see(0, call(0.0, 36))
+    longer.see(1, [(0, call(0.0, 36))])
     with pytest.raises(ValueError, match="drawn anew"):
-        longer.see(0, call(1.0, 36))
+        longer.see(1, [(0, call(1.0, 36))])
 
 
 @pytest.mark.parametrize("counts", [(1, 1), (2, 1), (2, 2), (1, 1, 1)])
@@ -293,32 +292,61 @@ def test_sub_blocks_cover_a_block():
     assert len(cut_block(2**17, 16 * 2**17)) == 5
 
 
+def in_order(blocks):
+    """The pieces of blocks that stand side by side, each of them one part."""
+    pieces = Pieces()
+    for number, (trials, hits) in enumerate(blocks):
+        pieces.add(0, number, trials, hits)
+    return pieces
+
+
 def test_pearson_by_hand():
     blocks = [(100, 40), (100, 60)]
     expected = stats.chi2.sf(8.0, 1)
-    assert dispersion_p_value([blocks]) == pytest.approx(expected)
+    assert dispersion_p_value([in_order(blocks)]) == pytest.approx(expected)
     # Two strata with a law each: statistics and degrees of freedom add up.
     rows = [[(100, 40), (100, 60)], [(200, 20), (200, 60)]]
     own = 8.0 + 2 * 20**2 / (200 * 0.2 * 0.8)
-    assert dispersion_p_value(rows) == pytest.approx(stats.chi2.sf(own, 2))
+    assert dispersion_p_value(list(map(in_order, rows))) == pytest.approx(stats.chi2.sf(own, 2))
     assert (
         dispersion_p_value([])
-        == dispersion_p_value([[]])
-        == dispersion_p_value([[(100, 40)]])
+        == dispersion_p_value([Pieces()])
+        == dispersion_p_value([in_order([(100, 40)])])
         == 1.0
     )
 
 
-def test_small_sub_blocks_are_pooled():
-    many = [(2, 1)] * 500 + [(1, 1)]
-    pools = _dispersion._pool_blocks(many)
-    assert pools.sum(axis=0).tolist() == [1001, 501]
-    assert (pools[:, 0] >= 2 * _dispersion._MIN_EXPECTED_HITS).all()
-    # Neither a hit nor a miss that is rare decides alone.
-    assert (
-        dispersion_p_value([[(1000, 0)] * 20]) == dispersion_p_value([[(1000, 1000)] * 20]) == 1.0
-    )
-    assert dispersion_p_value([[(1000, 0)] * 20 + [(1000, 49)]]) == 1.0
+def test_pieces_with_few_expected_hits_or_misses_say_nothing():
+    for hits in (0, 1000):
+        assert dispersion_p_value([in_order([(1000, hits)] * 20)]) == 1.0
+    assert dispersion_p_value([in_order([(1000, 0)] * 20 + [(1000, 49)])]) == 1.0
+    levels = in_order([(2, 1)] * 512).statistics()
+    assert min(levels) == 5  # 32 parts of 2 trials each: 32 hits expected
+    assert [freedom for _, freedom in levels.values()] == [15, 7, 3, 1]
+
+
+def test_the_order_of_blocks_changes_no_sum():
+    """Pieces of a thousand blocks, and a short last one, in shards that come back in any order."""
+    draw = rng(8)
+    sizes = [640] * 1000 + [100]
+    ordered, shards = Pieces(), []
+    for number, size in enumerate(sizes):
+        edges = cut_block(size, number * 640)
+        hits = draw.binomial(np.diff(edges), 0.3).tolist()
+        block = Pieces.of_block(number, edges, hits)
+        ordered += block
+        if not shards or draw.random() < 0.1:
+            shards.append(Pieces())
+        shards[-1] += block
+    assert len(shards) > 50
+    shuffled = Pieces()
+    for place in draw.permutation(len(shards)):
+        shuffled += shards[place]
+    assert (shuffled.sums, shuffled.single) == (ordered.sums, ordered.single)
+    assert dispersion_p_value([shuffled]) == dispersion_p_value([ordered]) > 1e-3
+    assert len(ordered.single) <= math.log2(16 * len(sizes)) + 1
+    # A gap in the middle is no piece, and nothing is counted twice.
+    assert sum(trials for trials, _ in ordered.single.values()) == sum(sizes)
 
 
 @pytest.mark.parametrize(("rate", "rows", "blocks"), [(0.5, 8192, 8), (0.01, 6000, 16)])
@@ -328,7 +356,8 @@ def test_the_level_of_dispersion(rate, rows, blocks):
     sizes = np.tile(np.diff(cut_block(rows)), blocks)
     for _ in range(800):
         hits = drawn.binomial(sizes, rate)
-        alarms += dispersion_p_value([list(zip(sizes.tolist(), hits.tolist(), strict=True))]) < 1e-3
+        blocks_drawn = zip(sizes.tolist(), hits.tolist(), strict=True)
+        alarms += dispersion_p_value([in_order(blocks_drawn)]) < 1e-3
     assert alarms <= 17
 
 
@@ -336,5 +365,5 @@ def test_pearson_sees_slow_changes_better_when_pools_are_joined():
     rates = 0.5 + 0.02 * np.sign(np.arange(512) - 256)
     hits = rng(2).binomial(128, rates)
     fine = float(stats.chi2.sf(((hits - 64) ** 2 / 32).sum(), 511))
-    assert dispersion_p_value([[(128, int(k)) for k in hits]]) < 1e-9 < fine
+    assert dispersion_p_value([in_order([(128, int(k)) for k in hits])]) < 1e-9 < fine
     assert math.isfinite(fine)

@@ -15,9 +15,10 @@ from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
 from dpcore.events.device_outputs import Held, at_least, numpy_of, score_held
 from dpcore.events.every_coordinate import Intervals
+from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
-from dpcore.sampling.sources import CallableDraws, Place, draw_blocks
+from dpcore.sampling.sources import CallableDraws
 from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch
 from dpcore.streams import COUNT
 
@@ -180,7 +181,7 @@ def test_rows_are_compared_as_those_of_an_array(kind):
         assert mark_of(held, needed, False).digests == mark_of(array, needed, False).digests
     work = TallyRows(Above(Coordinate(0), 0.5), "m", (), 0)
     near, known = work(held, 0).evidence, work(array, 0).evidence
-    assert near.blocks == known.blocks
+    assert near.pieces.sums == known.pieces.sums
     assert np.array_equal(near.near, known.near)
 
 
@@ -277,12 +278,13 @@ def test_no_block_is_copied(name, monkeypatch):
     event = Vote.between(pair) if score is None else Above(score, 0.3)
     watches = () if score is None else (Watch(Curve(score, np.linspace(-1, 1, 50)), 10**6),)
     draws, rows = CallableDraws(mechanism, pair, 1, 1700, (DIM,)), 1700
+    task = Task(COUNT, 9 * rows, 10 * rows, 0, 10 * rows, (13.0, 13.0))
     work = TallyRows(event, "m", watches, 0)
-    draw_blocks(draws, work, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
+    draw_shard(draws, work, task)
     # On each side 16 rows for the mark, two to see whether all are equal, one number a threshold.
     assert 0 < sum(copied) <= 2 * (18 * DIM + 60)
     copied.clear()
     # The control: what wants an array gets the whole block.
     own = TallyRows(lambda outputs: outputs[:, 0] > 0.0, "m", (), 0)
-    draw_blocks(draws, own, COUNT, [Place(9, rows, 0, rows)], (13.0, 13.0))
+    draw_shard(draws, own, task)
     assert sum(copied) >= 2 * rows * DIM

@@ -52,9 +52,10 @@ from ..mechanisms.callables import (
 from ..progress import interrupted_again
 from ..records import Counts, Pair, PartsRead, SeenOutput, one_line
 from ..results.evidence import Slice, numerator_first
+from ..sampling.driver import Source
 from ..sampling.rows import Evidence, list_doubts
 from ..sampling.slices import iterate_blocks
-from ..sampling.sources import Course, Place, Source
+from ..sampling.sources import Course, Place
 from ..streams import COUNT, PILOT, PROBE
 from .selection import (
     choose_as_stated,
@@ -682,7 +683,8 @@ class Sequence:
             rows = slice(begin - first, stop - first)
             since = begin - self.source.start
             for side, outputs in enumerate(sides):
-                seen[side] += Evidence.of_answers(outputs[rows], since, answers[side][rows])
+                number = since // self.source.block
+                seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
 
     def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
         self._kept.append((outputs, outputs_prime))

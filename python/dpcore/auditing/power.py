@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -34,13 +33,12 @@ from ..records import Counts, Pair
 from ..results.evidence import numerator_first, per_distance
 from ..results.planned import Plan, middle_of
 from ..sampling.rows import list_doubts
-from ..sampling.slices import slices_of
 from ..sampling.sources import Course
 from ..sampling.tally import Hits, Tally, Watch
 from ..streams import COUNT, Rng, seed_of
 from .event_fitting import PilotDraws
-from .request import Arguments, Request, request_of, settle_request
-from .run import audit
+from .request import Request, request_of, settle_request
+from .run import collect_arguments
 
 _LAPLACE_EVENT_MASS: Final = 0.5
 """Probability of the half line beyond an input: the largest event that shows the whole loss of
@@ -530,15 +528,8 @@ def fit_pilots(
     Raises:
         ValueError: if the rows are not independent, or the attack counts more than one event.
     """
-    usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
-    fitted_for = size if aim is None else aim
-    usual |= {
-        "mechanism": mechanism,
-        "trials": fitted_for,
-        "rng": np.random.default_rng(seed),
-        **stated,
-    }
-    given = Arguments(**{f.name: usual[f.name] for f in fields(Arguments)})
+    options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
+    given, _ = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
     with Course(progress, alive=given.executor is None) as course:
         return _run_pilot(settle_request(request_of(given, course)), size, seed)
 
@@ -579,8 +570,8 @@ def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     watches = tuple(Watch(Hits(event), n) for event in others)
     sides = [Tally(), Tally()]
     source.course.step("count", "piloting", 2 * n)
-    for begin, end in slices_of(0, n, source.block, source.threads):
-        for side, part in zip(sides, source.tally(first, COUNT, begin, end, watches), strict=True):
+    for shard in source.counted(first, COUNT, [(0, n)], watches):
+        for side, part in zip(sides, shard.sides, strict=True):
             side += part
     doubted = request.doubted + list_doubts([[side.evidence] for side in sides])
     if doubted:

@@ -15,10 +15,7 @@ from __future__ import annotations
 
 import copy
 import math
-import os
 import pickle
-import threading
-import uuid
 from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -33,6 +30,7 @@ from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import name_of, one_by_one
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
+from ..sampling.workers import runs_in
 from ..streams import PROBE, Generators, threads_of
 
 _FIRST_REPEATED_ROWS: Final = 64
@@ -460,20 +458,3 @@ def refuse_threads(threads: int | None, executor: Executor | None, what: str) ->
         return
     if runs_in(executor) == "threads":
         raise invalid("executor", f"None or one of processes for a mechanism {what}", executor)
-
-
-_PROCESS_ID: Final = uuid.uuid4().hex
-"""Names this process and those that are forked from it."""
-
-
-def _get_process_and_thread() -> tuple[str, int, int]:
-    return _PROCESS_ID, os.getpid(), threading.get_ident()
-
-
-def runs_in(executor: Executor) -> str:
-    """Determine by a task where an executor works: "here", "threads" or "processes"."""
-    process, pid, thread = executor.submit(_get_process_and_thread).result()
-    mine = _get_process_and_thread()
-    if (process, pid) != mine[:2]:
-        return "processes"
-    return "here" if thread == mine[2] else "threads"

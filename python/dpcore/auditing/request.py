@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
@@ -48,7 +49,9 @@ from ..pairs.differences import inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import Provenance, per_distance
-from ..sampling.sources import CallableDraws, Course, NativeDraws, Place, Source
+from ..sampling.driver import Source
+from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
+from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
 from .event_fitting import BLOCK, form_of
 from .provenance import provenance_of
@@ -57,7 +60,6 @@ from .randomness import (
     classify_randomness,
     draws_globals_alone,
     refuse_threads,
-    runs_in,
     shared_globals,
 )
 from .selection import Asked, choose_pair, dim_of, parse_pair, watch_inputs
@@ -107,6 +109,8 @@ class Arguments:
     block: int | float | str | None
     threads: int | None
     executor: Executor | None
+    checkpoint: str | os.PathLike[str] | None
+    same_bits: bool
     source: bool
 
 
@@ -222,7 +226,14 @@ class Request(Arguments):
         what = self.mechanism, pair, self.seed, size
         # A command is a process of its own in every block: nothing is kept from call to call.
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
-        mine = CallableDraws(*what, self.shape, self.globals, self.fields, in_pieces=own)
+        mine = CallableDraws(
+            *what,
+            self.shape,
+            self.globals,
+            self.fields,
+            own,
+            self.same_bits and self.randomness == "seed",
+        )
         workers = self.workers
         return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
 
@@ -237,8 +248,7 @@ class Request(Arguments):
     def workers(self) -> int:
         """Threads of a callable; with an executor, its number of workers."""
         if self.executor is not None:
-            most = getattr(self.executor, "_max_workers", None)
-            return most if isinstance(most, int) and most > 0 else threads_of(None)
+            return count_workers(self.executor, self.threads)
         return threads_of(self.threads, default=1)
 
 
@@ -265,12 +275,18 @@ def request_of(
     choice("bound", given.bound, tuple(BOUNDS))
     choice("stop", given.stop, get_args(Stop))
     flag("floats", given.floats)
+    flag("same_bits", given.same_bits)
     find_declaration(BOUNDS[given.bound]).check_delta(given.bound, delta)
     check_curve(given.claim, given.delta, given.bound)
     pilot = None if given.pilot is None else integer("pilot", whole(given.pilot), 2)
     block = None if given.block is None else integer("block", whole(given.block), 1, 2**40)
-    if given.executor is not None and not isinstance(given.executor, Executor):
-        raise mistyped("executor", "a concurrent.futures.Executor or None", given.executor)
+    executor = given.executor
+    if not (executor is None or isinstance(executor, Executor) or is_dask_client(executor)):
+        need = "a concurrent.futures.Executor, a Dask client or None"
+        raise mistyped("executor", need, executor)
+    if executor is not None:
+        # Asked once: an executor that was shut down raises here.
+        runs_in(executor)
     attack = _resolve_attack(given.attack)
     wanted = parse_pair(mechanism, given.pair, given.neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first

@@ -7,10 +7,12 @@ audit can be repeated.
 
 from __future__ import annotations
 
+import inspect
+import os
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypedDict
 
@@ -21,7 +23,15 @@ from ..attacks import AttackName
 from ..attacks.attack import Attack, AuditAttack, Fitted, attack_name, require_scores
 from ..bounds import BoundName
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, choice, integer, invalid, mistyped, suggest_arguments
+from ..errors import (
+    AssumptionWarning,
+    choice,
+    integer,
+    invalid,
+    mistyped,
+    suggest_arguments,
+    suggest_word,
+)
 from ..events import event_of
 from ..events.device_outputs import move_to_host
 from ..events.event import Event
@@ -32,15 +42,16 @@ from ..progress import interrupted_again
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.audits import Audit
-from ..results.evidence import Finding, Scored, Spent, numerator_first
+from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
+from ..sampling.driver import Done, Source, draw_shard, list_places
 from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.rows import list_doubts
-from ..sampling.slices import slices_of
-from ..sampling.sources import CallableDraws, Course, NativeDraws, Place, Source
-from ..sampling.tally import Curve, Hits, Tally, Watch
+from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
+from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
 from .event_fitting import BLOCK, PilotDraws, Sequence, get_last_event, sum_counts
 from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
+from .run_files import FixedFields, RunFile, open_run
 from .selection import draws_of
 
 if TYPE_CHECKING:
@@ -55,74 +66,118 @@ _TRIALS_PER_NUMBERING_ROW: Final = 8
 """Of a function of one answer, which may be slow, one row in so many trials at most."""
 
 
+def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
+    """List the fields of an audit that are fixed before anything is counted, by name."""
+    return {
+        "mechanism": request.mechanism,
+        "pair": request.pair,
+        "neighbour": request.wanted.relation,
+        "attack": attack_name(request.attack),
+        "event": fitted.event,
+        "direction": fitted.direction,
+        "claim": request.claim,
+        "tangent": request.tangent,
+        "delta": request.delta,
+        "confidence": request.confidence,
+        "bound": request.bound,
+        "seed": request.seed,
+        "block": source.block,
+        "route": source.route,
+        "end": request.start + request.trials,
+        "pilot": fitted.pilot,
+        "shape": source.shape,
+        "floats": request.floats,
+        "notes": (*request.told, *request.notes, *fitted.notes, *fitted.remarks),
+        "randomness": request.randomness,
+        "clean": request.clean,
+        "declared_loss": request.declared_loss,
+        "runs_on": runs_on(request.mechanism),
+        "read": fitted.read,
+        "inside": fitted.inside if request.source else (),
+        "searched": request.searched,
+        "provenance": (request.provenance,),
+    }
+
+
 def make_audit(
     request: Request, source: Source, fitted: Fitted, counts: Counts, **more: Any
 ) -> Audit:
     """Make the audit from the request, the fitted event and the counts."""
-    notes = (*request.told, *request.notes, *fitted.notes, *fitted.remarks, *more.pop("notes", ()))
-    return Audit(
-        mechanism=request.mechanism,
-        pair=request.pair,
-        neighbour=request.wanted.relation,
-        attack=attack_name(request.attack),
-        event=fitted.event,
-        direction=fitted.direction,
-        counts=counts,
-        claim=request.claim,
-        tangent=request.tangent,
-        delta=request.delta,
-        confidence=request.confidence,
-        seed=request.seed,
-        block=source.block,
-        route=source.route,
-        ranges=((request.start, request.start + counts.n),),
-        end=max(request.start + request.trials, counts.n),
-        pilot=fitted.pilot,
-        shape=source.shape,
-        threads=source.threads,
-        floats=request.floats,
-        notes=notes,
-        randomness=request.randomness,
-        clean=request.clean,
-        declared_loss=request.declared_loss,
-        runs_on=runs_on(request.mechanism),
-        read=fitted.read,
-        inside=fitted.inside if request.source else (),
-        searched=request.searched,
-        seconds=request.course.seconds("count"),
-        spent=tuple(Spent(*one) for one in request.course.spent()),
-        provenance=(request.provenance,),
-        **more,
+    known = list_fixed_fields(request, source, fitted)
+    more["notes"] = known["notes"] + more.get("notes", ())
+    more["end"] = max(known["end"], counts.n)
+    ranges = ((request.start, request.start + counts.n),)
+    return Audit(**known | _list_course(request, source) | {"ranges": ranges} | more, counts=counts)
+
+
+def _list_course(request: Request, source: Source) -> dict[str, Any]:
+    """List the fields that say how a run went."""
+    return {
+        "threads": source.threads,
+        "seconds": request.course.seconds("count"),
+        "spent": tuple(Spent(*one) for one in request.course.spent()),
+    }
+
+
+def _fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
+    lattice = None if fitted.lattice is None else (fitted.lattice.event, fitted.lattice.direction)
+    return FixedFields(
+        audit=list_fixed_fields(request, source, fitted),
+        start=request.start,
+        trials=request.trials,
+        thresholds=fitted.thresholds,
+        lattice=lattice,
+        checks=request.doubted,
+        remarks=fitted.remarks,
+        collisions=source.replays.collisions,
     )
 
 
-def count_event(request: Request, source: Source, fitted: Fitted) -> Audit:
-    """Count the event on fresh draws, all trials."""
-    trials = (request.start, request.start + request.trials)
-    watches = _list_watches(request, fitted)
-    done, tally, tally_prime = _count_slices(source, fitted.event, trials, watches)
+def count_event(
+    request: Request, source: Source, fixed: FixedFields, run: RunFile | None = None
+) -> Audit:
+    """Count the event on fresh draws, all trials that are not counted yet."""
+    done = count_shards(source, fixed, run)
     request.course.step("report", "checking the rows")
-    counts = Counts(tally.hits[0], done, tally_prime.hits[0], done)
-    partial = done < request.trials
-    checks = request.doubted + list_doubts([[tally.evidence], [tally_prime.evidence]])
+    course = _list_course(request, source)
+    course["digests"] = unite_digests((), tuple(one.hex() for one in source.replays.digests))
+    if run is not None:
+        course["seconds"] = run.seconds
+    report = finish_audit(fixed, done, looked=run is not None and run.looked, **course)
     # Nothing more is drawn for somebody who pressed Ctrl-C.
-    checks = checks if partial else name_row_numbers(checks, source)
-    warn_of((*checks, *fitted.remarks))
-    watched = _read_watches(request, fitted, tally, tally_prime)
-    return make_audit(
-        request,
-        source,
-        fitted,
-        counts,
+    if not report.partial:
+        report = replace(report, checks=name_row_numbers(report.checks, source))
+    if run is not None and source.draws.native is False and request.randomness != "seed":
+        report = replace(report, checks=report.checks + run.compare_sessions())
+    warn_of((*report.checks, *fixed.remarks))
+    return report
+
+
+def finish_audit(fixed: FixedFields, done: Done, *, looked: bool = False, **more: Any) -> Audit:
+    """Make the audit of what was counted.
+
+    Args:
+        fixed: what was fixed before.
+        done: what was counted, at least one trial.
+        looked: True if somebody has seen counts before the end.
+        more: further fields of the audit.
+    """
+    tally, tally_prime = done.sides
+    partial = done.trials < fixed.trials
+    stop = "looked" if looked else "interrupted" if partial else "fixed"
+    finding, curve = _read_watches(fixed, tally, tally_prime)
+    return Audit(
+        **fixed.audit | {"bound": fixed.audit["bound"] if stop == "fixed" else "anytime"} | more,
+        counts=Counts(tally.hits[0], done.trials, tally_prime.hits[0], done.trials),
+        ranges=done.ranges,
         nan=tally.nan,
         nan_prime=tally_prime.nan,
         partial=partial,
-        bound="anytime" if partial else request.bound,
-        stop="interrupted" if partial else "fixed",
-        pooled=() if partial else _pool_counts(fitted.event, tally, tally_prime),
-        floating_point=watched[0],
-        curve=watched[1],
-        checks=checks,
+        stop=stop,
+        pooled=_pool_counts(fixed.audit["event"], tally, tally_prime) if stop == "fixed" else (),
+        floating_point=finding,
+        curve=curve,
+        checks=fixed.checks + list_doubts([[tally.evidence], [tally_prime.evidence]]),
     )
 
 
@@ -155,43 +210,39 @@ def warn_of(checks: tuple[str, ...]) -> None:
         warnings.warn(said, AssumptionWarning, stacklevel=5)
 
 
-def _list_watches(request: Request, fitted: Fitted) -> tuple[Watch, ...]:
+def _list_watches(fixed: FixedFields) -> tuple[Watch, ...]:
     """List the further counts: the lattice's event, then the curve of the score."""
     watches = []
-    if fitted.lattice is not None:
-        limit = request.start + min(request.trials, _MAX_LATTICE_TRIALS)
-        watches.append(Watch(Hits(fitted.lattice.event), limit))
-    score = event_of(fitted.event).own_score
-    if score is not None and fitted.thresholds.size:
-        watches.append(
-            Watch(
-                Curve(score, fitted.thresholds),
-                request.start + min(request.trials, _MAX_CURVE_TRIALS),
-            )
-        )
+    if fixed.lattice is not None:
+        limit = fixed.start + min(fixed.trials, _MAX_LATTICE_TRIALS)
+        watches.append(Watch(Hits(fixed.lattice[0]), limit))
+    score = event_of(fixed.audit["event"]).own_score
+    if score is not None and fixed.thresholds.size:
+        limit = fixed.start + min(fixed.trials, _MAX_CURVE_TRIALS)
+        watches.append(Watch(Curve(score, fixed.thresholds), limit))
     return tuple(watches)
 
 
 def _read_watches(
-    request: Request, fitted: Fitted, tally: Tally, tally_prime: Tally
+    fixed: FixedFields, tally: Tally, tally_prime: Tally
 ) -> tuple[Finding | None, Scored | None]:
     finding = curve = None
     limits = {"lattice": _MAX_LATTICE_TRIALS, "curve": _MAX_CURVE_TRIALS}
-    names = ["lattice"] * (fitted.lattice is not None) + ["curve"] * bool(fitted.thresholds.size)
+    names = ["lattice"] * (fixed.lattice is not None) + ["curve"] * bool(fixed.thresholds.size)
     for i, name in enumerate(names):
         k, k_prime = tally.watched[i], tally_prime.watched[i]
         n, n_prime = tally.watched_rows[i], tally_prime.watched_rows[i]
-        if n == 0 or n_prime == 0 or n != max(0, min(request.trials, limits[name])):
+        if n == 0 or n_prime == 0 or n != max(0, min(fixed.trials, limits[name])):
             # Cut short by Ctrl-C: n was not fixed in advance, and the finding has no other bound.
             continue
         if name == "curve":
-            curve = Scored(fitted.thresholds, np.array(k), n, np.array(k_prime), n_prime)
-        elif fitted.lattice is not None:
-            event, direction = fitted.lattice.event, fitted.lattice.direction
+            curve = Scored(fixed.thresholds, np.array(k), n, np.array(k_prime), n_prime)
+        elif fixed.lattice is not None:
+            event, direction = fixed.lattice
             counts = Counts(k[0], n, k_prime[0], n_prime)
             # The tangent's delta is large, and the finding's own place on a curve another.
-            delta = request.delta if request.tangent is None else 0.0
-            finding = Finding(event, direction, counts, delta, request.confidence)
+            delta = fixed.audit["delta"] if fixed.audit["tangent"] is None else 0.0
+            finding = Finding(event, direction, counts, delta, fixed.audit["confidence"])
     return finding, curve
 
 
@@ -205,25 +256,94 @@ def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts
     )
 
 
-def _count_slices(
-    source: Source,
-    event: Event,
-    trials: tuple[int, int],
-    watches: tuple[Watch, ...] = (),
-) -> tuple[int, Tally, Tally]:
-    """Count both sides in slices; Ctrl-C keeps the slices that both sides have finished."""
-    (start, stop), course = trials, source.course
-    course.step("count", "counting", 2 * (stop - start))
-    # One name for both, so that no Ctrl-C can fall between counts and their number of trials.
-    so_far = (0, Tally(), Tally())
+def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:
+    """Count both sides, shard by shard.
+
+    Ctrl-C keeps the shards that came back; with a run file nothing is shown, and it goes on.
+    """
+    event, course, watches = fixed.audit["event"], source.course, _list_watches(fixed)
+    done = Done() if run is None else run.done
+    start, stop = (fixed.start, fixed.start + fixed.trials) if run is None else run.range
+    course.step("count", "counting", 2 * (stop - start - done.trials))
+    begun = course.clock()
     try:
-        for first, end in slices_of(start, stop, source.block, source.threads):
-            part, part_prime = source.tally(event, COUNT, first, end, watches)
-            so_far = (end - start, so_far[1] + part, so_far[2] + part_prime)
+        for shard in source.counted(event, COUNT, done.left(start, stop), watches):
+            # One name for all, so that no Ctrl-C can fall between counts and their trials.
+            done = done.plus(shard)
+            if run is not None:
+                run.keep(done, shard.edges, source.replays, course.clock() - begun)
+                begun = course.clock()
     except KeyboardInterrupt:
-        if interrupted_again() or so_far[0] == 0:
+        if run is not None:
+            run.write(always=True)
+            raise KeyboardInterrupt(f"go on with {run.resume_line}") from None
+        if interrupted_again() or not done.ranges:
             raise
-    return so_far
+    except Exception as error:
+        if run is not None:
+            run.write(always=True)
+            error.add_note(f"what was counted is kept: go on with {run.resume_line}")
+        raise
+    if run is not None:
+        run.write(always=True)
+    return done
+
+
+def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
+    """Compare a run file with the request of this process, and the mechanism with that which began.
+
+    Args:
+        request: the settled request.
+        source: of the draws; it takes over what the file knows of earlier blocks.
+        run: the file.
+
+    Returns:
+        What is fixed, with the mechanism and the event themselves.
+
+    Raises:
+        ValueError: if an argument differs; if the first and the last block of the file, drawn
+            again, give other counts.
+    """
+    fixed = run.fixed
+    assert fixed is not None
+    shape = fixed.audit["shape"]
+    if not isinstance(source.draws, NativeDraws) and source.shape != shape:
+        source.draws = replace(source.draws, shape=shape)
+    source.replays.restore(fixed.collisions, run.digests, run.zeros)
+    if fixed.whole:
+        fitted = Fitted(
+            fixed.audit["event"], fixed.audit["direction"], None, fixed.audit["pilot"],
+            fixed.thresholds, remarks=fixed.remarks,
+        )  # fmt: skip
+        if isinstance(request.claim, Claim):
+            request = replace(
+                request, tangent=fixed.audit["tangent"], delta=fixed.audit["delta"],
+                declared_loss=fixed.audit["declared_loss"],
+            )  # fmt: skip
+    else:
+        request, fitted = _fit_event(request, source)
+    mine = _fix_fields(request, source, fitted)
+    run.refuse_difference(mine)
+    mine.lattice = fixed.lattice if fixed.whole else mine.lattice
+    mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
+    for name in ("notes", "read", "inside", "searched", "provenance"):
+        mine.audit[name] = fixed.audit[name]
+    if request.randomness == "seed":
+        for edge in run.edges:
+            again = count_edge(source, mine, edge[0])
+            if again is not None and again != edge:
+                run.refuse_counts(edge, again)
+    return mine
+
+
+def count_edge(source: Source, fixed: FixedFields, number: int) -> list[Any] | None:
+    """Draw a block again; return its number and counts as a shard's `edges` have them."""
+    start, stop = number * source.block, (number + 1) * source.block
+    first, end = max(start, source.start), min(stop, source.end)
+    event, compared = fixed.audit["event"], not source.draws.native
+    work = TallyRows(event, source.name, (), source.start if compared else None, source.block)
+    edges = draw_shard(source.draws, work, source.task(COUNT, first, end)).edges
+    return edges[0] if edges else None
 
 
 def first_pilot(trials: int) -> int:
@@ -266,6 +386,7 @@ def stopped_early(request: Request, source: Source) -> Audit:
         stop="refuted",
         slices=course.slices,
         checks=checks,
+        digests=unite_digests((), tuple(one.hex() for one in source.replays.digests)),
     )
 
 
@@ -344,6 +465,8 @@ class AuditOptions(TypedDict, total=False):
     block: int | float | str | None
     threads: int | None
     executor: Executor | None
+    checkpoint: str | os.PathLike[str] | None
+    same_bits: bool
     progress: bool | None
     source: bool
 
@@ -370,6 +493,8 @@ def audit(
     block: int | float | str | None = None,
     threads: int | None = None,
     executor: Executor | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    same_bits: bool = True,
     source: bool = True,
     progress: bool | None = None,
 ) -> Audit:
@@ -432,11 +557,18 @@ def audit(
         threads: None is all cores for native mechanisms and 1 for callables. A callable with
             `thread_safe = False`, or with randomness of its own and no `thread_safe = True`,
             refuses more, and executors of threads.
-        executor: any `concurrent.futures.Executor` that draws and counts the blocks; in a
-            process pool mechanism and event must be picklable. The counts are the same. Where a
-            callable draws from the global generators of Python, numpy or torch, every process has
-            them seeded anew for each block; from another generator of its own it is refused, for
-            every process would repeat its draws.
+        executor: any `concurrent.futures.Executor`, or a Dask `Client`, that draws and counts the
+            blocks; in a process pool mechanism and event must be picklable. The counts are the
+            same. Where a callable draws from the global generators of Python, numpy or torch,
+            every process has them seeded anew for each block; from another generator of its own
+            it is refused, for every process would repeat its draws.
+        checkpoint: path of a run file, written every five seconds, so that a killed audit goes on:
+            the same call again reads it (and takes its seed where `rng` is None). Ctrl-C then
+            shows no counts: it writes the file and raises. A mechanism that changed in between is
+            refused.
+        same_bits: False accepts workers of an executor that give other bits than this process for
+            one seed, since numpy's logarithm differs by CPU; the seed then does not repeat the
+            counts.
         source: False leaves the mechanism's source text, its hash, and the outputs inside the
             event out of the audit and so out of page and JSON.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
@@ -498,25 +630,82 @@ def audit(
         block=block,
         threads=threads,
         executor=executor,
+        checkpoint=checkpoint,
+        same_bits=same_bits,
         source=source,
     )
-    with Course(progress, alive=executor is None) as course:
+    if checkpoint is None:
+        report: Audit = run_arguments(given, progress)
+    else:
+        with open_run(checkpoint) as run:
+            report = run_arguments(given, progress, run)
+    return report
+
+
+def collect_arguments(
+    mechanism: Any, pair: Any, options: Mapping[str, Any]
+) -> tuple[Arguments, bool | None]:
+    """Complete some arguments of `audit` by its defaults.
+
+    Returns:
+        The arguments, and `progress`.
+
+    Raises:
+        TypeError: if `audit` has no such argument.
+    """
+    usual = {name: one.default for name, one in inspect.signature(audit).parameters.items()}
+    for name in options:
+        if name not in usual:
+            raise TypeError(f"dpcore.audit has no argument {name!r}{suggest_word(name, usual)}")
+    usual |= {"mechanism": mechanism, "pair": pair, **options}
+    return Arguments(**{f.name: usual[f.name] for f in fields(Arguments)}), usual["progress"]
+
+
+def run_arguments(
+    given: Arguments,
+    progress: bool | None,
+    run: RunFile | None = None,
+    count: Callable[[Request, Source, FixedFields, RunFile | None], Any] | None = None,
+) -> Any:
+    """Audit as the arguments say.
+
+    Args:
+        given: the arguments.
+        progress: see `audit`.
+        run: the run file, locked, if there is one; a part of a run counts its own trials alone.
+        count: what is done once all is fixed; None counts all trials and returns the `Audit`.
+    """
+    if run is not None and run.fixed is not None and given.rng is None:
+        given = replace(given, rng=run.fixed.audit["seed"])
+    with Course(progress, alive=given.executor is None) as course:
         request = request_of(given, course, lambda tried: course.say(str(_make_forecast(tried))))
         request = settle_request(request)
         if request.attack.times:
             return audit_timing(request)
-        drawn = request.drawn()
+        source = request.drawn()
         if request.stop == "refuted":
-            return stopped_early(request, drawn)
-        size, floats = request.pilot_size, request.looks_at_floats
-        course.step("fit", "choosing the event", 2 * size)
-        stated = request.stated_scores
-        draws = PilotDraws(drawn, request.known, request.goal, size, floats, stated)
-        fitted = request.attack.fitted_on(draws)
-        if isinstance(request.claim, Claim):
-            seen = fitted.counts or draws.counts(fitted.event, size)
-            request = request.at_tangent(numerator_first(seen, fitted.direction))
-        return count_event(request, drawn, fitted)
+            return stopped_early(request, source)
+        if run is not None and run.fixed is not None:
+            fixed = resume_run(request, source, run)
+        else:
+            request, fitted = _fit_event(request, source)
+            fixed = _fix_fields(request, source, fitted)
+            if run is not None:
+                run.begin(fixed)
+        return (count or count_event)(request, source, fixed, run)
+
+
+def _fit_event(request: Request, source: Source) -> tuple[Request, Fitted]:
+    """Choose the event on pilot draws, and the tangent of a claim that is a curve."""
+    size, floats = request.pilot_size, request.looks_at_floats
+    request.course.step("fit", "choosing the event", 2 * size)
+    stated = request.stated_scores
+    draws = PilotDraws(source, request.known, request.goal, size, floats, stated)
+    fitted = request.attack.fitted_on(draws)
+    if isinstance(request.claim, Claim):
+        seen = fitted.counts or draws.counts(fitted.event, size)
+        request = request.at_tangent(numerator_first(seen, fitted.direction))
+    return request, fitted
 
 
 def _make_forecast(request: Request) -> Forecast:
@@ -562,6 +751,7 @@ def drawn_again(audit: Audit, side: str, start: int, size: int) -> npt.NDArray[A
     name = (mechanism, audit.pair, audit.seed, audit.block)
     draws: NativeDraws | CallableDraws
     draws = NativeDraws(*name) if is_native(mechanism) else CallableDraws(*name, audit.shape)
-    places = Source(draws, 1, audit.end).places(COUNT, start, start + size)
+    task = Source(draws, 1, audit.end).task(COUNT, start, start + size)
+    places = list_places(task, audit.block)
     parts = [draws.draw(COUNT, 0 if side == "x" else 1, place) for place in places]
     return join_outputs(parts) if parts else np.empty((0, *audit.shape))

@@ -38,8 +38,8 @@ from ..pairs.differences import fingerprint_input, inputs_equal
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..published import is_native
 from ..records import Counts, Pair
-from ..sampling.slices import slices_of
-from ..sampling.sources import Course, Source
+from ..sampling.driver import Source
+from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
 from ..streams import PILOT, SELECTION
 
@@ -96,6 +96,11 @@ class SketchScores:
                 Sketch.of(frame, scores_of(score, outputs))
                 for score, frame in zip(self.scores, self.frames, strict=True)
             )
+
+    @staticmethod
+    def join(parts: list[tuple[Sketch, ...]]) -> tuple[Sketch, ...]:
+        """Return the sketches of several blocks together, one for each score."""
+        return tuple(map(Sketch.total, zip(*parts, strict=True)))
 
 
 def draw_first_outputs(source: Source, selection: int, most: int) -> Sides:
@@ -165,15 +170,8 @@ def _judge_scores(
             Frame.of(marks.edges, (sorted_values(sides[0]), sorted_values(sides[1])), size)
         )
     work = SketchScores(scores, tuple(frames))
-    parts = [
-        both
-        for first, end in slices_of(0, size, source.block, source.threads)
-        for both in source.run(work, SELECTION, first, end)
-    ]
-    totals = [
-        [Sketch.total(sketches) for sketches in zip(*side, strict=True)]
-        for side in zip(*parts, strict=True)
-    ]
+    parts = [shard.sides for shard in source.run(work, SELECTION, [(0, size)])]
+    totals = [work.join(list(side)) for side in zip(*parts, strict=True)]
     return [
         best_of_sketches(score, first, second, marks, goal)
         for score, first, second, marks in zip(scores, *totals, marked, strict=True)

@@ -1,4 +1,4 @@
-"""The command line: `dpcore audit`, `dpcore plan`, `dpcore reproduce` and `dpcore info`.
+"""The command line: `dpcore audit` and the other commands.
 
 Imported by the entry points alone: `import dpcore` does not pay for typer. The long texts of
 `--help` are here; in them, `[bold]` and similar words are rich markup.
@@ -25,7 +25,7 @@ from .. import __version__, _core, experiments
 from ..errors import called_here
 from ..streams import threads_of
 from . import options
-from .audits import SYSTEMS, run_audit
+from .audits import SYSTEMS, run_audit, run_count, run_merge
 from .audits import run_outputs_audit as run_outputs
 from .audits import run_plan as run_plan
 from .audits import run_table_audit as run_table
@@ -50,6 +50,7 @@ STATUS_HELP = """[bold]Exit status[/bold]
   1    refuted: the certified bound exceeds the claim
   2    bad usage
   3    no verdict: rows are not independent, or the mechanism or dpcore failed
+  4    parts of a run are missing (dpcore merge)
   130  interrupted (Ctrl-C), whatever was counted"""
 
 TOP_EPILOG = f"""[bold]Examples[/bold]
@@ -99,6 +100,33 @@ AUDIT_EPILOG = f"""[bold]Examples[/bold]
   eight entries differ by 8, which a claim about a change by 1 does not cover.
   Its attributes claim (a number) and default_pair (a function that returns a
   dpcore.Pair) stand in for --claim and --x where it has them.
+
+{STATUS_HELP}"""
+
+COUNT_HELP = """Count one part of a run that --fit-only began, for job arrays.
+
+All parts count one event, and the whole has one bound. The mechanism is that
+of the run file; if it changed, the part is refused. The same line again goes
+on with a part that was cut off."""
+
+COUNT_EPILOG = """[bold]Examples[/bold]
+  dpcore audit noisy.py:release --x 0 --x-prime 1 --claim 1 --trials 1e12 --seed 7 \\
+      --checkpoint run.json --fit-only
+  dpcore count run.json --part $SLURM_ARRAY_TASK_ID/64 --out part-$SLURM_ARRAY_TASK_ID.json
+  dpcore merge part-*.json
+
+[bold]Exit status[/bold]
+  0 counted, 2 bad usage, 3 the mechanism or dpcore failed, 130 interrupted"""
+
+MERGE_HELP = """Merge the parts of a run into its audit.
+
+The same part twice counts once. Files of two runs, and different counts of the
+same trials, are errors that name the files."""
+
+MERGE_EPILOG = f"""[bold]Examples[/bold]
+  dpcore merge part-*.json
+  dpcore merge part-*.json --json
+  dpcore merge run.json --partial
 
 {STATUS_HELP}"""
 
@@ -343,6 +371,20 @@ def _run_audit(
         return run_audit(asked, context.obj)
 
     raise typer.Exit(run_guarded(work, traceback))
+
+
+@app.command("count", help=COUNT_HELP, epilog=COUNT_EPILOG)
+@add_options(options.CountArguments)
+def _run_count(asked: options.CountArguments, traceback: options.Traceback = False) -> None:
+    """Count one part of a run."""
+    raise typer.Exit(run_guarded(lambda: run_count(asked), traceback))
+
+
+@app.command("merge", help=MERGE_HELP, epilog=MERGE_EPILOG)
+@add_options(options.MergeArguments)
+def _run_merge(asked: options.MergeArguments, traceback: options.Traceback = False) -> None:
+    """Merge the parts of a run."""
+    raise typer.Exit(run_guarded(lambda: run_merge(asked), traceback))
 
 
 @app.command("audit-outputs", help=OUTPUTS_HELP, epilog=OUTPUTS_EPILOG)

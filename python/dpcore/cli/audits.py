@@ -7,6 +7,7 @@ report: to stdout as text or JSON, into a picture, or onto a page.
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import shlex
 import sys
@@ -24,6 +25,7 @@ from .. import attacks, published
 from ..auditing.power import plan
 from ..auditing.provenance import record_command
 from ..auditing.run import audit
+from ..auditing.run_files import read_run
 from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, choice, count, invalid
 from ..events import Vote
@@ -33,16 +35,20 @@ from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance
 from ..published import is_native
 from ..recorded.run import audit_outputs
 from ..records import Pair
+from ..report.encoding import decode_value, encode_value
 from ..report.figures import use_own_style
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
 from ..results.planned import Plan
+from ..runs import MissingPartsError, begin_run, continue_run, count_part, merge_parts
 from ..tables.table_audit import TableAudit, audit_table
 from . import user
 from .options import (
     OPTIONS,
     AuditArguments,
+    CountArguments,
     MechanismArguments,
+    MergeArguments,
     OutputsArguments,
     PlanArguments,
     TableArguments,
@@ -53,11 +59,15 @@ from .status import (
     MECHANISM_CONTRACT,
     NO_VERDICT,
     NOT_REFUTED,
+    PARTS_MISSING,
     REFUTED,
     Usage,
     report_bad_usage,
     write_line,
 )
+
+_CLUSTER_SECONDS = 30
+"""Time within which the scheduler of a cluster must answer."""
 
 
 def check_plot(path: Path) -> None:
@@ -76,7 +86,7 @@ def check_folder(option: str, path: Path) -> None:
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
-def deliver_report(asked: AuditArguments, report: Audit) -> None:
+def deliver_report(asked: AuditArguments | MergeArguments, report: Audit) -> None:
     """Print a report, and save the requested files."""
     if asked.as_json:
         # A callable is kept by name, so that what is printed is just what from_json reads.
@@ -99,7 +109,7 @@ def deliver_outputs(
 
 
 def _save_files(
-    asked: AuditArguments | OutputsArguments | TableArguments,
+    asked: AuditArguments | MergeArguments | OutputsArguments | TableArguments,
     report: Audit | OutputsAudit | TableAudit,
 ) -> None:
     if asked.plot is not None:
@@ -224,6 +234,8 @@ _SYSTEM_OPTIONS = tuple(
 
 def run_audit(asked: AuditArguments, command: str = "") -> int:
     """Audit as the options request, print the result, and return the exit status."""
+    if asked.resume is not None:
+        asked = _read_asked(asked)
     if asked.target is None and asked.command is None:
         raise Usage("name a system or FILE.py:FUNCTION (dpcore audit --list shows the systems)")
     if asked.target is not None and asked.command is not None:
@@ -234,19 +246,120 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
+    if asked.checkpoint is not None and asked.no_claim:
+        raise Usage("--checkpoint and --no-claim exclude each other: a run file keeps the claim")
+    if asked.fit_only and asked.checkpoint is None:
+        raise Usage("--fit-only needs --checkpoint, the file to write")
     if asked.plot is not None:
         check_plot(Path(asked.plot))
     if asked.html is not None:
         check_folder("--html", Path(asked.html))
-    with _find_mechanism(asked) as (mechanism, pair):
-        report = _audit_pairs(asked, mechanism, pair)
-    report = record_command(report, command)
+    with open_cluster(asked.dask) as client, _find_mechanism(asked) as (mechanism, pair):
+        report = _audit_pairs(asked, mechanism, pair, client)
+    if report is None:
+        write_line(f"wrote {asked.checkpoint}: count it with dpcore count")
+        return NOT_REFUTED
+    return _deliver_audit(asked, record_command(report, command))
+
+
+def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int:
     deliver_report(asked, report)
     if report.partial:
         return INTERRUPTED
     if report.checks:
         return NO_VERDICT
     return REFUTED if report.refuted else NOT_REFUTED
+
+
+def _read_asked(asked: AuditArguments) -> AuditArguments:
+    """Return the options that began a run, but for those of this process."""
+    usual = AuditArguments(resume=asked.resume)
+    own = ("threads", "dask", "plot", "html", "as_json", "progress", "resume")
+    for one in fields(asked):
+        if one.name not in own and getattr(asked, one.name) != getattr(usual, one.name):
+            raise Usage(f"{OPTIONS.get(one.name, one.name)} stands in the run file: leave it out")
+    with report_bad_usage():
+        run = read_run(asked.resume)
+    if not run.asked:
+        raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
+    if run.part is not None:
+        raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
+    held = {**run.asked, "claim": _read_claim_words(run.asked.get("claim"))}
+    known = AuditArguments(**{name: held[name] for name in held if hasattr(usual, name)})
+    changed = {name: getattr(asked, name) for name in own if name != "resume"}
+    return replace(known, checkpoint=asked.resume, resume=None, **changed)
+
+
+def _list_asked(asked: AuditArguments) -> dict[str, Any]:
+    """List the options that begin a run again in another process, as plain data."""
+    held = {one.name: getattr(asked, one.name) for one in fields(asked)}
+    if isinstance(asked.claim, Claim):
+        held["claim"] = encode_value(asked.claim)
+    return {name: value for name, value in held.items() if name not in ("checkpoint", "fit_only")}
+
+
+def _read_claim_words(held: Any) -> Any:
+    return decode_value(held) if isinstance(held, dict) else held
+
+
+@contextlib.contextmanager
+def open_cluster(address: str | None) -> Iterator[Any]:
+    """Provide the Dask client of an address or of `local:N`; None without an address."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ModuleNotFoundError as error:
+        raise Usage("--dask needs Dask: pip install 'dpcore[dask]'") from error
+    kind, _, number = address.partition(":")
+    given: dict[str, Any] = {"address": address, "timeout": _CLUSTER_SECONDS}
+    if kind == "local":
+        if not number.isdigit() or int(number) < 1:
+            raise Usage(f"--dask local:N needs a number of processes, got {address}")
+        given = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": None,
+                 "silence_logs": logging.CRITICAL}  # fmt: skip
+    try:
+        client = Client(**given)
+    except (OSError, ValueError) as error:
+        raise Usage(f"--dask must be the address of a scheduler that answers: {error}") from error
+    with client:
+        yield client
+
+
+def run_count(asked: CountArguments) -> int:
+    """Count one part of a run, and return the exit status."""
+    number, slash, parts = asked.part.partition("/")
+    if not (slash and number.isdigit() and parts.isdigit()):
+        raise Usage(f"--part must be I/N, such as 3/64, got {asked.part}")
+    with report_bad_usage():
+        run = read_run(asked.file)
+    if not run.asked:
+        raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
+    held = {**run.asked, "claim": _read_claim_words(run.asked.get("claim"))}
+    own = {"threads": asked.threads, "dask": asked.dask, "progress": asked.progress}
+    begun = AuditArguments(**{**held, **own})
+    with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
+        options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
+        with report_bad_usage():
+            count_part(asked.file, mechanism, pair, out=asked.out, **options)
+    return NOT_REFUTED
+
+
+def run_merge(asked: MergeArguments) -> int:
+    """Merge the parts of a run, print the result, and return the exit status."""
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    if asked.html is not None:
+        check_folder("--html", Path(asked.html))
+    with report_bad_usage():
+        try:
+            report = merge_parts(asked.files, partial=asked.partial)
+        except MissingPartsError as error:
+            write_line(f"error: {error}")
+            return PARTS_MISSING
+    status = _deliver_audit(asked, report)
+    return PARTS_MISSING if report.partial else status
 
 
 def _find_mechanism(
@@ -268,22 +381,41 @@ def load_mechanism(asked: AuditArguments, target: str) -> Iterator[tuple[Any, _O
         yield _find_system(asked, target)
 
 
-def _audit_pairs(asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs) -> Audit:
-    neighbour = parse_relation(asked.neighbour)
+def _audit_pairs(
+    asked: AuditArguments, mechanism: Any, pair: _OneOrMorePairs, client: Any
+) -> Audit | None:
+    """Audit a mechanism; with --fit-only begin a run and return None."""
     with (
         report_bad_usage(MECHANISM_CONTRACT if asked.command is None else _COMMAND_CONTRACT),
         warnings.catch_warnings(),
     ):
         # The report says the same, in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
-        given = select_arguments(asked, audit)
-        given["neighbour"], given["start"] = neighbour, _parse_first_trial(asked.start)
-        given["attack"] = attacks.named(asked.attack, "attack")
-        if asked.no_claim:
-            # Any number here keeps the mechanism's own claim out of an audit without one.
-            given["claim"] = 0.0
-        report = audit(mechanism, pair, rng=asked.seed, **given)
+        given = {**_list_options(asked), "executor": client}
+        if asked.checkpoint is not None:
+            given["asked"] = _list_asked(asked)
+        if asked.fit_only:
+            begin_run(given.pop("checkpoint"), mechanism, pair, **given)
+            return None
+        if asked.checkpoint is None:
+            report = audit(mechanism, pair, **given)
+        else:
+            report = continue_run(given.pop("checkpoint"), mechanism, pair, **given)
     return replace(report, claim=None) if asked.no_claim else report
+
+
+def _list_options(asked: AuditArguments) -> dict[str, Any]:
+    """List the arguments of `audit` that options stand for."""
+    given = select_arguments(asked, audit)
+    given["neighbour"], given["start"] = (
+        parse_relation(asked.neighbour), _parse_first_trial(asked.start),
+    )  # fmt: skip
+    given["attack"] = attacks.named(asked.attack, "attack")
+    given["rng"] = asked.seed
+    if asked.no_claim:
+        # Any number here keeps the mechanism's own claim out of an audit without one.
+        given["claim"] = 0.0
+    return given
 
 
 def _parse_first_trial(text: str) -> int:

@@ -91,6 +91,14 @@ Threads = Annotated[
         _RUN_PANEL, "Number of threads. Default: all cores, 1 for your own mechanism."
     ),
 ]
+Dask = Annotated[
+    str | None,
+    _option_in_panel(
+        _RUN_PANEL,
+        "Count on a Dask cluster: the address of its scheduler, or local:8 for eight processes.",
+        metavar="ADDRESS|local:N",
+    ),
+]
 Plot = Annotated[
     str | None,
     _option_in_panel(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
@@ -307,11 +315,85 @@ class AuditArguments(MechanismArguments):
         int | None, _option_in_panel(_RUN_PANEL, "Trials in a block, part of what repeats a run.")
     ] = None
     threads: Threads = None
+    checkpoint: Annotated[
+        str | None,
+        _option_in_panel(
+            _RUN_PANEL,
+            "Write a run file every five seconds, from which a killed audit goes on.",
+            metavar="FILE",
+        ),
+    ] = None
+    resume: Annotated[
+        str | None,
+        _option_in_panel(
+            _RUN_PANEL, "Go on with a run file, with the options that began it.", metavar="FILE"
+        ),
+    ] = None
+    fit_only: Annotated[
+        bool,
+        _option_in_panel(
+            _RUN_PANEL, "Choose the event, write --checkpoint, count nothing.", "--fit-only"
+        ),
+    ] = False
+    dask: Dask = None
+    same_bits: Annotated[
+        bool,
+        _option_in_panel(
+            _RUN_PANEL,
+            "Refuse workers that give other bits than this machine for one seed.",
+            "--same-bits/--no-same-bits",
+        ),
+    ] = True
     plot: Plot = None
     html: Html = None
     source: Source = True
     as_json: Json = False
     progress: Progress = None
+
+
+@dataclass(frozen=True)
+class CountArguments:
+    """Options of `dpcore count`."""
+
+    file: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE", help="The run file, written by --fit-only.", show_default=False
+        ),
+    ]
+    part: Annotated[
+        str,
+        _option_in_panel(
+            None, "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N"
+        ),
+    ]
+    out: Annotated[
+        str, _option_in_panel(None, "File to write the part to; it goes on.", metavar="FILE")
+    ]
+    threads: Threads = None
+    dask: Dask = None
+    progress: Progress = None
+
+
+@dataclass(frozen=True)
+class MergeArguments:
+    """Options of `dpcore merge`."""
+
+    files: Annotated[
+        list[str],
+        typer.Argument(metavar="FILE...", help="The parts, in any order.", show_default=False),
+    ]
+    partial: Annotated[
+        bool,
+        _option_in_panel(
+            None,
+            "Show what was counted so far. From then on the bound is the anytime one.",
+            "--partial",
+        ),
+    ] = False
+    plot: Plot = None
+    html: Html = None
+    as_json: Json = False
 
 
 @dataclass(frozen=True)
@@ -585,6 +667,8 @@ def _spell_options() -> dict[str, str]:
     found = {}
     for kind in (
         AuditArguments,
+        CountArguments,
+        MergeArguments,
         OutputsArguments,
         TableArguments,
         PlanArguments,

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 
 from .options import OPTIONS
 
-NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, INTERRUPTED = 0, 1, 2, 3, 130
+NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
 
 MECHANISM_CONTRACT = "it is called as mechanism(x, size, rng) and returns an array with size rows"
 
@@ -102,8 +102,8 @@ def run_guarded(work: Callable[[], int], show_traceback: bool = False) -> int:
         status = work()
         sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
-        write_line("interrupted")
+    except KeyboardInterrupt as error:
+        write_line(f"interrupted: {error}" if str(error) else "interrupted")
         return INTERRUPTED
     except Usage as error:
         _print_traceback(error.__cause__, show_traceback)
@@ -135,8 +135,11 @@ def write_line(text: str) -> None:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the last line of a traceback: the class and the message."""
-    return " ".join(traceback.format_exception_only(error)[-1].split())
+    """Return the last line of a traceback, the class and the message, and what was noted."""
+    notes = [str(note) for note in getattr(error, "__notes__", ())]
+    lines = traceback.format_exception_only(error)
+    text = " ".join(lines[-1 - len(notes)].split())
+    return "; ".join([text, *notes])
 
 
 def _print_traceback(error: BaseException | None, wanted: bool) -> None:

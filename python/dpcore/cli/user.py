@@ -17,6 +17,7 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
+from ..loaded import imported_module
 from ..mechanisms.callables import answers_once, repeat
 from ..published import is_native
 from ..records import Pair
@@ -115,6 +116,10 @@ def _import_file(path: Path) -> ModuleType:
         raise Usage(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    cloud = imported_module("cloudpickle")
+    if cloud is not None:
+        # Workers of a cluster cannot import a file of this machine: it travels as it is.
+        cloud.register_pickle_by_value(module)
     try:
         with tag_failures(f"importing {path}", str(path), _IMPORT_HINT):
             spec.loader.exec_module(module)
@@ -162,6 +167,9 @@ class Guarded:
             return answer if isinstance(answer, (list, tuple)) else np.asarray(answer)
 
     def __getattr__(self, name: str) -> Any:
+        if "_mechanism" not in vars(self):
+            # Not made yet: a worker reads it from its copy.
+            raise AttributeError(name)
         with tag_failures(f"{self.__qualname__}.{name}", self._file, _ATTRIBUTE_HINT):
             value = getattr(self._mechanism, name, _MISSING_ATTRIBUTE)
             if value is _MISSING_ATTRIBUTE and not name.startswith("_"):

@@ -18,6 +18,7 @@ from ..events import event_of
 from ..mechanisms.callables import name_of
 from ..published import is_native
 from ..records import Counts, one_line
+from ..sampling.driver import unite_ranges
 from ..sampling.rows import blocks_apart
 from . import certificate
 from .evidence import (
@@ -404,9 +405,12 @@ def _merge_dependent_fields(first: Audit, second: Audit, stop: str) -> dict[str,
     """Compute the fields that follow from several fields of both audits."""
     if first.slices or second.slices:
         raise invalid("audits", "without early stop, to be added", first.stop)
-    ranges = _unite_ranges(first.ranges, second.ranges)
+    ranges = unite_ranges(first.ranges, second.ranges)
     if first.route == "callable":
         _check_block_ends(first, second)
+    if same := set(first.digests) & set(second.digests):
+        requirement = "drawn anew, and not those of the first"
+        raise invalid("outputs of the second audit", requirement, f"{len(same)} equal blocks")
     stops = {stop, first.stop, second.stop} - {"fixed"}
     if not stops and first.bound != second.bound:
         requirement = f"{first.bound!r} as in the first"
@@ -447,18 +451,3 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
         if stop % first.block and stop != last:
             requirement = f"a multiple of block = {first.block} for a Python callable"
             raise invalid("end of a range of trials", requirement, stop)
-
-
-def _unite_ranges(
-    first: tuple[tuple[int, int], ...], second: tuple[tuple[int, int], ...]
-) -> tuple[tuple[int, int], ...]:
-    """Join adjacent ranges; return disjoint ranges in order."""
-    joined: list[tuple[int, int]] = []
-    for start, stop in sorted(first + second):
-        if joined and start < joined[-1][1]:
-            raise invalid("trials of the second audit", f"disjoint from {first}", second)
-        if joined and start == joined[-1][1]:
-            joined[-1] = (joined[-1][0], stop)
-        else:
-            joined.append((start, stop))
-    return tuple(joined)

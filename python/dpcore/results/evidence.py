@@ -45,6 +45,9 @@ either: Final[Merging] = operator.or_
 LEFT_OUT: Final = "left out (source=False)"
 """The origin where no source was wanted: no hash then either, for short texts can be guessed."""
 
+MOST_DIGESTS: Final = 1024
+"""Digests of blocks that an audit holds."""
+
 MOST_NAMES: Final = 64
 """Names of columns that the record of a table holds: there may be 100,000."""
 
@@ -262,6 +265,11 @@ def both_curves(early: Scored | None, late: Scored | None) -> Scored | None:
     # Of pilots of two sizes the thresholds differ even where the event is the same.
     same = np.array_equal(early.thresholds, late.thresholds)
     return early + late if same else early
+
+
+def unite_digests(early: tuple[str, ...], late: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the smallest digests of two audits: equal blocks are kept or dropped together."""
+    return tuple(sorted({*early, *late})[:MOST_DIGESTS])
 
 
 def as_it_stands(name: str, value: Any) -> Any:
@@ -603,6 +611,8 @@ class Evidence(Record):
         tangent: epsilon of the tangent to a claim that is a curve, chosen by the pilot; None for
             other claims.
         searched: what a search for the pair took, or None (not compared: the pair is in `pair`).
+        digests: of counted blocks of a callable, the 1,024 smallest, by which outputs are
+            recognized that another audit counted too; empty in older files.
         threads: threads used (not compared).
         seconds: time taken to count (not compared).
         spent: time and outputs of every step (not compared); empty in older files.
@@ -713,6 +723,9 @@ class Evidence(Record):
         default=(),
         compare=False,
         metadata=make_field_metadata(read_several(SeenOutput), either_one, objects=True),
+    )
+    digests: tuple[str, ...] = field(
+        default=(), metadata=make_field_metadata(lists_of(str), unite_digests)
     )
     searched: Searched | None = field(
         default=None,

@@ -32,8 +32,12 @@ _MARKED_ROW_NUMBERS: Final = (16, 32, 64, 128, 1024, 8192, 65536)
 """Calls of different sizes are compared by their first rows; these numbers of rows are marked."""
 _LOG_BLOCK_NUMBER: Final = 20.0 * math.log(2.0)
 """Logarithm of the number of blocks for which marks are long enough."""
-_MAX_MARKED_BLOCKS: Final = 2**20
-"""Blocks remembered: later ones are compared with these alone."""
+MOST_FOLLOWED: Final = 2**12
+"""Blocks for each purpose that are compared one by one, and in runs. Of the later ones only a
+digest is kept, of some."""
+_MAX_KEPT_DIGESTS: Final = 2**16
+"""Digests of counted blocks that are kept: all, and from then on those with enough zero bits in
+front, so that equal blocks are kept or dropped together."""
 _PILOT_ROWS: Final = 2**15
 """Rows of a pilot block in which pairs are compared: limits of s need no more."""
 _MAX_ROW_BYTES: Final = 64
@@ -90,6 +94,25 @@ class Mark(NamedTuple):
     rows: int
     digests: dict[int, bytes]
     collisions: Collisions
+
+    @classmethod
+    def nothing(cls) -> Mark:
+        """Return the mark of a call of which nothing is known."""
+        return cls(0, {}, Collisions())
+
+    def digest(self, needed: float) -> bytes | None:
+        """Return the digest that excludes chance by itself, or None.
+
+        Args:
+            needed: rows that do, see `Replays.needed`.
+        """
+        rows = max(self.digests, default=0)
+        return self.digests[rows] if rows >= needed > 0.0 else None
+
+
+def begins_with_zeros(digest: bytes, zeros: int) -> bool:
+    """Return True if so many bits of a digest, from the first one, are zero."""
+    return int.from_bytes(digest[:8], "big") >> (64 - zeros) == 0
 
 
 def mark_of(outputs: npt.NDArray[Any] | Held, needed: float, pilot: bool) -> Mark:
@@ -244,7 +267,14 @@ class _RepeatedRun(NamedTuple):
 
 @dataclass
 class Replays:
-    """The marks of all blocks of an audit so far, in the order in which they were drawn."""
+    """The marks of the blocks of an audit so far.
+
+    The first blocks are compared in the order in which they were drawn: of a few values, two equal
+    blocks may be chance where a run of them is not. Later ones are compared by a digest alone.
+    """
+
+    zeros: int = 0
+    digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
 
     _sides: Replays | None = None
     _calls: Replays | None = None
@@ -265,6 +295,22 @@ class Replays:
             return math.inf
         entropy = self._entropy(side)
         return (_CHANCE_EXPONENT + 2.0 * _LOG_BLOCK_NUMBER) / entropy if entropy > 0.0 else 0.0
+
+    @property
+    def collisions(self) -> tuple[Collisions, Collisions]:
+        """Equal pairs among the pilot's rows on x and on x'."""
+        found = (self._collisions.get(side, Collisions()) for side in (0, 1))
+        return next(found), next(found)
+
+    def restore(
+        self,
+        collisions: tuple[Collisions, Collisions],
+        digests: dict[bytes, tuple[int, int]],
+        zeros: int,
+    ) -> None:
+        """Take over what another process knew of this run."""
+        self._collisions = dict(enumerate(collisions))
+        self.digests, self.zeros = dict(digests), zeros
 
     def is_other_side(self, call: Where, other: Where) -> bool:
         """Return True if two calls, numbered in their order, were on different sides."""
@@ -288,14 +334,29 @@ class Replays:
             The earlier block, or None.
         """
         found = self._earlier(here, mark)
-        if len(self._sides_of) >= _MAX_MARKED_BLOCKS:
-            return found
+        digest = mark.digest(self.needed(COUNT, here[1])) if here[0] == COUNT else None
+        if found is None and digest is not None:
+            found = self.earlier_digest(digest, here)
         # A stream that follows the order of calls makes runs in this order alone.
         self._calls = self._calls or Replays(_sides=self)
         call = (here[0], _CALL_ORDER_SIDE, 2 * here[2] + turn)
         self._sides_of[call] = here
         same = self._calls._earlier(call, mark)
         return found if found is not None or same is None else self._sides_of[same]
+
+    def earlier_digest(self, digest: bytes, here: Where) -> Where | None:
+        """Find an earlier counted block of a digest that excludes chance, and keep the digest."""
+        if not begins_with_zeros(digest, self.zeros):
+            return None
+        side, number = self.digests.setdefault(digest, here[1:])
+        there = (COUNT, side, number)
+        if there == here:
+            there = self._places.get(digest, here)
+        while len(self.digests) > _MAX_KEPT_DIGESTS:
+            self.zeros += 1
+            kept = {d: at for d, at in self.digests.items() if begins_with_zeros(d, self.zeros)}
+            self.digests = kept
+        return None if there == here else there
 
     def _earlier(self, here: Where, mark: Mark) -> Where | None:
         self._blocks += 1
@@ -344,8 +405,6 @@ class Replays:
             self._collisions[side] = self._collisions.get(side, Collisions()).plus(more)
 
     def _remember(self, here: Where, mark: Mark, whole: bytes | None) -> None:
-        if len(self._places) >= _MAX_MARKED_BLOCKS:
-            return
         if whole is not None:
             self._whole[here] = whole
         for digest in mark.digests.values():

@@ -42,6 +42,7 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -104,12 +105,9 @@ the number of pairs expected for equal rows; for scores the sum of the fourth po
 _LAG_THRESHOLDS: Final = np.full(_MAX_LAG, _OTHER_LAG_SIGMAS)
 _LAG_THRESHOLDS[np.array(_DOUBLING_LAGS) - 1] = _DOUBLING_LAG_SIGMAS
 
-Blocks = Sequence[tuple[int, int]]
-"""Trials and hits of sub-blocks, in their order."""
-
 _EARLY_SUB_BLOCKS: Final = 16
 _LATER_SUB_BLOCKS: Final = 4
-"""Sub-blocks of the first sixteen blocks, and of any later one: there are enough by then."""
+"""Pieces of the first sixteen blocks, and of any later one: there are enough by then."""
 _MIN_SUB_BLOCK_TRIALS: Final = 64
 _MIN_EXPECTED_HITS: Final = 25.0
 """Hits and misses expected in a pool: with 5 a nominal 1e-9 is 8e-7, with 25 about 3e-8."""
@@ -215,26 +213,28 @@ class Calls:
     _first: dict[tuple[int, int], Same] = field(default_factory=dict, repr=False)
     _seen: int = 0
 
-    def see(self, side: int, same: Same | None) -> None:
-        """Record one call.
+    def see(self, calls: int, found: Sequence[tuple[int, Same]]) -> None:
+        """Record some calls.
 
         Args:
-            side: 0 for x, 1 for x'.
-            same: what was equal in all its rows.
+            calls: how many there were.
+            found: side (0 for x, 1 for x') and what was equal in all rows of a call, of those
+                where anything was.
 
         Raises:
-            ValueError: if an earlier call on that side was as equal throughout, and different.
+            ValueError: if an earlier call on a side was as equal throughout, and different.
         """
-        self._seen += 1
-        if same is None or same.rows < FEWEST:
-            return
-        for (other_side, rows), first in self._first.items():
-            if other_side == side and self._excluded(min(rows, same.rows), same):
-                slack = None if rows == same.rows else _OTHER_SIZE
-                place = first_difference([first, same], slack)
-                if place is not None:
-                    raise one_output(self.name, same, place, self.way_to_draw)
-        self._first.setdefault((side, same.rows), same)
+        self._seen += calls
+        for side, same in found:
+            if same.rows < FEWEST:
+                continue
+            for (other_side, rows), first in self._first.items():
+                if other_side == side and self._excluded(min(rows, same.rows), same):
+                    slack = None if rows == same.rows else _OTHER_SIZE
+                    place = first_difference([first, same], slack)
+                    if place is not None:
+                        raise one_output(self.name, same, place, self.way_to_draw)
+            self._first.setdefault((side, same.rows), same)
 
     def _excluded(self, rows: int, same: Same) -> bool:
         """Return True if chance is excluded, given the number of calls and columns."""
@@ -414,67 +414,112 @@ def farthest_lag(sums: Sums) -> tuple[int, float] | None:
     return int(place) + 1, float(sigmas[sequence, place])
 
 
+@dataclass(slots=True, eq=False)
+class Pieces:
+    """Hits of an event in aligned pieces of 1, 2, 4 ... parts of a block, as a few sums.
+
+    Piece `i` of level `l` has the parts from `i 2**l` to `(i + 1) 2**l`, and a block has 16 parts.
+    All additions are of whole numbers: they give the same sums in every order, and hold about as
+    many numbers as there are levels, however many blocks there are.
+
+    Args:
+        sums: pieces, hits and squared hits, by level and trials of a piece.
+        single: trials and hits of the pieces of which the other half is not there yet, by level
+            and index.
+    """
+
+    sums: dict[tuple[int, int], tuple[int, int, int]] = field(default_factory=dict)
+    single: dict[tuple[int, int], tuple[int, int]] = field(default_factory=dict)
+
+    @classmethod
+    def of_block(cls, number: int, edges: Sequence[int], hits: Sequence[int]) -> Pieces:
+        """Return the pieces of one block.
+
+        Args:
+            number: of the block, from the first one that is counted.
+            edges: rows at which its pieces begin and end, see `cut_block`.
+            hits: of each piece, whose number is a power of two.
+        """
+        pieces = cls()
+        level = (_EARLY_SUB_BLOCKS // len(hits)).bit_length() - 1
+        for piece, (first, end) in enumerate(itertools.pairwise(edges)):
+            pieces.add(level, number * len(hits) + piece, end - first, hits[piece])
+        return pieces
+
+    def add(self, level: int, index: int, trials: int, hits: int) -> None:
+        """Add one piece, and the longer pieces that it completes."""
+        self._sum(level, trials, (1, hits, hits * hits))
+        self._join(level, index, trials, hits)
+
+    def _sum(self, level: int, trials: int, more: tuple[int, int, int]) -> None:
+        known = self.sums.get((level, trials), (0, 0, 0))
+        self.sums[level, trials] = known[0] + more[0], known[1] + more[1], known[2] + more[2]
+
+    def _join(self, level: int, index: int, trials: int, hits: int) -> None:
+        while (half := self.single.pop((level, index ^ 1), None)) is not None:
+            level, index, trials, hits = level + 1, index >> 1, trials + half[0], hits + half[1]
+            self._sum(level, trials, (1, hits, hits * hits))
+        self.single[level, index] = trials, hits
+
+    def __iadd__(self, other: Pieces) -> Pieces:
+        """Add the pieces of other blocks."""
+        for (level, trials), more in other.sums.items():
+            self._sum(level, trials, more)
+        for (level, index), (trials, hits) in other.single.items():
+            self._join(level, index, trials, hits)
+        return self
+
+    def statistics(self) -> dict[int, tuple[float, int]]:
+        """Compute Pearson's statistic and its degrees of freedom at each level.
+
+        Pieces in which fewer than 25 hits or misses are expected are left out.
+        """
+        trials, hits = (sum(column) for column in zip(*self.single.values(), strict=True))
+        rarer = min(hits, trials - hits)
+        levels: dict[int, list[tuple[int, tuple[int, int, int]]]] = {}
+        for (level, size), sums in sorted(self.sums.items()):
+            if size * rarer >= _MIN_EXPECTED_HITS * trials:
+                levels.setdefault(level, []).append((size, sums))
+        found = {}
+        for level, groups in levels.items():
+            pieces = sum(sums[0] for _, sums in groups)
+            n = sum(size * sums[0] for size, sums in groups)
+            k = sum(sums[1] for _, sums in groups)
+            if pieces > 1 and 0 < k < n:
+                between = sum(
+                    (Fraction(sums[2], size) for size, sums in groups), -Fraction(k * k, n)
+                )
+                found[level] = float(between * n * n / (k * (n - k))), pieces - 1
+        return found
+
+
 def cut_block(rows: int, start: int = 0) -> list[int]:
-    """Return the edges of a block's sub-blocks: 16 (later 4), or fewer of at least 64 trials."""
+    """Return the edges of a block's pieces: 16 (later 4), or fewer of at least 64 trials."""
     most = _EARLY_SUB_BLOCKS if start < _EARLY_SUB_BLOCKS * rows else _LATER_SUB_BLOCKS
-    pieces = max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS))
+    pieces = 1 << (max(1, min(most, rows // _MIN_SUB_BLOCK_TRIALS)).bit_length() - 1)
     return [rows * piece // pieces for piece in range(pieces + 1)]
 
 
-def dispersion_p_value(strata: Sequence[Blocks]) -> float:
-    """Compute the p-value of Pearson's test that an event is equally likely in all sub-blocks.
+def dispersion_p_value(strata: Sequence[Pieces]) -> float:
+    """Compute the p-value of Pearson's test that an event is equally likely in all pieces.
 
-    Neighbouring sub-blocks are pooled until 25 hits and 25 misses are expected in each pool; then
-    the pools are joined in twos, fours, ... and tested again, for what changes slowly.
+    The shortest pieces are those in which 25 hits and 25 misses are expected; longer ones, of two,
+    four, ... times the length, are tested too, for what changes slowly.
 
     Args:
-        strata: sub-blocks in which one event was counted; several where the event changed.
+        strata: the pieces in which one event was counted; several where the event changed.
 
     Returns:
-        The smallest p-value of all these tests; 1 where there are no two pools.
+        The smallest p-value of all these tests; 1 where there are no two pieces.
     """
-    pools = [pool for pool in map(_pool_blocks, strata) if len(pool) > 1]
-    least = 1.0
-    while pools:
-        least = min(least, _pearson_p_value(pools))
-        pools = [pool for pool in map(_halve_pool, pools) if len(pool) > 1]
-    return least
-
-
-def _pool_blocks(blocks: Blocks) -> npt.NDArray[np.float64]:
-    rows, hits = sum(n for n, _ in blocks), sum(k for _, k in blocks)
-    rarer = min(hits, rows - hits)
-    found: list[list[int]] = []
-    if rarer < 2 * _MIN_EXPECTED_HITS:
-        return np.array(found)
-    enough = _MIN_EXPECTED_HITS * rows / rarer
-    for n, k in blocks:
-        if found and found[-1][0] < enough:
-            found[-1][0] += n
-            found[-1][1] += k
-        else:
-            found.append([n, k])
-    if len(found) > 1 and found[-1][0] < enough:
-        # What is left over is too short to stand by itself.
-        n, k = found.pop()
-        found[-1][0] += n
-        found[-1][1] += k
-    return np.array(found, dtype=np.float64)
-
-
-def _halve_pool(pool: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-    return np.add.reduceat(pool, np.arange(0, len(pool) - 1, 2))
-
-
-def _pearson_p_value(pools: Sequence[npt.NDArray[np.float64]]) -> float:
     from scipy.special import chdtrc
 
-    total, freedom = 0.0, 0
-    for sizes, hits in (pool.T for pool in pools):
-        rate = hits.sum() / sizes.sum()
-        total += float(((hits - sizes * rate) ** 2 / (sizes * rate * (1.0 - rate))).sum())
-        freedom += len(sizes) - 1
-    return float(chdtrc(freedom, total))
+    levels: dict[int, tuple[float, int]] = {}
+    for pieces in strata:
+        for level, (statistic, freedom) in (pieces.statistics() if pieces.single else {}).items():
+            known = levels.get(level, (0.0, 0))
+            levels[level] = known[0] + statistic, known[1] + freedom
+    return min((float(chdtrc(free, total)) for total, free in levels.values()), default=1.0)
 
 
 @dataclass(slots=True, eq=False)
@@ -482,11 +527,11 @@ class Evidence:
     """Evidence on independence from the rows of some blocks, on one side and for one event.
 
     Args:
-        blocks: trials and hits of each sub-block, in their order.
+        pieces: hits in pieces of the blocks.
         near: what `compare_neighbours` returned, added up; None where nothing was compared.
     """
 
-    blocks: list[tuple[int, int]] = field(default_factory=list)
+    pieces: Pieces = field(default_factory=Pieces)
     near: Sums | None = None
 
     @classmethod
@@ -494,6 +539,7 @@ class Evidence:
         cls,
         outputs: Array | Held,
         start: int,
+        number: int,
         hits: Callable[[int, int], int],
         answers: Callable[[int], npt.NDArray[np.bool_]],
     ) -> Evidence:
@@ -501,29 +547,30 @@ class Evidence:
 
         Args:
             outputs: of the call.
-            start: its first trial.
+            start: its first trial, from the first one that is counted.
+            number: of the block, from the first one that is counted.
             hits: how often the event happened in the rows `first .. end`.
             answers: whether it happened in each of the first rows, up to an end.
         """
         edges = cut_block(len(outputs), start)
-        counts = [(b - a, hits(a, b)) for a, b in itertools.pairwise(edges)]
+        pieces = Pieces.of_block(number, edges, [hits(*ends) for ends in itertools.pairwise(edges)])
         rows = looked_at(start, len(outputs))
-        return cls(counts, compare_neighbours(outputs[:rows], answers(rows)) if rows else None)
+        return cls(pieces, compare_neighbours(outputs[:rows], answers(rows)) if rows else None)
 
     @classmethod
     def of_answers(
-        cls, outputs: Array | Held, start: int, answers: npt.NDArray[np.bool_]
+        cls, outputs: Array | Held, start: int, number: int, answers: npt.NDArray[np.bool_]
     ) -> Evidence:
         """Collect the evidence if the event has been decided for every row."""
 
         def hits(first: int, end: int) -> int:
             return int(np.count_nonzero(answers[first:end]))
 
-        return cls.of(outputs, start, hits, lambda end: answers[:end])
+        return cls.of(outputs, start, number, hits, lambda end: answers[:end])
 
     def __iadd__(self, other: Evidence) -> Evidence:
-        """Add the evidence of later blocks in place, since there may be very many."""
-        self.blocks += other.blocks
+        """Add the evidence of other blocks, in place."""
+        self.pieces += other.pieces
         if other.near is not None:
             self.near = other.near.copy() if self.near is None else self.near + other.near
         return self
@@ -544,13 +591,13 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
         apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
             found.append(_describe_likeness(side, *apart))
-        chance = dispersion_p_value([part.blocks for part in parts])
+        chance = dispersion_p_value([part.pieces for part in parts])
         if chance < _DISPERSION_LEVEL:
             found.append(_describe_variation(side, "block to block", chance))
     return tuple(found)
 
 
-def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
+def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     """List such contradictions between two or more audits of one event.
 
     Only their trials and hits are compared.
@@ -558,7 +605,12 @@ def blocks_apart(sides: Sequence[Blocks]) -> tuple[str, ...]:
     Args:
         sides: on x and on x', trials and hits of each audit.
     """
-    chances = [dispersion_p_value([blocks]) for blocks in sides]
+    chances = []
+    for audits in sides:
+        pieces = Pieces()
+        for number, (trials, hits) in enumerate(audits):
+            pieces.add(0, number, trials, hits)
+        chances.append(dispersion_p_value([pieces]))
     return tuple(
         _describe_variation(side, "audit to audit", chance)
         for side, chance in zip(("x", "x'"), chances, strict=True)

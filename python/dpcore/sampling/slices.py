@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
 from ..progress import LONG_SECONDS, format_time
-
-_SLICE_SECONDS = 0.4
 
 _SLOW_OUTPUT_SECONDS: Final = 0.01
 """Seconds for an output from which on there is a forecast."""
@@ -30,22 +27,6 @@ def iterate_blocks(start: int, stop: int, block: int) -> Iterator[tuple[int, int
 def shared_block(trials: int, threads: int) -> int:
     """Compute the trials in a block such that every thread has one block."""
     return max(1, trials // threads)
-
-
-def slices_of(start: int, stop: int, block: int, threads: int) -> Iterator[tuple[int, int]]:
-    """Yield runs of whole blocks, each of about _SLICE_SECONDS of work.
-
-    Ctrl-C waits for the blocks that threads have begun, and a slice has few of them.
-    """
-    blocks = threads
-    while start < stop:
-        begun = time.perf_counter()
-        end = min(stop, (start // block + blocks) * block)
-        yield start, end
-        taken = time.perf_counter() - begun
-        start = end
-        factor = min(8.0, _SLICE_SECONDS / max(taken, 1e-6))
-        blocks = max(threads, int(blocks * factor) // threads * threads)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -153,12 +153,22 @@ class TallyRows:
         name: what complaints call the mechanism.
         watches: further counts.
         origin: first trial of the audit, from which on rows are compared; None compares none.
+        block: trials in a block.
     """
 
     event: Event
     name: str
     watches: tuple[Watch, ...] = ()
     origin: int | None = None
+    block: int = 1
+
+    @staticmethod
+    def join(parts: list[Tally]) -> Tally:
+        """Return the counts of several blocks together."""
+        total = Tally()
+        for part in parts:
+            total += part
+        return total
 
     def __call__(self, outputs: npt.NDArray[Any] | Held, start: int) -> Tally:
         """Count one block's outputs, the first of which is trial `start`."""
@@ -182,13 +192,17 @@ class TallyRows:
         self, event: EventRecord, outputs: npt.NDArray[Any] | Held, since: int, seen: Seen
     ) -> Evidence:
         """Collect the evidence on a block's independence, from the answers if they are known."""
+        number = since // self.block
         if seen.answers is not None:
-            return Evidence.of_answers(outputs, since, seen.answers)
+            return Evidence.of_answers(outputs, since, number, seen.answers)
 
         def hits(first: int, end: int) -> int:
             return event.seen(outputs[first:end], self.name).hits[0]
 
-        return Evidence.of(outputs, since, hits, lambda end: event(move_to_host(outputs[:end])))
+        def answers(end: int) -> npt.NDArray[np.bool_]:
+            return event(move_to_host(outputs[:end]))
+
+        return Evidence.of(outputs, since, number, hits, answers)
 
 
 def count_bins(values: Floats, edges: Floats) -> npt.NDArray[np.int64]:

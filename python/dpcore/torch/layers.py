@@ -155,7 +155,8 @@ def draw_laplace(w: Any) -> Any:
         float64 of the same shape.
 
     Example:
-        >>> draw_laplace(torch.tensor([2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53], dtype=torch.float64))
+        >>> words = [2.0**-53 - 1.0, -0.5, 0.5, 1.0 - 2.0**-53]
+        >>> draw_laplace(torch.tensor(words, dtype=torch.float64))
         tensor([-36.7368,  -0.6931,   0.6931,  36.7368], dtype=torch.float64)
     """
     return w.abs().neg_().add_(1.0).log_().copysign_(w)

@@ -1,0 +1,240 @@
+"""Audits in parts: begin a run, count each part anywhere, and merge the parts.
+
+All parts count one event, which is chosen once, and the whole has one bound. A run file keeps what
+is fixed before the count; each part writes a file of its own, which holds that too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
+from .auditing.run_files import RunFile, open_run, read_run
+from .errors import integer, invalid, mistyped
+from .results.audits import Audit
+from .results.evidence import unite_digests
+from .sampling.driver import Done, Range
+from .sampling.rows import blocks_apart
+
+__all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
+
+_MAX_SHOWN_RANGES = 8
+FilePath = str | os.PathLike[str]
+
+
+class MissingPartsError(ValueError):
+    """Error about trials of a run that none of the files holds.
+
+    Attributes:
+        ranges: of the missing trials, `(start, stop)` pairs.
+    """
+
+    def __init__(self, ranges: list[Range]) -> None:
+        shown = ", ".join(f"{start:,} to {stop:,}" for start, stop in ranges[:_MAX_SHOWN_RANGES])
+        more = len(ranges) - _MAX_SHOWN_RANGES
+        rest = f" and {more} more ranges" if more > 0 else ""
+        super().__init__(f"paths must hold all trials of the run; missing: {shown}{rest}")
+        self.ranges = tuple(ranges)
+
+
+def begin_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) -> None:
+    """Choose the event of an audit and write a run file, without counting anything.
+
+    Args:
+        path: of the run file, which must not exist.
+        mechanism: as in `dpcore.audit`.
+        pair: as in `dpcore.audit`.
+        **options: other arguments of `dpcore.audit`.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if there is such a file, or as for `dpcore.audit`.
+
+    Example:
+        >>> import dpcore, tempfile
+        >>> folder = Path(tempfile.mkdtemp())
+        >>> about = dict(claim=1.0, trials=10**6, rng=1)
+        >>> begin_run(folder / "run.json", dpcore.Laplace(0.5), **about)
+        >>> for number in (1, 2):
+        ...     about |= {"part": (number, 2), "out": folder / f"part-{number}.json"}
+        ...     count_part(folder / "run.json", dpcore.Laplace(0.5), **about)
+        >>> merge_parts(folder.glob("part-*.json")).verdict
+        'refuted'
+    """
+    with open_run(path, options.pop("asked", None)) as run:
+        if run.fixed is not None:
+            raise invalid("path", "the name of a new file", str(path))
+        given, progress = collect_arguments(mechanism, pair, options)
+        run_arguments(given, progress, run, lambda *_: None)
+
+
+def continue_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) -> Audit:
+    """Begin or go on with a run and count all of it, as `dpcore.audit` with `checkpoint` does.
+
+    Args:
+        path: of the run file.
+        mechanism: as in `dpcore.audit`.
+        pair: as in `dpcore.audit`.
+        **options: other arguments of `dpcore.audit`; `asked`, options of the command line.
+    """
+    with open_run(path, options.pop("asked", None)) as run:
+        given, progress = collect_arguments(mechanism, pair, options)
+        report: Audit = run_arguments(given, progress, run)
+        return report
+
+
+def count_part(
+    path: FilePath,
+    mechanism: Any,
+    pair: Any = None,
+    *,
+    part: tuple[int, int],
+    out: FilePath,
+    **options: Any,
+) -> None:
+    """Count one part of a run that was begun; a part that was cut off goes on.
+
+    Args:
+        path: of the run file.
+        mechanism: that of the run.
+        pair: that of the run.
+        part: number of the part, from 1 on, and the number of parts.
+        out: file that the part is written to.
+        **options: the other arguments of `dpcore.audit` with which the run was begun; the seed may
+            be left out.
+
+    Raises:
+        TypeError: if an argument is of the wrong kind.
+        ValueError: if an argument differs from the run's, `out` is a file of another part, or the
+            mechanism gives other counts.
+        KeyboardInterrupt: on Ctrl-C; what was counted is in `out`.
+    """
+    number, parts = _check_part(part)
+    out, begun = Path(out), read_run(path)
+    if begun.done.ranges or begun.part is not None:
+        raise invalid("path", "a run of which nothing is counted (--fit-only)", str(path))
+    if Path(path).resolve() == out.resolve():
+        raise invalid("out", "another file than the run's", str(out))
+    with open_run(out) as run:
+        if run.fixed is None:
+            shutil.copyfile(path, out)
+            run.read()
+            run.part = (number, parts)
+        if run.part != (number, parts) or run.fixed.name != begun.fixed.name:  # type: ignore[union-attr]
+            found = f"{out}, which holds part {run.part} of {_name_run(run)}"
+            raise invalid("out", f"a new file, or one of part {part} of {_name_run(begun)}", found)
+        given, progress = collect_arguments(mechanism, pair, options)
+        run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
+
+
+def _check_part(part: Any) -> tuple[int, int]:
+    if not isinstance(part, tuple) or len(part) != 2:
+        raise mistyped("part", "a pair (number, number of parts)", part)
+    parts = integer("part", part[1], 1)
+    return integer("part", part[0], 1, parts), parts
+
+
+def _name_run(run: RunFile) -> str:
+    return f"run {'' if run.fixed is None else run.fixed.name[:8]}"
+
+
+def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
+    """Merge the parts of a run into its audit.
+
+    Args:
+        paths: the files, in any order. The same part twice counts once.
+        partial: True returns the audit of what was counted so far, and marks the files: whoever
+            has looked may only certify the anytime bound, also once all is counted.
+
+    Returns:
+        The `Audit`, with the mechanism's name in place of the mechanism unless it is native.
+
+    Raises:
+        TypeError: if `paths` is no iterable of paths.
+        ValueError: if a file is no run file; if two are of different runs, hold the same trials, or
+            hold the same outputs for different trials.
+        MissingPartsError: if trials are missing, unless `partial`.
+    """
+    runs = [read_run(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    if not runs:
+        raise invalid("paths", "at least one file", [])
+    first = runs[0]
+    assert first.fixed is not None
+    done, kept = Done(), list[RunFile]()
+    for run in runs:
+        assert run.fixed is not None
+        if run.fixed.name != first.fixed.name:
+            text = f"paths must be of one run, got {run.path} of another than {first.path}"
+            raise ValueError(text)
+        if any(_is_same_part(run, other) for other in kept):
+            continue
+        done = _join_parts(done, run, kept)
+        kept.append(run)
+    missing = done.left(first.fixed.start, first.fixed.start + first.fixed.trials)
+    if missing and not partial:
+        raise MissingPartsError(missing)
+    if not done.ranges:
+        raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
+    if missing:
+        for run in runs:
+            with open_run(run.path) as held:
+                held.looked = True
+                held.write(always=True)
+    looked = bool(missing) or any(run.looked for run in runs)
+    report = finish_audit(
+        first.fixed, done, looked=looked, seconds=sum(run.seconds for run in kept),
+        digests=unite_digests((), tuple(one.hex() for run in kept for one in run.digests)),
+    )  # fmt: skip
+    checks = report.checks + _compare_parts(kept)
+    return replace(report, checks=tuple(dict.fromkeys(checks)))
+
+
+def _is_same_part(run: RunFile, other: RunFile) -> bool:
+    """Return True if both hold the same trials with equal counts.
+
+    Raises:
+        ValueError: if they hold the same trials with other counts.
+    """
+    if not run.done.ranges or run.done.ranges != other.done.ranges:
+        return False
+    if run.done.counts == other.done.counts:
+        return True
+    raise ValueError(
+        f"paths must agree, got {other.path} and {run.path} with the same trials "
+        f"{run.done.ranges} and other counts: {other.done.counts} and {run.done.counts}"
+    )
+
+
+def _join_parts(done: Done, run: RunFile, kept: list[RunFile]) -> Done:
+    for other in kept:
+        same = set(run.digests) & set(other.digests)
+        if same:
+            blocks = [one.digests[min(same)][1] for one in (other, run)]
+            raise ValueError(
+                f"paths must hold outputs that were drawn anew, got equal ones in block "
+                f"{blocks[0]} of {other.path} and block {blocks[1]} of {run.path}"
+            )
+    for start, stop in run.done.ranges:
+        for other in kept:
+            if any(a < stop and start < b for a, b in other.done.ranges):
+                raise ValueError(
+                    f"paths must hold each trial once, got trials {start:,} to {stop:,} of "
+                    f"{run.path} also in {other.path}"
+                )
+    return done.joined(run.done)
+
+
+def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
+    """List evidence that the counts of the parts follow different laws, if no seed repeats them."""
+    fixed = runs[0].fixed
+    assert fixed is not None
+    if fixed.audit["route"] != "callable" or fixed.audit["randomness"] == "seed":
+        return ()
+    counted = [run.done for run in runs if run.done.ranges]
+    sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]
+    return blocks_apart(sides)

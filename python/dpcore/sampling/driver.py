@@ -1,0 +1,615 @@
+"""Driver of an audit's draws: runs of whole blocks, the workers that draw them, what comes back.
+
+A shard is a run of whole blocks on both sides. Its answer is a few sums, so that it does not matter
+who draws it, in which order shards come back, or how long they are: the counts are those of the
+blocks. Shards are as long as suits the workers, by the time that earlier ones took.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import _core
+from ..errors import invalid
+from ..events import event_of
+from ..events.event import Ballot, Event
+from ..mechanisms.answers import join_outputs, rows_to_objects
+from ..mechanisms.callables import name_of, one_by_one, torch_threads
+from ..streams import COUNT, PROBE, reseed_a_forked_child
+from .replay import (
+    MOST_FOLLOWED,
+    SEEDED_BY,
+    Mark,
+    Replays,
+    Where,
+    begins_with_zeros,
+    encode_rows,
+    make_replay_error,
+    mark_of,
+)
+from .rows import WAY_TO_DRAW, Calls, Same, probe_calls, same_rows
+from .sources import CallableDraws, Course, NativeDraws, Place
+from .tally import Tally, TallyRows, Watch
+from .workers import LostError, Workers, workers_of
+
+Range = tuple[int, int]
+"""First trial and end of a run of trials."""
+Edge = list[Any]
+"""A block by which a changed mechanism is recognized: its number and, for each side, hits, NaN and
+a digest. Lists, as in JSON."""
+
+SHORT_SHARD_SECONDS: Final = 0.5
+"""Time of a shard in this process, and of the shortest one that travels: Ctrl-C waits for it."""
+_LONG_SHARD_SECONDS: Final = 30.0
+_SHARDS_PER_WORKER: Final = 4
+"""A shard is this share of a worker's part of what is left: the last ones are short."""
+_MAX_GROWTH: Final = 8
+"""A shard has at most so many times the blocks of the longest one that was timed."""
+_PACE_WEIGHT: Final = 0.5
+"""Weight of the latest shard in the time of a trial."""
+_MAX_KEPT_RESULTS: Final = 64
+"""Results of blocks that a worker keeps before it adds them up."""
+_MAX_LOSSES: Final = 3
+"""Times that a single block may be lost with its worker."""
+_COMPARED_ROWS: Final = 2**12
+_COMPARED_ANSWERS: Final = 8
+_COMPARED_BLOCK_NUMBER: Final = 2**21
+"""Outputs, and the block that has them, by which the bits of two machines are compared."""
+_SHORT_CALLS = 5
+"""The purpose of calls that are only compared with each other."""
+
+
+class Task(NamedTuple):
+    """Shard to be drawn.
+
+    Args:
+        purpose: of the draws.
+        first: first trial.
+        end: end of the trials; both are edges of blocks, but for the ends of the whole run.
+        origin: first trial of the whole run.
+        last: end of the whole run: a callable's last block is as short as that makes it.
+        needed: rows of a block on x and on x' that recognize it, see `Replays.needed`.
+        zeros: bits with which the digests that are kept begin, see `Replays`.
+        losses: times that it was lost with its worker.
+    """
+
+    purpose: int
+    first: int
+    end: int
+    origin: int
+    last: int
+    needed: tuple[float, float] = (0.0, 0.0)
+    zeros: int = 0
+    losses: int = 0
+
+
+class Step(NamedTuple):
+    """Calls of one block whose marks are followed from block to block.
+
+    Args:
+        number: of the block.
+        turns: for x and for x', 0 if the side was the first of the two, else 1.
+        marks: digests by which repeated outputs are recognized.
+    """
+
+    number: int
+    turns: tuple[int, int]
+    marks: tuple[Mark, Mark]
+
+
+@dataclass(slots=True)
+class Shard:
+    """Answer of a worker: what is known of a run of blocks.
+
+    Args:
+        first: first trial.
+        end: end of the trials.
+        sides: results of the work on x and on x'; where they are not added up, lists of them.
+        steps: marks of blocks that are followed one by one.
+        digests: digest, side and number of the other blocks, as far as they are kept.
+        calls: that were made.
+        same: sides, and what all rows of a call on them share, where they do.
+        made: outputs that were made.
+        seconds: that it took.
+        edges: of the first and the last block its number and, for each side, hits, NaN and a
+            digest of some outputs; empty if the work is no count of an event in outputs.
+    """
+
+    first: int
+    end: int
+    sides: tuple[Any, Any]
+    steps: list[Step] = field(default_factory=list)
+    digests: list[tuple[bytes, int, int]] = field(default_factory=list)
+    calls: int = 0
+    same: list[tuple[int, Same]] = field(default_factory=list)
+    made: int = 0
+    seconds: float = 0.0
+    edges: list[Edge] = field(default_factory=list)
+
+
+def unite_ranges(
+    first: tuple[Range, ...], second: tuple[Range, ...], name: str = "trials of the second audit"
+) -> tuple[Range, ...]:
+    """Join adjacent ranges of trials; return disjoint ranges in order.
+
+    Raises:
+        ValueError: if some trials are in both.
+    """
+    joined: list[Range] = []
+    for start, stop in sorted(first + second):
+        if joined and start < joined[-1][1]:
+            raise invalid(name, f"disjoint from {first}", second)
+        if joined and start == joined[-1][1]:
+            joined[-1] = (joined[-1][0], stop)
+        else:
+            joined.append((start, stop))
+    return tuple(joined)
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Set of trials that were counted so far, with the counts of just these.
+
+    Args:
+        ranges: of trials, disjoint and in order.
+        sides: counts on x and on x'.
+    """
+
+    ranges: tuple[Range, ...] = ()
+    sides: tuple[Tally, Tally] = field(default_factory=lambda: (Tally(), Tally()))
+
+    def plus(self, shard: Shard) -> Done:
+        """Return what is done with a shard that came back."""
+        return self.joined(Done(((shard.first, shard.end),), shard.sides))
+
+    def joined(self, other: Done) -> Done:
+        """Return what is done in two parts of a run."""
+        ranges = unite_ranges(self.ranges, other.ranges, "trials of a part")
+        one, other_side = (a + b for a, b in zip(self.sides, other.sides, strict=True))
+        return Done(ranges, (one, other_side))
+
+    @property
+    def counts(self) -> list[Any]:
+        """Hits and NaN on both sides."""
+        return [(side.hits, side.nan) for side in self.sides]
+
+    @property
+    def trials(self) -> int:
+        """Trials on each side."""
+        return sum(stop - start for start, stop in self.ranges)
+
+    def left(self, start: int, stop: int) -> list[Range]:
+        """List the trials of a run that are not done."""
+        edges = [start, *(edge for pair in self.ranges for edge in pair), stop]
+        gaps = zip(edges[::2], edges[1::2], strict=True)
+        return [(max(start, a), min(stop, b)) for a, b in gaps if max(start, a) < min(stop, b)]
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """Work on a native mechanism: votes counted by the compiled core, without making outputs.
+
+    Args:
+        ballot: the vote.
+        route: how it is counted.
+        threads: of one task.
+    """
+
+    ballot: Ballot
+    route: str
+    threads: int
+
+    def count(self, draws: NativeDraws, task: Task) -> tuple[Tally, Tally]:
+        """Count the votes of a shard on x and on x'."""
+        sides = []
+        trials = task.end - task.first
+        for side in (0, 1):
+            description, point, names = draws.place(task.purpose, side)
+            vote = (self.ballot.threshold, self.ballot.towards)
+            which = (task.first, task.end)
+            votes, nan = _core.count(
+                description, point, *vote, names, which, self.route, self.threads
+            )
+            sides.append(Tally(trials, (self.ballot.hits(votes, trials),), nan))
+        return sides[0], sides[1]
+
+
+def keep_outputs(outputs: npt.NDArray[Any], start: int) -> npt.NDArray[Any]:
+    """Return the outputs: the work of draws that an attack learns from."""
+    return outputs
+
+
+def digest_bits(draws: Any) -> str:
+    """Return a digest of some outputs, by which two machines are compared; or an empty one.
+
+    Of the compiled core, and of draws that the seed does not repeat, there is none.
+    """
+    if draws.native or not draws.same_bits:
+        return ""
+    rows = _COMPARED_ANSWERS if one_by_one(draws.mechanism) else min(draws.block, _COMPARED_ROWS)
+    found = encode_rows(draws.draw(PROBE, 0, Place(_COMPARED_BLOCK_NUMBER, rows, 0, rows)))
+    return "" if found is None else hashlib.blake2b(found.tobytes(), digest_size=16).hexdigest()
+
+
+def list_places(task: Task, block: int) -> list[Place]:
+    """List the blocks, and parts of blocks, that make up the trials of a task."""
+    last = task.last if task.purpose == COUNT else task.end
+    found, start = [], task.first
+    while start < task.end:
+        number = start // block
+        origin = number * block
+        end = min(task.end, origin + block)
+        found.append(Place(number, min(block, last - origin), start - origin, end - origin))
+        start = end
+    return found
+
+
+def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
+    """Draw the blocks of a shard and do the work on each: the task of a thread or a process.
+
+    Args:
+        draws: what draws one block.
+        work: what is done with its outputs: (outputs, first trial) -> result. If it has a method
+            `join`, which adds up a list of results, the shard has one result a side.
+        task: the shard.
+    """
+    reseed_a_forked_child()
+    begun = time.perf_counter()
+    if isinstance(work, Votes):
+        shard = Shard(task.first, task.end, work.count(draws, task))
+        shard.made = 2 * (task.end - task.first)
+    else:
+        shard = Shard(task.first, task.end, ([], []))
+        # What is only counted need not leave the device.
+        held = task.purpose == COUNT and isinstance(work, TallyRows)
+        join = getattr(work, "join", None)
+        with torch_threads(draws.mechanism):
+            for place in list_places(task, draws.block):
+                _draw_block(draws, work, task, place, held, shard)
+                if join is not None and len(shard.sides[0]) >= _MAX_KEPT_RESULTS:
+                    shard.sides = [join(shard.sides[0])], [join(shard.sides[1])]
+        if join is not None:
+            shard.sides = join(shard.sides[0]), join(shard.sides[1])
+    shard.seconds = time.perf_counter() - begun
+    return shard
+
+
+def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
+    """Draw a block on both sides and add what is seen of it to the shard."""
+    turns, marks = [0, 0], [Mark.nothing(), Mark.nothing()]
+    seen: list[list[Any]] = [[], []]
+    marked = not draws.native and place.first == 0
+    for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):
+        # Before the next call, which may fill the same buffer again.
+        turns[side] = turn
+        if marked:
+            marks[side] = mark_of(outputs, task.needed[side], task.purpose != COUNT)
+        if not draws.native:
+            shard.calls += 1
+            same = same_rows(outputs)
+            if same is not None:
+                shard.same.append((side, same))
+        result = work(outputs, place.number * draws.block + place.first)
+        shard.sides[side].append(result)
+        if isinstance(result, Tally):
+            digest = marks[side].digests.get(max(marks[side].digests, default=0), b"")
+            seen[side] = [list(result.hits), result.nan, digest.hex()]
+        shard.made += place.end - place.first if draws.native else place.size
+    if seen[0]:
+        shard.edges[1:] = [[place.number, seen]]
+    if not marked:
+        return
+    if place.number - task.origin // draws.block < MOST_FOLLOWED:
+        shard.steps.append(Step(place.number, (turns[0], turns[1]), (marks[0], marks[1])))
+    else:
+        for side in (0, 1):
+            digest = marks[side].digest(task.needed[side])
+            if digest is not None and begins_with_zeros(digest, task.zeros):
+                shard.digests.append((digest, side, place.number))
+
+
+@dataclass
+class Pace:
+    """Time that a trial takes, by the shards so far; it only says how long shards are.
+
+    Args:
+        seconds: of one worker for a trial on both sides; 0 before any shard was timed.
+        longest: most trials in a shard that was timed.
+    """
+
+    seconds: float = 0.0
+    longest: int = 0
+
+    def see(self, shard: Shard) -> None:
+        """Record a shard that came back."""
+        trials = shard.end - shard.first
+        latest = shard.seconds / trials
+        # The first one also warms up.
+        known = self.longest > 0
+        self.seconds += (_PACE_WEIGHT if known else 1.0) * (latest - self.seconds)
+        self.longest = max(self.longest, trials)
+
+    def shard_trials(self, left: int, workers: int, block: int, travels: bool) -> int:
+        """Compute the trials of the next shard, whole blocks.
+
+        Args:
+            left: trials that nobody has begun.
+            workers: how many there are.
+            block: trials in a block.
+            travels: False for workers in this process, whose shards are short.
+        """
+        if self.seconds <= 0.0 or self.longest == 0:
+            return block
+        each = left * self.seconds / workers
+        wanted = max(each / _SHARDS_PER_WORKER, min(SHORT_SHARD_SECONDS, each))
+        most = _LONG_SHARD_SECONDS if travels else SHORT_SHARD_SECONDS
+        if not travels and workers > 1:
+            wanted = each / _SHARDS_PER_WORKER
+        trials = min(min(wanted, most) / self.seconds, _MAX_GROWTH * max(block, self.longest))
+        return max(1, int(trials) // block) * block
+
+
+@dataclass
+class Source:
+    """Draws on both sides of a pair, and the threads or executor that make them.
+
+    Args:
+        draws: what draws one block.
+        threads: workers of this process; with an executor that does not say how many workers it
+            has, their number.
+        end: where the run of counted trials ends: a callable's last block is as short as that
+            makes it, so that a slow mechanism makes no outputs that are not counted.
+        executor: draws the shards instead of the source's own threads.
+        route: how native votes are counted.
+        start: where the run of counted trials begins.
+        course: records all that is drawn.
+        pace: time that a trial takes.
+        replays: what earlier calls returned.
+    """
+
+    draws: NativeDraws | CallableDraws
+    threads: int
+    end: int
+    executor: Executor | None = None
+    route: str = "callable"
+    start: int = 0
+    course: Course = field(default_factory=Course, repr=False)
+    pace: Pace = field(default_factory=Pace, repr=False)
+    replays: Replays = field(default_factory=Replays, repr=False)
+    _calls: Calls | None = field(default=None, repr=False)
+    _waiting: dict[int, Step] = field(default_factory=dict, repr=False)
+    _order: deque[int] = field(default_factory=deque, repr=False)
+
+    @property
+    def block(self) -> int:
+        """Trials in a block."""
+        return self.draws.block
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one output."""
+        return self.draws.shape
+
+    @property
+    def elements(self) -> int:
+        """Numbers in one output."""
+        return math.prod(self.shape)
+
+    @property
+    def name(self) -> str:
+        """Name of the mechanism in error messages."""
+        return "mechanism" if self.draws.native else name_of(self.draws.mechanism)
+
+    @property
+    def _way_to_draw(self) -> str:
+        way: str = getattr(self.draws.mechanism, "way_to_draw", WAY_TO_DRAW)
+        return way
+
+    def task(self, purpose: int, first: int, end: int) -> Task:
+        """Make the task that draws the trials [first, end)."""
+        run = (self.start, self.end) if purpose == COUNT else (0, end)
+        needed = self.replays.needed(purpose, 0), self.replays.needed(purpose, 1)
+        return Task(purpose, first, end, *run, needed, self.replays.zeros)
+
+    def run(self, work: Any, purpose: int, todo: Sequence[Range]) -> Iterator[Shard]:
+        """Do the work on the blocks of some runs of trials; yield each shard as it comes back.
+
+        Args:
+            work: see `draw_shard`.
+            purpose: of the draws.
+            todo: runs of trials, which begin at edges of blocks.
+
+        Raises:
+            ValueError: if a block repeats an earlier one, or a call one value in all its rows.
+        """
+        block = self.block
+        first = self.start // block if purpose == COUNT else 0
+        self._waiting.clear()
+        self._order = deque(
+            number
+            for start, stop in todo
+            for number in range(start // block, min(-(-stop // block), first + MOST_FOLLOWED))
+        )
+        votes = isinstance(work, Votes)
+        with workers_of(self.executor, self.threads, votes, digest_bits) as workers:
+            yield from run_shards(self, workers, work, purpose, todo)
+
+    def check(self, purpose: int, shard: Shard) -> None:
+        """Compare the calls of a shard with all calls before; raise an error if one repeats one."""
+        self.course.drew(shard.made)
+        for digest, side, number in shard.digests:
+            here = (purpose, side, number)
+            self._refuse_replay(self.replays.earlier_digest(digest, here), here)
+        self._waiting.update((step.number, step) for step in shard.steps)
+        while self._order and self._order[0] in self._waiting:
+            self._follow(purpose, self._waiting.pop(self._order.popleft()))
+        if shard.calls:
+            self._calls = self._calls or Calls(self.name, self._way_to_draw)
+            self._calls.see(shard.calls, shard.same)
+
+    def _follow(self, purpose: int, step: Step) -> None:
+        for side in sorted((0, 1), key=step.turns.__getitem__):
+            here = (purpose, side, step.number)
+            there = self.replays.earlier(here, step.marks[side], step.turns[side])
+            self._refuse_replay(there, here)
+
+    def _refuse_replay(self, there: Where | None, here: Where) -> None:
+        if there is not None:
+            seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
+            raise make_replay_error(self.name, there, here, seeded_by)
+
+    def doubts(self) -> tuple[str, ...]:
+        """List evidence of a few short calls against independent rows; native draws need none.
+
+        Raises:
+            ValueError: if one output stands in all rows of a call, another in those of another.
+        """
+        draws = self.draws
+        # Where each output has a call of its own, no call is shared.
+        if isinstance(draws, NativeDraws) or one_by_one(draws.mechanism):
+            return ()
+
+        def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
+            return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
+
+        trials = self.end - self.start
+        seeded_by = getattr(draws.mechanism, "seeded_by", None)
+        how = self._way_to_draw, seeded_by
+        return probe_calls(draw, self.name, trials, self.block, *how)
+
+    def outputs(
+        self, purpose: int, start: int, stop: int
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Draw outputs of the trials [start, stop) on x and x', shape (stop - start, ...) each."""
+        if isinstance(self.draws, NativeDraws):
+            place = Place(0, stop, start, stop)
+            self.course.drew(2 * (stop - start))
+            one, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
+            return one, other
+        shards = sorted(self.run(keep_outputs, purpose, [(start, stop)]), key=_first_trial)
+        if not shards:
+            return np.empty((0, *self.shape)), np.empty((0, *self.shape))
+        one, other = (
+            join_outputs([part for shard in shards for part in shard.sides[side]])
+            for side in (0, 1)
+        )
+        return one, other
+
+    def in_one_form(
+        self, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+    ) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """Return both sides of a pilot in the form in which an attack is fitted.
+
+        Where rows of several shapes are among them, all outputs are objects from here on.
+        """
+        draws, sides = self.draws, (outputs, outputs_prime)
+        if isinstance(draws, NativeDraws) or all(one.shape[1:] == self.shape for one in sides):
+            return sides
+        self.draws = replace(draws, shape=())
+        return rows_to_objects(outputs), rows_to_objects(outputs_prime)
+
+    def counted(
+        self, event: Event, purpose: int, todo: Sequence[Range], watches: tuple[Watch, ...] = ()
+    ) -> Iterator[Shard]:
+        """Count an event on x and on x'; yield each shard, whose sides are tallies.
+
+        A native vote is counted without making outputs.
+        """
+        ballot = event_of(event).ballot
+        work: Votes | TallyRows
+        if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
+            threads = 1 if self.executor is not None else self.threads
+            work = Votes(ballot, self.route, threads)
+        else:
+            compared = purpose == COUNT and not self.draws.native
+            origin = self.start if compared else None
+            work = TallyRows(event, self.name, watches, origin, self.block)
+        yield from self.run(work, purpose, todo)
+
+    def tally(
+        self, event: Event, purpose: int, start: int, stop: int, watches: tuple[Watch, ...] = ()
+    ) -> tuple[Tally, Tally]:
+        """Count an event on x and on x' in all trials of [start, stop)."""
+        total = Tally(), Tally()
+        for shard in self.counted(event, purpose, [(start, stop)], watches):
+            for side, part in zip(total, shard.sides, strict=True):
+                side += part
+        return total
+
+
+def _first_trial(shard: Shard) -> int:
+    return shard.first
+
+
+def _cut_shards(
+    source: Source, workers: Workers, purpose: int, todo: Sequence[Range]
+) -> Iterator[Task]:
+    """Yield the shards of some runs of trials, each as long as suits when it is asked for."""
+    left = sum(stop - start for start, stop in todo)
+    for start, stop in todo:
+        while start < stop:
+            suits = source.pace.shard_trials(left, workers.count, source.block, workers.travels)
+            end = min(stop, start // source.block * source.block + suits)
+            yield source.task(purpose, start, end)
+            left, start = left - (end - start), end
+
+
+def run_shards(
+    source: Source, workers: Workers, work: Any, purpose: int, todo: Sequence[Range]
+) -> Iterator[Shard]:
+    """Hand out the shards of some runs of trials; yield what comes back, checked, in any order.
+
+    Two shards a worker are under way. One that is lost with its worker is handed out again, in
+    halves; a single block that was lost three times is an error.
+    """
+    new, again = _cut_shards(source, workers, purpose, todo), deque[Task]()
+    flying: dict[Any, Task] = {}
+    try:
+        while True:
+            while len(flying) < workers.depth:
+                task = again.popleft() if again else next(new, None)
+                if task is None:
+                    break
+                flying[workers.submit(draw_shard, source.draws, work, task)] = task
+            if not flying:
+                return
+            for handle in workers.wait(list(flying)):
+                task = flying.pop(handle)
+                try:
+                    shard = workers.result(handle)
+                except LostError as error:
+                    again.extend(_halve(task, source, error))
+                    continue
+                if shard is None:
+                    # A worker that does not know the mechanism yet.
+                    again.appendleft(task)
+                    continue
+                source.pace.see(shard)
+                source.check(purpose, shard)
+                yield shard
+    finally:
+        workers.cancel(list(flying))
+
+
+def _halve(task: Task, source: Source, error: LostError) -> list[Task]:
+    """Return the halves of a lost shard; a single block again, unless it was lost three times."""
+    blocks = -(-task.end // source.block) - task.first // source.block
+    if blocks > 1:
+        middle = (task.first // source.block + blocks // 2) * source.block
+        return [task._replace(end=middle), task._replace(first=middle)]
+    if task.losses + 1 >= _MAX_LOSSES:
+        number = task.first // source.block
+        raise RuntimeError(
+            f"block {number} of {source.name} was lost {_MAX_LOSSES} times with its worker: {error}"
+        ) from error
+    return [task._replace(losses=task.losses + 1)]

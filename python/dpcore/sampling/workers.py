@@ -1,0 +1,460 @@
+"""Workers that draw shards: this process, its threads, those of an executor, or a Dask cluster.
+
+What is drawn travels to a process once: tasks name it by its digest, and who does not know it is
+sent it. Processes ignore Ctrl-C, which is meant for the process that they work for.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import hashlib
+import os
+import pickle
+import platform
+import signal
+import threading
+import uuid
+import warnings
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from concurrent.futures import BrokenExecutor, Executor, Future
+from contextlib import contextmanager
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from ..errors import invalid, mistyped
+from ..loaded import imported_module
+from ..streams import threads_of
+
+_TASKS_PER_WORKER: Final = 2
+"""Shards of a worker that are under way: one that it draws and one that waits for it."""
+_MAX_WAIT_SECONDS: Final = 0.2
+"""Time after which the process that waits looks whether there is anything else to do."""
+_SMALL_BYTES: Final = 2**16
+"""Bytes that travel with every task: naming them would cost as much."""
+_MAX_KNOWN_PARTS: Final = 8
+"""Objects that a worker keeps for later tasks."""
+_WORKERS_WAIT_SECONDS: Final = 60
+"""Time within which a cluster must have a worker."""
+
+_PROCESS_ID: Final = uuid.uuid4().hex
+"""Names this process and those that are forked from it."""
+
+
+class LostError(Exception):
+    """A shard that was lost with its worker; another one may draw it."""
+
+
+class Introduction(NamedTuple):
+    """Facts that a worker states of itself when it is sent a mechanism.
+
+    Args:
+        host: its name.
+        versions: of dpcore, numpy and Python.
+        bits: digest of some outputs that the seed repeats; empty where none does.
+    """
+
+    host: str
+    versions: tuple[str, ...]
+    bits: str
+
+
+class Answer(NamedTuple):
+    """Answer of a process.
+
+    Args:
+        worker: its name.
+        introduction: given with the first shard of a mechanism.
+        result: of the task; None where it names what the worker does not know.
+    """
+
+    worker: str
+    introduction: Introduction | None
+    result: Any
+
+
+class Workers:
+    """This process itself: it draws a shard as soon as it is handed out."""
+
+    travels = False
+    """True for workers outside this process: their shards are longer."""
+    count = 1
+    """Number of workers."""
+
+    @property
+    def depth(self) -> int:
+        """Number of shards that may be under way."""
+        return 1
+
+    def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
+        """Hand out a task: `function(draws, work, task)`."""
+        done: Future[Any] = Future()
+        done.set_result(function(draws, work, task))
+        return done
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        """Wait for some tasks; return those that are done."""
+        found: list[Any] = []
+        while not found:
+            found = list(
+                concurrent.futures.wait(
+                    handles, _MAX_WAIT_SECONDS, concurrent.futures.FIRST_COMPLETED
+                ).done
+            )
+        return found
+
+    def result(self, handle: Any) -> Any:
+        """Return the result of a task; None if it must be handed out again.
+
+        Raises:
+            LostError: if it was lost with its worker.
+        """
+        return handle.result()
+
+    def cancel(self, handles: list[Any]) -> None:
+        """Take back the tasks that nobody has begun."""
+        for handle in handles:
+            handle.cancel()
+
+
+class Threads(Workers):
+    """Threads of this process.
+
+    Args:
+        executor: hands them the tasks.
+        count: how many there are.
+    """
+
+    def __init__(self, executor: Executor, count: int) -> None:
+        self._executor, self.count = executor, count
+
+    @property
+    def depth(self) -> int:
+        """Number of shards that may be under way."""
+        return _TASKS_PER_WORKER * self.count
+
+    def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
+        """Hand out a task."""
+        return self._executor.submit(function, draws, work, task)
+
+    def result(self, handle: Any) -> Any:
+        """Return the result of a task."""
+        try:
+            return handle.result()
+        except BrokenExecutor as error:
+            requirement = "one whose workers live until the end"
+            text = f"executor must be {requirement}, got {self._executor!r}: {error}"
+            raise RuntimeError(text) from error
+
+
+class Processes(Threads):
+    """Processes of an executor, on this machine or on others.
+
+    Args:
+        executor: hands them the tasks.
+        count: how many there are.
+        introduce: `(draws) -> digest of some outputs`, by which a worker's bits are compared;
+            None compares none.
+    """
+
+    travels = True
+
+    def __init__(
+        self, executor: Executor, count: int, introduce: Callable[[Any], str] | None = None
+    ) -> None:
+        super().__init__(executor, count)
+        self._introduce = introduce
+        self._parts: dict[int, tuple[Any, str, bytes]] = {}
+        self._copies, self._wanted = 0, 0
+        self._knowing: set[str] = set()
+        self._mine: Introduction | None = None
+        self._large: frozenset[str] | None = None
+
+    @property
+    def depth(self) -> int:
+        """Number of shards that may be under way: few until the workers know the mechanism."""
+        if not self._large:
+            return _TASKS_PER_WORKER * self.count
+        return max(1, _TASKS_PER_WORKER * len(self._knowing) + self._copies + self._wanted)
+
+    def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
+        """Hand out a task that names what the workers know, and brings what they want."""
+        parts = [self._part(part) for part in (draws, work)]
+        large = frozenset(key for key, held in parts if len(held) > _SMALL_BYTES)
+        if large != self._large:
+            known = _KNOWN_BY.setdefault(self._executor, {})
+            self._knowing = known.setdefault(large, set())
+            self._copies, self._wanted = 0, max(0, self.count - len(self._knowing))
+            self._large = large
+        if self._introduce is not None and self._mine is None:
+            self._mine = _introduction(draws, self._introduce)
+        whole = bool(large) and self._wanted > 0
+        if whole:
+            self._wanted, self._copies = self._wanted - 1, self._copies + 1
+        sent = [(key, held if whole or key not in large else None) for key, held in parts]
+        handle = self._send(_do_task, function, sent, task, self._introduce)
+        with contextlib.suppress(AttributeError):
+            handle.brings_copy = whole
+        return handle
+
+    def _send(self, *call: Any) -> Any:
+        return self._executor.submit(*call)
+
+    def _part(self, part: Any) -> tuple[str, bytes]:
+        known = self._parts.get(id(part))
+        if known is None or known[0] is not part:
+            held = self._dump(part)
+            known = part, hashlib.blake2b(held, digest_size=16).hexdigest(), held
+            # The object itself is kept, so that its id stays its own.
+            self._parts = {**self._parts, id(part): known} if len(self._parts) < 4 else {}
+            self._parts[id(part)] = known
+        return known[1:]
+
+    def _dump(self, part: Any) -> bytes:
+        cloud = imported_module("cloudpickle")
+        own = type(self._executor).__module__ == "concurrent.futures.process"
+        if cloud is not None and not own:
+            return bytes(cloud.dumps(part))
+        try:
+            return pickle.dumps(part)
+        except Exception as error:
+            need = (
+                "a function of a module for an executor of processes (executor= a Dask client "
+                f"takes any function): {error}"
+            )
+            raise mistyped("mechanism", need, getattr(part, "mechanism", part)) from error
+
+    def result(self, handle: Any) -> Any:
+        """Return the result of a task; None if the worker did not know what it names.
+
+        Raises:
+            ValueError: if the worker has other versions than this process, or gives other bits.
+        """
+        answer: Answer = super().result(handle)
+        brought = getattr(handle, "brings_copy", False)
+        self._copies -= brought
+        if answer.result is None:
+            self._wanted += answer.worker not in self._knowing or not brought
+            self._knowing.discard(answer.worker)
+            return None
+        self._knowing.add(answer.worker)
+        if answer.introduction is not None and self._mine is not None:
+            _compare_introductions(self._mine, answer.introduction)
+        return answer.result
+
+
+class Cluster(Processes):
+    """Workers of a Dask cluster, which may join and leave.
+
+    Args:
+        client: a `distributed.Client`.
+        introduce: see `Processes`.
+    """
+
+    def __init__(self, client: Any, introduce: Callable[[Any], str] | None = None) -> None:
+        super().__init__(client, 1, introduce)
+        try:
+            client.wait_for_workers(1, timeout=_WORKERS_WAIT_SECONDS)
+        except (TimeoutError, OSError) as error:
+            requirement = f"a Dask client with a worker within {_WORKERS_WAIT_SECONDS} seconds"
+            raise invalid("executor", requirement, client) from error
+        self._client = client
+
+    @property
+    def count(self) -> int:
+        """Number of workers, by their threads, at this time."""
+        return count_workers(self._client, 1)
+
+    @count.setter
+    def count(self, value: int) -> None:
+        """Ignore the number: the cluster knows it."""
+
+    def _dump(self, part: Any) -> bytes:
+        import cloudpickle
+
+        return bytes(cloudpickle.dumps(part))
+
+    def _send(self, *call: Any) -> Any:
+        with warnings.catch_warnings():
+            # A mechanism is sent once a worker, however large it is.
+            warnings.filterwarnings("ignore", message="Sending large graph")
+            return self._client.submit(*call, pure=False)
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        """Wait for some tasks; return those that are done."""
+        from distributed import wait
+
+        while True:
+            with contextlib.suppress(TimeoutError):
+                wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED")
+            found = [handle for handle in handles if handle.done()]
+            if found:
+                return found
+
+    def result(self, handle: Any) -> Any:
+        """Return the result of a task.
+
+        Raises:
+            LostError: if its workers died.
+        """
+        from distributed import KilledWorker
+
+        try:
+            return super().result(handle)
+        except ModuleNotFoundError as error:
+            package = "dpcore" if str(error.name).startswith("dpcore") else error.name
+            requirement = (
+                f"workers on which {package} is installed (client.upload_file sends a module)"
+            )
+            raise invalid("executor", requirement, f"{self._client} ({error})") from error
+        except (KilledWorker, concurrent.futures.CancelledError) as error:
+            self._copies -= getattr(handle, "brings_copy", False)
+            raise LostError(str(error) or "its workers are gone") from error
+
+    def cancel(self, handles: list[Any]) -> None:
+        """Take back the tasks that nobody has begun."""
+        if handles:
+            self._client.cancel(handles)
+
+
+_KNOWN_BY: weakref.WeakKeyDictionary[Any, dict[frozenset[str], set[str]]] = (
+    weakref.WeakKeyDictionary()
+)
+"""Workers that have loaded large parts, by executor."""
+_PLACE_OF: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
+"""Where executors work, see `runs_in`."""
+_loaded_parts: OrderedDict[str, Any] = OrderedDict()
+"""Objects that this process has been sent as a worker, by their digests."""
+
+
+def _do_task(
+    function: Callable[..., Any],
+    parts: list[tuple[str, bytes | None]],
+    task: Any,
+    introduce: Callable[[Any], str] | None,
+) -> Answer:
+    """Do a task in a worker, if it knows or is sent what the task names."""
+    _ignore_interrupts()
+    worker = f"{platform.node()}/{os.getpid()}/{_PROCESS_ID}"
+    found, is_new = [], False
+    for number, (key, held) in enumerate(parts):
+        if key not in _loaded_parts:
+            if held is None:
+                return Answer(worker, None, None)
+            _loaded_parts[key] = _load_part(held)
+            is_new |= number == 0
+        _loaded_parts.move_to_end(key)
+        found.append(_loaded_parts[key])
+    while len(_loaded_parts) > _MAX_KNOWN_PARTS:
+        _loaded_parts.popitem(last=False)
+    draws, work = found
+    said = _introduction(draws, introduce) if is_new and introduce is not None else None
+    return Answer(worker, said, function(draws, work, task))
+
+
+def _load_part(held: bytes) -> Any:
+    try:
+        return pickle.loads(held)
+    except ModuleNotFoundError:
+        raise
+    except Exception as error:
+        # Errors that cannot travel would leave the other process waiting.
+        text = f"a worker cannot read the mechanism: {type(error).__name__}: {error}"
+        raise RuntimeError(text) from None
+
+
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C in a process that works for another one."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _introduction(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
+    from importlib.metadata import version
+
+    versions = f"dpcore {version('dpcore')}", f"numpy {np.__version__}"
+    python = f"Python {platform.python_version()}"
+    return Introduction(platform.node(), (*versions, python), introduce(draws))
+
+
+def _compare_introductions(mine: Introduction, other: Introduction) -> None:
+    """Refuse a worker that has other versions or gives other bits than this process."""
+    if other.versions != mine.versions:
+        requirement = f"workers with {', '.join(mine.versions)}, as here"
+        found = f"{other.host} with {', '.join(other.versions)}"
+        raise invalid("executor", requirement, found)
+    if other.bits != mine.bits:
+        requirement = (
+            "workers that give the bits of this process (set NPY_DISABLE_CPU_FEATURES, as "
+            "'AVX512F AVX512_SKX', on all machines; same_bits=False accepts other bits)"
+        )
+        raise invalid("executor", requirement, other.host)
+
+
+@contextmanager
+def workers_of(
+    executor: Any, threads: int, native_votes: bool, introduce: Callable[[Any], str] | None = None
+) -> Iterator[Workers]:
+    """Provide the workers of a run.
+
+    Args:
+        executor: what the user gave: an executor, a Dask client, or None for this process.
+        threads: of this process; of an executor that does not say its size, its workers.
+        native_votes: True for work that has threads of its own.
+        introduce: see `Processes`.
+    """
+    if executor is None and (threads == 1 or native_votes):
+        yield Workers()
+    elif executor is None:
+        with concurrent.futures.ThreadPoolExecutor(threads) as pool:
+            try:
+                yield Threads(pool, threads)
+            except BaseException:
+                pool.shutdown(cancel_futures=True)
+                raise
+    elif is_dask_client(executor):
+        yield Cluster(executor, introduce)
+    elif (_PLACE_OF.get(executor) or runs_in(executor)) == "processes":
+        yield Processes(executor, count_workers(executor, threads), introduce)
+    else:
+        yield Threads(executor, count_workers(executor, threads))
+
+
+def is_dask_client(executor: Any) -> bool:
+    """Return True for a client of a Dask cluster."""
+    client = getattr(imported_module("distributed"), "Client", None)
+    return client is not None and isinstance(executor, client)
+
+
+def count_workers(executor: Any, threads: int | None) -> int:
+    """Return the number of workers of an executor; `threads`, or all cores, if it does not say."""
+    if is_dask_client(executor):
+        return max(1, sum(map(int, executor.nthreads().values())))
+    most = getattr(executor, "_max_workers", None)
+    return most if isinstance(most, int) and most > 0 else threads_of(threads)
+
+
+def _get_process_and_thread() -> tuple[str, int, int]:
+    return _PROCESS_ID, os.getpid(), threading.get_ident()
+
+
+def runs_in(executor: Any) -> str:
+    """Determine by a task where an executor works: "here", "threads" or "processes".
+
+    Raises:
+        ValueError: if it takes no tasks any more.
+    """
+    try:
+        process, pid, thread = executor.submit(_get_process_and_thread).result()
+    except RuntimeError as error:
+        raise invalid("executor", "one that still takes tasks", f"{executor!r} ({error})") from None
+    mine = _get_process_and_thread()
+    if (process, pid) != mine[:2]:
+        found = "processes"
+    else:
+        found = "here" if thread == mine[2] else "threads"
+    _PLACE_OF[executor] = found
+    return found
