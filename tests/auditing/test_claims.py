@@ -302,7 +302,7 @@ def own(x, size, rng):
         (
             {"executor": 2},
             TypeError,
-            "executor must be a concurrent.futures.Executor or None, got 2",
+            "executor must be a concurrent.futures.Executor, a Dask client or None, got 2",
         ),
         (
             {"mechanism": 3},

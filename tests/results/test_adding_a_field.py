@@ -42,6 +42,7 @@ UNSEEN = {
     "floating_point": "the row `rounding`: test_report",
     "curve": "pictures alone",
     "slices": "the row of early stop: test_report",
+    "digests": "JSON alone: by them two audits of the same outputs are recognized",
     "provenance": "the page and the JSON: test_made",
     "tangent": "only of a claim that is a curve: test_audits_of_curves",
 }
@@ -68,6 +69,13 @@ def unfilled(trees):
         for node in ast.walk(tree)
         if isinstance(node, ast.Call)
         for word in node.keywords
+    } | {
+        key.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Dict)
+        for key in node.keys
+        if isinstance(key, ast.Constant)
     }
     return {field.name for field in fields(Audit)} - given
 
@@ -87,7 +95,7 @@ DECLARED = "results/evidence.py", (
 )  # fmt: skip
 FILLED = (
     "auditing/run.py",
-    (("        notes=notes,\n", "        notes=notes,\n        remark='well done',\n"),),
+    (('        "notes": (*', '        "remark": "well done",\n        "notes": (*'),),
 )
 SHOWN = "report/text.py", (
     ('    table.append(("seed",', '    table.append(("remark", audit.remark))\n'

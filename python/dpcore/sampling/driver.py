@@ -62,7 +62,7 @@ _MAX_KEPT_RESULTS: Final = 64
 _MAX_LOSSES: Final = 3
 """Times that a single block may be lost with its worker."""
 _COMPARED_ROWS: Final = 2**12
-_COMPARED_ANSWERS: Final = 8
+_COMPARED_ANSWERS: Final = 2
 _COMPARED_BLOCK_NUMBER: Final = 2**21
 """Outputs, and the block that has them, by which the bits of two machines are compared."""
 _SHORT_CALLS = 5

@@ -190,7 +190,11 @@ class Processes(Threads):
             self._copies, self._wanted = 0, max(0, self.count - len(self._knowing))
             self._large = large
         if self._introduce is not None and self._mine is None:
-            self._mine = _introduction(draws, self._introduce)
+            key = parts[0][0]
+            if key not in _own_introductions:
+                _own_introductions.clear()
+                _own_introductions[key] = _introduction(draws, self._introduce)
+            self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         if whole:
             self._wanted, self._copies = self._wanted - 1, self._copies + 1
@@ -326,6 +330,8 @@ _KNOWN_BY: weakref.WeakKeyDictionary[Any, dict[frozenset[str], set[str]]] = (
 """Workers that have loaded large parts, by executor."""
 _PLACE_OF: weakref.WeakKeyDictionary[Any, str] = weakref.WeakKeyDictionary()
 """Where executors work, see `runs_in`."""
+_own_introductions: dict[str, Introduction] = {}
+"""Introduction of this process with what it sent last, by the digest of that."""
 _loaded_parts: OrderedDict[str, Any] = OrderedDict()
 """Objects that this process has been sent as a worker, by their digests."""
 
