@@ -12,7 +12,7 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing import event_fitting
+from dpcore.auditing import early_stop
 from dpcore.auditing import run as audit_run
 from dpcore.sampling import driver
 from dpcore.streams import COUNT, PILOT
@@ -225,7 +225,7 @@ def run_early():
 def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch):
     whole = run_early()
     assert (whole.trials, whole.partial) == (600, False)
-    codes = {getattr(event_fitting.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
+    codes = {getattr(early_stop.Sequence, name).__code__ for name in ("run", "_count", "_keep")}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, run_early))
     kept = [report for report in outcomes if report is not None]
     for report in kept:
@@ -242,7 +242,7 @@ def test_an_interrupt_at_any_line_of_early_stop_leaves_whole_slices(monkeypatch)
 
 
 def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
-    original, made = event_fitting.Sequence._count, []
+    original, made = early_stop.Sequence._count, []
 
     def count(self, *arguments):
         made.append(arguments)
@@ -250,7 +250,7 @@ def test_a_second_interrupt_ends_a_loop_of_audits_with_early_stop(monkeypatch):
             raise KeyboardInterrupt
         return original(self, *arguments)
 
-    monkeypatch.setattr(event_fitting.Sequence, "_count", count)
+    monkeypatch.setattr(early_stop.Sequence, "_count", count)
     first = run_early()
     assert first.partial
     assert first.trials == 2 * BLOCK

@@ -53,7 +53,8 @@ from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
-from .event_fitting import BLOCK, form_of
+from .early_stop import BLOCK
+from .event_fitting import form_of
 from .provenance import provenance_of
 from .randomness import (
     Heard,

@@ -10,8 +10,9 @@ from __future__ import annotations
 import inspect
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final, TypedDict
@@ -32,7 +33,7 @@ from ..errors import (
     suggest_arguments,
     suggest_word,
 )
-from ..events import event_of
+from ..events import Never, event_of
 from ..events.device_outputs import move_to_host
 from ..events.event import Event
 from ..mechanisms.answers import join_outputs
@@ -49,7 +50,8 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
-from .event_fitting import BLOCK, PilotDraws, Sequence, get_last_event, sum_counts
+from .early_stop import BLOCK, Sequence, get_last_event, sum_counts
+from .event_fitting import PilotDraws
 from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
 from .run_files import FixedFields, RunFile, open_run
 from .selection import draws_of
@@ -266,27 +268,36 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
     start, stop = (fixed.start, fixed.start + fixed.trials) if run is None else run.range
     course.step("count", "counting", 2 * (stop - start - done.trials))
     begun = course.clock()
-    try:
-        for shard in source.counted(event, COUNT, done.left(start, stop), watches):
-            # One name for all, so that no Ctrl-C can fall between counts and their trials.
-            done = done.plus(shard)
-            if run is not None:
+    shards = source.counted(event, COUNT, done.left(start, stop), watches)
+    if run is not None:
+        with _kept_on_errors(run):
+            for shard in shards:
+                done = done.plus(shard)
                 run.keep(done, shard.edges, source.replays, course.clock() - begun)
                 begun = course.clock()
+        return done
+    try:
+        for shard in shards:
+            # One name for all, so that no Ctrl-C can fall between counts and their trials.
+            done = done.plus(shard)
     except KeyboardInterrupt:
-        if run is not None:
-            run.write(always=True)
-            raise KeyboardInterrupt(f"go on with {run.resume_line}") from None
         if interrupted_again() or not done.ranges:
             raise
-    except Exception as error:
-        if run is not None:
-            run.write(always=True)
-            error.add_note(f"what was counted is kept: go on with {run.resume_line}")
-        raise
-    if run is not None:
-        run.write(always=True)
     return done
+
+
+@contextmanager
+def _kept_on_errors(run: RunFile) -> Iterator[None]:
+    """Write the run file at the end, after Ctrl-C and after errors, which then say how to go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt(f"go on with {run.resume_line}") from None
+    except Exception as error:
+        error.add_note(f"what was counted is kept: go on with {run.resume_line}")
+        raise
+    finally:
+        run.write(always=True)
 
 
 def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
@@ -351,7 +362,7 @@ def first_pilot(trials: int) -> int:
     return min(trials, BLOCK)
 
 
-def stopped_early(request: Request, source: Source) -> Audit:
+def stopped_early(request: Request, source: Source, run: RunFile | None = None) -> Audit:
     """Look after every slice; stop when the claim is refuted."""
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
@@ -361,7 +372,7 @@ def stopped_early(request: Request, source: Source) -> Audit:
     pilot = request.pilot if request.pilot is not None else first_pilot(request.trials)
     at = whole, request.delta, request.confidence
     course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
-    partial = course.run((request.start, request.start + request.trials))
+    partial = _run_sequence(request, source, course, run)
     request.course.step("report", "checking the rows")
     checks = request.doubted + course.doubts
     checks = checks if partial else name_row_numbers(checks, source)
@@ -388,6 +399,36 @@ def stopped_early(request: Request, source: Source) -> Audit:
         checks=checks,
         digests=unite_digests((), tuple(one.hex() for one in source.replays.digests)),
     )
+
+
+def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
+    """Count the slices of an audit with early stop; return True if Ctrl-C ended it."""
+    trials = (request.start, request.start + request.trials)
+    if run is None:
+        return course.run(trials)
+    never = Fitted(Never(), "x", 0.0, course.pilot, np.empty(0))
+    fixed = _fix_fields(request, source, never)
+    if run.fixed is None:
+        run.begin(fixed)
+    else:
+        run.refuse_difference(fixed)
+        source.replays.restore(run.fixed.collisions, run.digests, run.zeros)
+    held = run.slices
+    begun = [request.course.clock()]
+
+    def keep() -> None:
+        now = request.course.clock()
+        run.keep_slices(course.to_dict, now - begun[0])
+        begun[0] = now
+
+    with _kept_on_errors(run):
+        if held:
+            course.restore(held, request.start)
+        try:
+            course.run(trials, keep)
+        finally:
+            run.slices = course.to_dict()
+    return False
 
 
 def audit_timing(request: Request) -> Audit:
@@ -680,11 +721,15 @@ def run_arguments(
     with Course(progress, alive=given.executor is None) as course:
         request = request_of(given, course, lambda tried: course.say(str(_make_forecast(tried))))
         request = settle_request(request)
+        if run is not None and request.attack.times:
+            raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
             return audit_timing(request)
         source = request.drawn()
+        if count is not None and request.stop != "fixed":
+            raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
-            return stopped_early(request, source)
+            return stopped_early(request, source, run)
         if run is not None and run.fixed is not None:
             fixed = resume_run(request, source, run)
         else:

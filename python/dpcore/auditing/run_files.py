@@ -13,7 +13,7 @@ import json
 import os
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -26,7 +26,7 @@ from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
-from ..sampling.rows import Evidence, Pieces, blocks_apart
+from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
 
 RUN_FORMAT: Final = "dpcore.run/1"
@@ -136,34 +136,25 @@ class FixedFields:
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
     """Return the plain data of the counts of one side."""
-    evidence, pieces = tally.evidence, tally.evidence.pieces
-    near = evidence.near
     return {
         "rows": tally.rows,
         "hits": list(tally.hits),
         "nan": tally.nan,
         "watched": [list(one) for one in tally.watched],
         "watched_rows": list(tally.watched_rows),
-        "near": None if near is None else near.tolist(),
-        "sums": [[*key, *value] for key, value in sorted(pieces.sums.items())],
-        "single": [[*key, *value] for key, value in sorted(pieces.single.items())],
+        "evidence": evidence_to_dict(tally.evidence),
     }
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:
     """Read the counts of one side."""
-    pieces = Pieces(
-        {(a, b): (c, d, e) for a, b, c, d, e in record["sums"]},
-        {(a, b): (c, d) for a, b, c, d in record["single"]},
-    )
-    near = None if record["near"] is None else np.array(record["near"], np.int64)
     tally = Tally(
         record["rows"],
         tuple(record["hits"]),
         record["nan"],
         tuple(map(tuple, record["watched"])),
         tuple(record["watched_rows"]),
-        Evidence(pieces, near),
+        evidence_from_dict(record["evidence"]),
     )
     numbers = [tally.rows, *tally.hits, tally.nan, *(n for one in tally.watched for n in one)]
     if not all(isinstance(n, int) and n >= 0 for n in numbers):
@@ -188,6 +179,7 @@ class RunFile:
         sessions: trials and hits on both sides each time that the run was begun or went on.
         digests: of counted blocks, by which repeated outputs are recognized.
         zeros: bits with which these begin.
+        slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
     """
 
@@ -201,6 +193,7 @@ class RunFile:
     sessions: list[list[int]] = field(default_factory=list)
     digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
     zeros: int = 0
+    slices: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     _written: float = 0.0
     _warned: bool = False
@@ -257,6 +250,13 @@ class RunFile:
         self._replays = replays
         self.write()
 
+    def keep_slices(self, make: Callable[[], dict[str, Any]], seconds: float) -> None:
+        """Keep the slices of an audit with early stop, if it is time to write the file."""
+        self.seconds += seconds
+        if self._is_due():
+            self.slices = make()
+            self.write()
+
     def compare_sessions(self) -> tuple[str, ...]:
         """List evidence that the counts of two processes follow different laws."""
         if len(self.sessions) < 2:
@@ -312,6 +312,7 @@ class RunFile:
             "sessions": self.sessions,
             "zeros": self.zeros,
             "digests": [[digest.hex(), *at] for digest, at in self.digests.items()],
+            "slices": self.slices,
             "seconds": self.seconds,
         }
 
@@ -335,7 +336,7 @@ class RunFile:
             self.edges, self.sessions = list(record["edges"]), list(record["sessions"])
             self.zeros = record["zeros"]
             self.digests = {bytes.fromhex(d): (side, n) for d, side, n in record["digests"]}
-            self.seconds = float(record["seconds"])
+            self.slices, self.seconds = dict(record["slices"]), float(record["seconds"])
             self._check()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
             text = f"{self.path} must be a run file that dpcore wrote: {error}"

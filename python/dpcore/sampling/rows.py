@@ -40,7 +40,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any, Final, NamedTuple
@@ -574,6 +574,26 @@ class Evidence:
         if other.near is not None:
             self.near = other.near.copy() if self.near is None else self.near + other.near
         return self
+
+
+def evidence_to_dict(evidence: Evidence) -> dict[str, Any]:
+    """Return the plain data of the evidence."""
+    near, pieces = evidence.near, evidence.pieces
+    return {
+        "near": None if near is None else near.tolist(),
+        "sums": [[*key, *value] for key, value in sorted(pieces.sums.items())],
+        "single": [[*key, *value] for key, value in sorted(pieces.single.items())],
+    }
+
+
+def evidence_from_dict(record: Mapping[str, Any]) -> Evidence:
+    """Read the evidence from plain data."""
+    pieces = Pieces(
+        {(a, b): (c, d, e) for a, b, c, d, e in record["sums"]},
+        {(a, b): (c, d) for a, b, c, d in record["single"]},
+    )
+    near = None if record["near"] is None else np.array(record["near"], np.int64)
+    return Evidence(pieces, near)
 
 
 def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:

@@ -1,0 +1,385 @@
+"""Early stop: an audit that looks after every slice and ends as soon as the claim is refuted.
+
+The event of each slice is learnt from earlier slices; one test martingale covers all of them.
+Slices up to the next choice of an event are drawn at once where there are several workers, and
+looked at in their order: what was drawn beyond the end is thrown away.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from ..attacks.attack import (
+    Choice,
+    Fitted,
+    Goal,
+    ScoreAttack,
+    choose_events,
+    not_applicable,
+    remarks_on,
+)
+from ..attacks.candidates import read_candidates
+from ..bounds import Martingale
+from ..claims.trade_off import Claim, choose_tangent
+from ..errors import invalid
+from ..events import Never
+from ..events.event import evaluate_event
+from ..mechanisms.answers import join_outputs
+from ..mechanisms.callables import is_shared
+from ..progress import interrupted_again
+from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..results.evidence import Slice, numerator_first
+from ..sampling.driver import Source
+from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
+from ..sampling.slices import iterate_blocks
+from ..sampling.workers import count_workers
+from ..streams import COUNT, PILOT
+from .event_fitting import outputs_inside
+
+Outputs = npt.NDArray[Any]
+
+BLOCK: Final = 256
+"""Trials in a block of an audit that stops early: the first look comes after one block."""
+
+_SLICE_SHARE: Final = 0.25
+"""A slice is this share of all trials before it, but at least a block."""
+_REFIT_RATIO: Final = 1.5
+_MAX_HISTORY_ELEMENTS: Final = 2**25
+"""Numbers kept of earlier slices to learn from, and drawn ahead, on each side."""
+
+
+@dataclass
+class Sequence:
+    """The course of an audit with early stop.
+
+    Args:
+        source: where draws come from.
+        pair: the two inputs.
+        known: the same as attacks know them.
+        attack: learns the event of each slice.
+        claim: the epsilon tested, at the pair's whole distance.
+        delta: delta of the claim.
+        confidence: the martingale stops at wealth 1 / (1 - confidence).
+        pilot: draws on each side to learn the first event from.
+        curve: a claim of which the first event chooses the tangent that is tested; None where
+            claim and delta are what is tested.
+        tangent: counts of that event in the pilot, the numerator's side first.
+        done: trials in the slices so far.
+        martingale: bets on the slices so far.
+        chosen: the latest event.
+        label: number of different events before it.
+    """
+
+    source: Source
+    pair: Pair
+    known: Pair
+    attack: ScoreAttack
+    claim: float
+    delta: float
+    confidence: float
+    pilot: int
+    curve: Claim | None = None
+    tangent: Counts | None = None
+    done: int = 0
+    martingale: Martingale | None = None
+    chosen: Choice | None = None
+    label: int = 0
+    _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
+    _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
+    _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
+    _fitted_at: float = 0.0
+    remarks: tuple[str, ...] = ()
+    read: PartsRead | None = None
+    inside: tuple[SeenOutput, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Begin to bet, if it is known against which claim."""
+        if self.curve is None:
+            self.martingale = Martingale(self.claim, self.delta)
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """Counts of every slice."""
+        return tuple(piece for piece, _ in self._counted)
+
+    @property
+    def nan(self) -> tuple[int, int]:
+        """Entries of the counted outputs that were NaN, on both sides."""
+        return sum(nan[0] for _, nan in self._counted), sum(nan[1] for _, nan in self._counted)
+
+    @property
+    def doubts(self) -> tuple[str, ...]:
+        """Contradictions to the independence of the rows."""
+        return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
+
+    def run(self, trials: tuple[int, int], keep: Callable[[], None] | None = None) -> bool:
+        """Count slices until the claim is refuted or the trials are used up.
+
+        Args:
+            trials: first trial and the end.
+            keep: called after every slice.
+
+        Returns:
+            True if Ctrl-C ended it.
+        """
+        start, stop = trials
+        course = self.source.course
+        course.step("fit", "choosing the event", 2 * self.pilot)
+        try:
+            if not self._kept:
+                self._learn_from_pilot()
+            course.step("count", "counting until refuted", 2 * (stop - start - self.done))
+            while self.done < stop - start and not self._is_refuted:
+                course.step("fit")
+                self._choose(stop - start)
+                course.step("count")
+                for piece, sides in self._draw_slices(start, stop):
+                    self._count(piece, sides)
+                    if keep is not None:
+                        keep()
+                    if self._is_refuted:
+                        break
+        except KeyboardInterrupt:
+            if keep is not None or interrupted_again() or not self._counted:
+                raise
+            return True
+        return False
+
+    @property
+    def _is_refuted(self) -> bool:
+        goal = -math.log1p(-self.confidence)
+        return self.martingale is not None and self.martingale.log_wealth >= goal
+
+    def _draw_slices(
+        self, start: int, stop: int
+    ) -> list[tuple[tuple[int, int], tuple[Outputs, Outputs]]]:
+        """Draw the next slice; with several workers all slices until the next choice."""
+        ends = [start + self.done]
+        most = _MAX_HISTORY_ELEMENTS // max(1, self.source.elements)
+        workers = (
+            self.source.threads
+            if self.source.executor is None
+            else count_workers(self.source.executor, self.source.threads)
+        )
+        while ends[-1] < stop:
+            done = ends[-1] - start
+            ahead = len(ends) > 1
+            if ahead and (workers == 1 or done - self.done > most or self._is_refit_due(done)):
+                break
+            ends.append(min(stop, ends[-1] + self._size(done)))
+        sides = self.source.outputs(COUNT, ends[0], ends[-1])
+        cuts = [(a - ends[0], b - ends[0]) for a, b in itertools.pairwise(ends)]
+        pieces = [(sides[0][a:b], sides[1][a:b]) for a, b in cuts]
+        return list(zip(itertools.pairwise(ends), pieces, strict=True))
+
+    def _is_refit_due(self, done: int) -> bool:
+        return self.pilot + done >= _REFIT_RATIO * self._fitted_at
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return, as plain data, what another process needs to go on.
+
+        Raises:
+            ValueError: if JSON cannot hold the event.
+        """
+        from ..report.encoding import encode_value
+
+        chosen = self.chosen
+        event = None if chosen is None else encode_value(chosen.event)
+        if isinstance(event, Mapping) and "repr" in event:
+            requirement = "None with early stop where JSON cannot hold the event"
+            raise invalid("checkpoint", requirement, event["repr"])
+        return {
+            "slices": encode_value(self.slices),
+            "nan": [list(nan) for _, nan in self._counted],
+            "evidence": [[label, *map(evidence_to_dict, both)] for label, both in
+                         self._evidence.items()],
+            "chosen": chosen and [event, chosen.direction, encode_value(chosen.counts)],
+            "tangent": encode_value(self.tangent),
+            "fitted_at": self._fitted_at,
+            "label": self.label,
+        }  # fmt: skip
+
+    def restore(self, held: Mapping[str, Any], start: int) -> None:
+        """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.
+
+        Args:
+            held: plain data.
+            start: first trial.
+
+        Raises:
+            ValueError: if a slice that is drawn again has other counts.
+        """
+        from ..report.encoding import decode_value
+
+        pieces = tuple(decode_value(held["slices"]))
+        self._counted = [(one, (a, b)) for one, (a, b) in zip(pieces, held["nan"], strict=True)]
+        self._evidence = {
+            label: [evidence_from_dict(one), evidence_from_dict(other)]
+            for label, one, other in held["evidence"]
+        }
+        self._learn_from_pilot()
+        if held["chosen"] is None:
+            return
+        event, direction, counts = held["chosen"]
+        self.chosen = Choice(decode_value(event), direction, 0.0, decode_value(counts))
+        self.tangent = decode_value(held["tangent"])
+        if self.curve is not None and self.tangent is not None:
+            self.claim, self.delta = choose_tangent(self.curve, self.tangent)
+            self.martingale = Martingale(self.claim, self.delta)
+        self._fitted_at, self.label = held["fitted_at"], held["label"]
+        label = 0
+        for before, piece in itertools.pairwise(pieces[:1] + pieces):
+            label += (piece.event, piece.direction) != (before.event, before.direction)
+            self._bet(piece, label)
+        self._draw_again(start)
+        self.done = sum(piece.counts.n for piece in pieces)
+
+    def _draw_again(self, start: int) -> None:
+        """Draw the latest slices again, as many as are learnt from."""
+        ends = [start, *(start + n for n in itertools.accumulate(s.counts.n for s in self.slices))]
+        room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
+        while first > 0 and room > 0:
+            first -= 1
+            room -= self.slices[first].counts.n * self.source.elements
+        for number in range(first, len(self.slices)):
+            piece, trials = self.slices[number], (ends[number], ends[number + 1])
+            sides = self.source.outputs(COUNT, *trials)
+            hits = [int(np.count_nonzero(evaluate_event(piece.event, side))) for side in sides]
+            if hits != [piece.counts.k, piece.counts.k_prime]:
+                before = [piece.counts.k, piece.counts.k_prime]
+                raise ValueError(
+                    f"mechanism must be the one that began the run file, on a CPU with the same "
+                    f"bits, got one with {hits} hits in trials {trials}, where it had {before}"
+                )
+            self._keep(*sides)
+
+    def _choose_tangent(self, chosen: Choice) -> tuple[float, float]:
+        """Choose, for all slices, the (epsilon, delta) of the curve that the first event tests."""
+        assert self.curve is not None
+        self.tangent = numerator_first(chosen.counts, chosen.direction)
+        self.claim, self.delta = choose_tangent(self.curve, self.tangent)
+        return self.claim, self.delta
+
+    def _size(self, done: int) -> int:
+        block = self.source.block
+        # Threads that share short blocks are given several.
+        least = BLOCK if is_shared(self.source.draws.mechanism) else block
+        return max(1, max(least, int(_SLICE_SHARE * done)) // block) * block
+
+    def _learn_from_pilot(self) -> None:
+        self._kept.append(self.source.outputs(PILOT, 0, self.pilot))
+
+    @property
+    def _sought(self) -> Claim | None:
+        """The curve until its tangent is chosen, then None: later events test that tangent."""
+        return self.curve if self.tangent is None else None
+
+    def _choose(self, trials: int) -> None:
+        """Choose the event of the next slices, if as many draws as that takes have been added."""
+        if self.chosen is not None and not self._is_refit_due(self.done):
+            return
+        before = self.chosen
+        self._fitted_at = self.pilot + self.done
+        self.chosen = self._fit(trials)
+        if self.martingale is None:
+            self.martingale = Martingale(*self._choose_tangent(self.chosen))
+        self.label += before is not None and not _is_same_event(before, self.chosen)
+
+    def _fit(self, trials: int) -> Choice:
+        seen = self.pilot + self.done
+        outputs, outputs_prime = self.source.in_one_form(
+            *(join_outputs([piece[side] for piece in self._kept]) for side in (0, 1))
+        )
+        halves = outputs[::2], outputs_prime[::2]
+        name = f"outputs of {self.source.name}"
+        scores, self.read = read_candidates(self.attack, *halves, self.known, name)
+        if not scores:
+            if outputs.size:
+                raise not_applicable(self.attack, outputs)
+            never = Never()
+            return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
+        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
+        found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
+        best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
+        self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
+        return replace(best, event=best.counted)  # type: ignore[arg-type]
+
+    def _count(self, trials: tuple[int, int], sides: tuple[Outputs, Outputs]) -> None:
+        """Count a slice and bet on it."""
+        chosen, size = self.chosen, trials[1] - trials[0]
+        assert chosen is not None
+        assert self.martingale is not None
+        answers = [evaluate_event(chosen.event, outputs) for outputs in sides]
+        hits = [int(np.count_nonzero(one)) for one in answers]
+        nan, nan_prime = (
+            int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
+        )
+        if not self.source.draws.native:
+            self._look(sides, answers, trials[0], self.label)
+        self._keep(sides[0], sides[1])
+        ordered = chosen.counts if chosen.direction == "x" else chosen.counts.swapped()
+        guess = (
+            (ordered.k + 0.5) / (ordered.n + 1.0),
+            (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),
+        )
+        counts = Counts(hits[0], size, hits[1], size)
+        piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
+        self._bet(piece, self.label)
+        # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
+        self._counted.append((piece, (nan, nan_prime)))
+        self.done = sum(one.counts.n for one, _ in self._counted)
+
+    def _bet(self, piece: Slice, label: int) -> None:
+        assert self.martingale is not None
+        counts = piece.bound_counts
+        self.martingale.update(
+            counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+        )
+
+    def _look(
+        self,
+        sides: tuple[Outputs, Outputs],
+        answers: list[npt.NDArray[np.bool_]],
+        first: int,
+        label: int,
+    ) -> None:
+        """Update, call by call, the evidence on independence of rows and of an event's hits."""
+        seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
+        for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
+            rows = slice(begin - first, stop - first)
+            since = begin - self.source.start
+            for side, outputs in enumerate(sides):
+                number = since // self.source.block
+                seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
+
+    def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
+        self._kept.append((outputs, outputs_prime))
+        while (
+            len(self._kept) > 1
+            and sum(piece[0].size for piece in self._kept) > _MAX_HISTORY_ELEMENTS
+        ):
+            self._kept.pop(0)
+
+
+def _is_same_event(first: Choice, second: Choice) -> bool:
+    return (first.event, first.direction) == (second.event, second.direction)
+
+
+def sum_counts(slices: tuple[Slice, ...]) -> Counts:
+    """Sum the counts of all slices, over different events: for the record only."""
+    hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
+    size = sum(piece.counts.n for piece in slices)
+    return Counts(hits[0], size, hits[1], size)
+
+
+def get_last_event(slices: tuple[Slice, ...]) -> Fitted:
+    """Return the latest event, in the form of a pilot's decision."""
+    piece = slices[-1]
+    return Fitted(piece.event, piece.direction, None, 0, np.empty(0))
