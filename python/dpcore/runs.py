@@ -13,7 +13,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
+from .auditing.counting import count_shards, finish_audit
+from .auditing.run import collect_arguments, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run
 from .errors import integer, invalid, mistyped
 from .results.audits import Audit
@@ -22,6 +23,12 @@ from .sampling.driver import Done, Range
 from .sampling.rows import blocks_apart
 
 __all__ = ["MissingPartsError", "begin_run", "count_part", "merge_parts"]
+
+
+def __dir__() -> list[str]:
+    """Return its public names; what it imports is not shown."""
+    return [*__all__]
+
 
 _MAX_SHOWN_RANGES = 8
 FilePath = str | os.PathLike[str]

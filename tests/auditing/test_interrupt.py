@@ -12,8 +12,7 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing import early_stop
-from dpcore.auditing import run as audit_run
+from dpcore.auditing import counting, early_stop
 from dpcore.sampling import driver
 from dpcore.streams import COUNT, PILOT
 
@@ -198,7 +197,7 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
     monkeypatch.setattr(driver.Pace, "shard_trials", one_block)
     whole = run(kind)
-    functions = audit_run._count_shards, driver.run_shards, driver.Done.plus
+    functions = counting.count_shards, driver.run_shards, driver.Done.plus
     codes = {function.__code__ for function in functions}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]

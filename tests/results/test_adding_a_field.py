@@ -94,7 +94,7 @@ DECLARED = "results/evidence.py", (
     ("        threads: threads used", "        remark: a remark.\n        threads: threads used"),
 )  # fmt: skip
 FILLED = (
-    "auditing/run.py",
+    "auditing/counting.py",
     (('        "notes": (*', '        "remark": "well done",\n        "notes": (*'),),
 )
 SHOWN = "report/text.py", (
