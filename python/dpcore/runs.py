@@ -76,7 +76,7 @@ def begin_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) 
     with open_run(path, options.pop("asked", None)) as run:
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
-        given, progress = collect_arguments(mechanism, pair, options)
+        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
         run_arguments(given, progress, run, lambda *_: None)
 
 
@@ -90,7 +90,7 @@ def continue_run(path: FilePath, mechanism: Any, pair: Any = None, **options: An
         **options: other arguments of `dpcore.audit`; `asked`, options of the command line.
     """
     with open_run(path, options.pop("asked", None)) as run:
-        given, progress = collect_arguments(mechanism, pair, options)
+        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
         report: Audit = run_arguments(given, progress, run)
         return report
 
@@ -135,7 +135,7 @@ def count_part(
         if run.part != (number, parts) or run.fixed.name != begun.fixed.name:  # type: ignore[union-attr]
             found = f"{out}, which holds part {run.part} of {_name_run(run)}"
             raise invalid("out", f"a new file, or one of part {part} of {_name_run(begun)}", found)
-        given, progress = collect_arguments(mechanism, pair, options)
+        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
         run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
 
 

@@ -102,7 +102,11 @@ def classify_randomness(draws: CallableDraws, trials: int) -> str:
     return _combine_verdicts(sides)
 
 
-def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> bool:
+Shared = tuple[str, Any]
+"""The argument that makes several processes draw, "executor" or "checkpoint", and its value."""
+
+
+def shared_globals(draws: CallableDraws, trials: int, shared: Shared) -> bool:
     """Check that randomness outside the seed's generators is not repeated by processes.
 
     Every process has a copy of the mechanism and of all generators that it reaches, and would
@@ -112,7 +116,7 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
     Args:
         draws: the mechanism's draws.
         trials: as for `classify_randomness`.
-        executor: for the complaint.
+        shared: for the complaint.
 
     Returns:
         True if the randomness is that of the global generators of Python, numpy or torch, which
@@ -131,14 +135,14 @@ def shared_globals(draws: CallableDraws, trials: int, executor: Executor) -> boo
         twins = [replace(draws, mechanism=twin) for twin in _copy_twice(draws.mechanism)]
         found = _compare_with_states(every, twins[0], twins[1], trials)
     if found & {"seed", "rounding"}:
-        _refuse_copies(draws, executor, "draws")
-    if "own" not in found and not draws_globals_alone(draws, executor):
+        _refuse_copies(draws, shared, "draws")
+    if "own" not in found and not draws_globals_alone(draws, shared):
         # All rows came again. That a generator repeats them is as likely as anything else.
-        _refuse_copies(draws, executor, "may draw")
+        _refuse_copies(draws, shared, "may draw")
     return "own" not in found
 
 
-def draws_globals_alone(draws: CallableDraws, executor: Executor) -> bool:
+def draws_globals_alone(draws: CallableDraws, shared: Shared) -> bool:
     """Return True if a call moves the states of global generators, False if of none.
 
     This is for mechanisms of which hardly any outputs differ, so that outputs do not show whether
@@ -146,7 +150,7 @@ def draws_globals_alone(draws: CallableDraws, executor: Executor) -> bool:
 
     Args:
         draws: the mechanism's draws.
-        executor: for the complaint.
+        shared: for the complaint.
 
     Raises:
         ValueError: if a call moves the state of another generator in this process.
@@ -157,16 +161,16 @@ def draws_globals_alone(draws: CallableDraws, executor: Executor) -> bool:
             draw(0, rows)
         of_globals, of_others = every.find_moved()
     if of_others:
-        _refuse_copies(draws, executor, "draws")
+        _refuse_copies(draws, shared, "draws")
     return of_globals
 
 
-def _refuse_copies(draws: CallableDraws, executor: Executor, verb: str) -> NoReturn:
+def _refuse_copies(draws: CallableDraws, shared: Shared, verb: str) -> NoReturn:
     requirement = (
         f"None for {name_of(draws.mechanism)}, which {verb} from a generator of its own that every "
         "process would copy and repeat (draw from the rng that it is called with)"
     )
-    raise invalid("executor", requirement, executor)
+    raise invalid(shared[0], requirement, shared[1])
 
 
 def _compare_with_states(

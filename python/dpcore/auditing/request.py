@@ -361,16 +361,25 @@ def _probe_mechanism(request: Request) -> Request:
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else classify_randomness(draws, trials)
     request = replace(request, randomness=found)
-    if found == "not known" and executor is not None and runs_in(executor) == "processes":
-        return replace(request, globals=draws_globals_alone(draws, executor))
+    shared = _find_shared(request)
+    if found == "not known" and shared is not None:
+        return replace(request, globals=draws_globals_alone(draws, shared))
     if found != "own":
         return request
     if getattr(mechanism, "thread_safe", None) is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
-    if executor is None or runs_in(executor) != "processes":
+    if shared is None:
         return request
-    return replace(request, globals=shared_globals(draws, trials, executor))
+    return replace(request, globals=shared_globals(draws, trials, shared))
+
+
+def _find_shared(request: Request) -> tuple[str, Any] | None:
+    """Return the argument by which several processes draw, and its value, or None."""
+    executor = request.executor
+    if executor is not None and runs_in(executor) == "processes":
+        return "executor", executor
+    return None if request.checkpoint is None else ("checkpoint", str(request.checkpoint))
 
 
 def _check_size(request: Request) -> None:
