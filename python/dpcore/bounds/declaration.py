@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeVar
 
-from ..errors import choice, flag, instance, invalid, mistyped
+from ..errors import choice, flag, instance, integer, invalid, mistyped
 from ..records import Shown
 
 _BoundFunction = TypeVar("_BoundFunction", bound=Callable[..., float])
@@ -41,6 +41,7 @@ class Declared(Shown):
         curves: how it tests a claim that is a curve: "none" (at one epsilon and delta), "point"
             (by two limits at once, as a whole), "gaussian" (Gaussian ones), "only" (nothing else).
         slow: it takes too long to be asked hundreds of times.
+        most_draws: draws a side beyond which it gives what `clopper_pearson` does, or None.
 
     Raises:
         TypeError: if a field, or what is declared, is of the wrong kind.
@@ -62,6 +63,7 @@ class Declared(Shown):
     paired: bool = False
     implied: bool = False
     slow: bool = False
+    most_draws: int | None = None
     curves: Literal["none", "point", "gaussian", "only"] = "none"
 
     def __post_init__(self) -> None:
@@ -71,6 +73,8 @@ class Declared(Shown):
         choice("rows", self.rows, ("independent", "one_run"))
         choice("curves", self.curves, ("none", "point", "gaussian", "only"))
         choice("deltas", self.deltas, ("any", "zero", "positive"))
+        if self.most_draws is not None:
+            integer("most_draws", self.most_draws, 1)
         for name in ("anytime", "recorded", "paired", "implied", "slow"):
             flag(name, getattr(self, name))
 

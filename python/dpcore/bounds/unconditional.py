@@ -238,7 +238,7 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
     return np.cos(angles), matrix
 
 
-@Declared(title="exact unconditional test", recorded=True, slow=True)
+@Declared(title="exact unconditional test", recorded=True, slow=True, most_draws=_MAX_DRAWS)
 @suggest_arguments
 def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.

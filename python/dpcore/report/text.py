@@ -6,7 +6,7 @@ They include the distances of the inputs, and the next step after a claim was no
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -507,9 +507,20 @@ def describe_bound(audit: Audit) -> str:
         "interrupted": ", interrupted",
         "looked": ", merged after looking",
     }
-    name = find_declaration(clopper_pearson if audit.pooled else BOUNDS[audit.bound]).title
+    name = _name_bound(clopper_pearson if audit.pooled else BOUNDS[audit.bound], audit.counts)
     split = ", half of it for rounding" if audit.floats else ""
     return f"{100 * audit.confidence:g} % confidence{split}, {name}{stops.get(audit.stop, '')}"
+
+
+def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
+    """Name a bound; beyond the draws that it can take it is the one of Clopper and Pearson."""
+    declared = find_declaration(bound)
+    most = declared.most_draws
+    if most is None or max(counts.n, counts.n_prime) <= most:
+        return declared.title
+    return (
+        f"{find_declaration(clopper_pearson).title}, since {declared.title} ends at {most:,} draws"
+    )
 
 
 def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
