@@ -28,6 +28,7 @@ SMALL = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
         ({"epsilon": 1.0, "optimiser": "adam"}, "optimiser must be 'sgd' for a private training"),
         ({"epsilon": 1.0, "batch": None}, "texts must be at least as many as a batch, 256"),
         ({"optimiser": "sdg"}, "optimiser must be one of 'sgd', 'adam'"),
+        ({"device": "nowhere"}, "device must be one of this machine"),
         ({"length": 1}, "length must be an integer at least 2"),
         ({"lr": 0.0}, "lr must be a finite number above 0"),
         ({"lr": 1e30}, "lr must be small enough that training does not diverge"),

@@ -434,6 +434,7 @@ def fit(
     length: int = 20,
     start: NextWordModel | None = None,
     masked: str = MASK,
+    device: Any = None,
     rng: Rng = None,
     progress: bool | None = None,
 ) -> NextWordModel:
@@ -475,6 +476,7 @@ def fit(
         length: words of a text that are read, 2 or more.
         start: a model whose weights are the start, trained on public texts.
         masked: the token that stands for a masked word.
+        device: where it is trained, such as "cuda"; None is the CPU. The model is on the CPU.
         rng: None, an int seed or a numpy Generator. The seed of a private training is nowhere
             recorded: it would undo the noise.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
@@ -517,7 +519,7 @@ def fit(
     if epsilon is not None:
         plan = _add_noise(plan, epsilon, delta, clip, len(found))
     has_own = vocabulary is None and start is None
-    return _train_model(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
+    return _train_model(found, checked, rows, plan, start, has_own, device, seed_of(rng), progress)
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
@@ -643,24 +645,29 @@ def _train_model(
     plan: Plan,
     start: NextWordModel | None,
     has_own_vocabulary: bool,
+    device: Any,
     seed: int,
     progress: bool | None,
 ) -> NextWordModel:
     """Train on texts as numbers, and collect what is known of the model."""
+    from ...torch.mechanisms import device_of
     from .network import draw_weights, learn_plain, learn_private, make_network
 
-    rng = np.random.default_rng(seed)
+    # Before anything is drawn: torch's generators are seeded on the devices in use.
+    place, rng = device_of("cpu" if device is None else device), np.random.default_rng(seed)
     (numbers, cut), (checked, _) = rows.encode(texts), rows.encode(valid)
     source = None if start is None else start.network
     network = make_network(rows.size, plan, source, plan.is_private)
     if source is None:
         draw_weights(network, rng)
+    network.to(place)
     if plan.is_private:
         made = learn_private(network, numbers, plan, rng, progress)
         made |= _spend_epsilons(plan, made["steps"])
         network = make_network(rows.size, plan, network)
     else:
         made = learn_plain(network, numbers, checked, plan, rng, progress)
+        network.cpu()
     counts = rows.count_targets(numbers)
     return NextWordModel(
         **vars(rows) | vars(plan) | made, has_own_vocabulary=has_own_vocabulary,

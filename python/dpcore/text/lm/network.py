@@ -33,7 +33,9 @@ _PATIENCE_EPOCHS: Final = 4
 _BATCHES_PER_POOL: Final = 25
 """Batches that are sorted by length together, so that little is padding."""
 _RECORDS_PER_CHUNK: Final = 64
-"""Records whose gradients are held at once."""
+"""Records whose gradients the CPU holds at once."""
+_RECORDS_PER_DEVICE_CHUNK: Final = 512
+"""The same of other devices, where the number of calls takes the time."""
 _MAX_QUIET_GRADIENTS: Final = 2e8
 """Gradients of a private step, records times weights, from which on a warning is given."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
@@ -170,12 +172,18 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
     """
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
+    place = _find_device(model)
+    targets = targets.to(place)
     losses = torch.nn.functional.cross_entropy(
-        model(ids, sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
+        model(ids.to(place), sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
         reduction="none",
     ).view(targets.shape)  # fmt: skip
     means = losses.sum(dim=1) / (targets >= 0).sum(dim=1).clamp(min=1)
     return means[torch.from_numpy(np.argsort(order))]
+
+
+def _find_device(model: Any) -> Any:
+    return next(model.parameters()).device
 
 
 def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
@@ -305,10 +313,8 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
     batch = sorted(batch, key=len, reverse=True)
-    chunks = [
-        batch[start : start + _RECORDS_PER_CHUNK]
-        for start in range(0, len(batch), _RECORDS_PER_CHUNK)
-    ] or [[]]
+    size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
+    chunks = [batch[start : start + size] for start in range(0, len(batch), size)] or [[]]
     for number, chunk in enumerate(chunks, 1):
         optimizer.zero_grad()
         if chunk:
@@ -336,11 +342,11 @@ def _mean_loss(network: Network, rows: Rows) -> float:
 
 
 def _warn_if_large(network: Network, plan: Plan) -> None:
-    """Warn before a private training whose steps take seconds."""
+    """Warn before a private training on the CPU whose steps take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
     held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30
-    if numbers >= _MAX_QUIET_GRADIENTS:
+    if numbers >= _MAX_QUIET_GRADIENTS and _find_device(network).type == "cpu":
         warnings.warn(
             f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
             f"them of the {network.words:,} words: about "
