@@ -84,8 +84,9 @@ def test_large_private_training_is_warned_of(monkeypatch):
     from dpcore.text.lm import network
 
     monkeypatch.setattr(network, "_MAX_QUIET_GRADIENTS", 1e4)
-    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the"):
+    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the") as seen:
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20, rng=1)
+    assert __file__ in {one.filename for one in seen}
 
 
 def test_opacus_refuses_the_lstm_of_torch_and_names_its_own():

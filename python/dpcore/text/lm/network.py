@@ -96,8 +96,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             context is all words of a text up to one that is not its last.
         """
         self.eval()
-        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE):
-            part = rows[start : start + _EVALUATION_BATCH_SIZE]
+        for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
             ids, sizes, _ = _pad_rows(part, self.words)
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
@@ -184,6 +183,10 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
 
 def _find_device(model: Any) -> Any:
     return next(model.parameters()).device
+
+
+def _split_rows(rows: Rows, size: int) -> list[Rows]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
@@ -276,9 +279,8 @@ def learn_private(
     model, optimizer = make_optimizer(network, plan)
     accountant = require_module("opacus.accountants", "lm.fit").PRVAccountant()
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
-    sampler = require_module(
-        "opacus.utils.uniform_sampler", "lm.fit"
-    ).UniformWithReplacementSampler(
+    samplers = require_module("opacus.utils.uniform_sampler", "lm.fit")
+    sampler = samplers.UniformWithReplacementSampler(
         num_samples=len(rows), sample_rate=plan.rate, steps=-(-len(rows) // plan.batch)
     )
 
@@ -299,22 +301,19 @@ def learn_private(
 
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows in random batches of texts of similar length."""
-    order = rng.permutation(len(rows))
-    sizes = np.array([len(row) for row in rows])
+    shuffled = [rows[number] for number in rng.permutation(len(rows))]
     found = []
-    for pool in np.split(
-        order, range(_BATCHES_PER_POOL * batch, len(order), _BATCHES_PER_POOL * batch)
-    ):
-        alike = pool[np.argsort(sizes[pool], kind="stable")]
-        found += np.array_split(alike, -(-len(alike) // batch))
-    return [[rows[row] for row in found[number]] for number in rng.permutation(len(found))]
+    for pool in _split_rows(shuffled, _BATCHES_PER_POOL * batch):
+        alike = sorted(pool, key=len)
+        parts = np.array_split(np.arange(len(alike)), -(-len(alike) // batch))
+        found += [[alike[place] for place in part] for part in parts]
+    return [found[number] for number in rng.permutation(len(found))]
 
 
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
-    batch = sorted(batch, key=len, reverse=True)
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
-    chunks = [batch[start : start + size] for start in range(0, len(batch), size)] or [[]]
+    chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
     for number, chunk in enumerate(chunks, 1):
         optimizer.zero_grad()
         if chunk:
@@ -332,13 +331,9 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) 
 
 def _mean_loss(network: Network, rows: Rows) -> float:
     network.eval()
-    parts = [
-        rows[start : start + _EVALUATION_BATCH_SIZE]
-        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE)
-    ]
+    parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():
-        total = sum(float(record_losses(network, part, network.words).sum()) for part in parts)
-    return total / len(rows)
+        return sum(float(record_losses(network, x, network.words).sum()) for x in parts) / len(rows)
 
 
 def _warn_if_large(network: Network, plan: Plan) -> None:
@@ -352,5 +347,6 @@ def _warn_if_large(network: Network, plan: Plan) -> None:
             f"them of the {network.words:,} words: about "
             f"{numbers * _SECONDS_PER_GRADIENT:.1g} s and {held:.1g} GiB a step; a vocabulary with "
             "max_size= makes it smaller",
-            stacklevel=4,
+            # The caller of `fit`, above its decorator.
+            stacklevel=5,
         )
