@@ -148,6 +148,8 @@ def test_options():
     assert full.size == {"hidden": 200, "layers": 2, "dropout": 0.2}
     # Rewriting and a public start read files.
     assert not any(r.kind in ("SanText", "plain, public start") for r in Config(full=True).recipes)
+    with pytest.raises(ValueError, match="device must be one of this machine"):
+        run(device="nowhere")
 
 
 def test_ctrl_c_keeps_complete_trainings(monkeypatch):

@@ -260,6 +260,23 @@ def test_same_seed_repeats_the_training(corpus, words, plain):
     assert np.array_equal(again.decoder_weights, plain.decoder_weights)
 
 
+@pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
+@pytest.mark.parametrize("epsilon", [None, math.inf, 8.0])
+def test_devices(corpus, words, device, epsilon, monkeypatch):
+    rule = {**SMALL, "batch": 100, "epochs": 2, "vocabulary": words, "epsilon": epsilon}
+    model, again = (lm.fit(corpus, corpus.valid, device=device, **rule) for _ in range(2))
+    assert {weight.device.type for weight in model.network.parameters()} == {"cpu"}
+    assert np.array_equal(model.decoder_weights, again.decoder_weights)
+    # Other devices hold all gradients of a batch at once: the sum of two chunks is the same.
+    monkeypatch.setattr(network, "_RECORDS_PER_CHUNK", network._RECORDS_PER_DEVICE_CHUNK)
+    whole = lm.fit(corpus, corpus.valid, **rule)
+    if device == "cpu" or epsilon == math.inf:
+        # The noise of another device is another; its law is the same.
+        np.testing.assert_allclose(model.decoder_weights, whole.decoder_weights, atol=1e-4)
+    assert model.steps == whole.steps
+    assert model.epsilon == whole.epsilon
+
+
 def test_training_starts_from_another_model(plain, corpus):
     model = lm.fit(corpus, corpus.valid, epsilon=8.0, start=plain, **{**NOISY, "epochs": 1})
     assert model.vocabulary == plain.vocabulary

@@ -28,6 +28,7 @@ SMALL = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
         ({"epsilon": 1.0, "optimiser": "adam"}, "optimiser must be 'sgd' for a private training"),
         ({"epsilon": 1.0, "batch": None}, "texts must be at least as many as a batch, 256"),
         ({"optimiser": "sdg"}, "optimiser must be one of 'sgd', 'adam'"),
+        ({"device": "nowhere"}, "device must be one of this machine"),
         ({"length": 1}, "length must be an integer at least 2"),
         ({"lr": 0.0}, "lr must be a finite number above 0"),
         ({"lr": 1e30}, "lr must be small enough that training does not diverge"),
@@ -83,8 +84,9 @@ def test_large_private_training_is_warned_of(monkeypatch):
     from dpcore.text.lm import network
 
     monkeypatch.setattr(network, "_MAX_QUIET_GRADIENTS", 1e4)
-    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the"):
+    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the") as seen:
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20, rng=1)
+    assert __file__ in {one.filename for one in seen}
 
 
 def test_opacus_refuses_the_lstm_of_torch_and_names_its_own():

@@ -235,7 +235,9 @@ def _train_start(config: Any, vocabulary: Vocabulary, folder: Path) -> None:
     # Without headings.
     long = [[text for text in part if len(text) > 40] for part in (public.test, public.valid)]
     seed = cell_seed(config.seed, "public start")
-    model = lm.fit(*long, vocabulary=vocabulary, rng=seed, progress=False, **config.size)
+    model = lm.fit(
+        *long, vocabulary=vocabulary, device=config.device, rng=seed, progress=False, **config.size
+    )
     model.save_pretrained(folder)
 
 
@@ -280,7 +282,7 @@ def measure_recipe(recipe: Recipe, number: int, material: Material, config: Any)
 
 
 def _make_options(recipe: Recipe, material: Material, config: Any) -> dict[str, Any]:
-    options = {**config.size, "vocabulary": material.vocabulary}
+    options = {**config.size, "vocabulary": material.vocabulary, "device": config.device}
     if recipe.kind.endswith("public start"):
         options["start"] = lm.NextWordModel.from_pretrained(instance("start", material.start, Path))
     if recipe.is_private or recipe.kind == "no noise":
@@ -340,6 +342,7 @@ class Config(TextOptions):
             vectors. None generates texts.
         full: True for SNIPS, seven epsilons, rewriting, a public start, and larger models.
         quick: True for a run that shows only that the experiment works.
+        device: where models are trained, such as "cpu".
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -353,6 +356,8 @@ class Config(TextOptions):
     """
 
     SEEDS: ClassVar[tuple[int, int]] = (2, 5)
+
+    device: str = "cpu"
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -387,7 +392,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     Args:
         config: the texts, and the number of trainings.
-        threads: processes, None for all cores; they change no result: torch has one thread in each.
+        threads: processes, None for all cores; on the CPU they change no result: torch has one
+            thread in each.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
@@ -396,7 +402,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Raises:
         ModuleNotFoundError: without torch, Opacus or scikit-learn; it says what to install.
         FileNotFoundError: if a file of the data is missing.
-        ValueError: if there are too few texts.
+        ValueError: if there are too few texts, or there is no such device.
         KeyboardInterrupt: on Ctrl-C before the first training is complete.
 
     Source:
@@ -412,6 +418,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     begun, processes = time.perf_counter(), threads_of(threads)
     for package in ("torch", "opacus", "sklearn"):
         require_module(package, NAME)
+    from ..torch.mechanisms import device_of
+
+    device_of(config.device)
     with TemporaryDirectory() as folder:
         material = read_material(config, Path(folder))
         numbers = range(config.seeds or 1)

@@ -88,13 +88,12 @@ class Perplexity(Record):
         """Format value, interval and what was measured, in one line."""
         level = f"{100.0 * self.confidence:g} %"
         unigram = "" if self.unigram is None else f"unigram {self.unigram:.4g}, "
-        left = "training texts not known, none left out"
-        if self.left_out is not None:
-            left = f"{self.left_out:,} training texts left out"
+        many = self.left_out
+        left = "training texts not known, none" if many is None else f"{many:,} training texts"
         return (
             f"perplexity {self.value:.4g} [{self.low:.4g}, {self.high:.4g}] ({level}, resampled "
-            f"texts); {unigram}uniform {self.uniform:,}; {self.targets:,} words of "
-            f"{self.texts:,} texts, {left}; {100.0 * self.unknown:.2g} % of the words unknown"
+            f"texts); {unigram}uniform {self.uniform:,}; {self.targets:,} words of {self.texts:,} "
+            f"texts, {left} left out; {100.0 * self.unknown:.2g} % of the words unknown"
         )
 
 
@@ -177,8 +176,7 @@ class NextWordModel(Plan):
     @property
     def decoder_weights(self) -> Floats:
         """Weights of the decoder, a row for each word that has a probability: `(V, hidden)`."""
-        weights: Floats = self.network.decoder.weight.detach().double().numpy()
-        return weights
+        return np.asarray(self.network.decoder.weight.detach(), dtype=np.float64)
 
     def losses(self, texts: Any) -> Floats:
         """Compute the mean loss of the targets of each text.
@@ -223,15 +221,9 @@ class NextWordModel(Plan):
         if not kept:
             raise invalid("texts", "texts that are not training texts", f"{len(given):,} of them")
         left_out = None if without is None else len(given) - len(kept)
-        return self._measure_perplexity(self.rows.encode(kept)[0], left_out, level, seed)
-
-    def _measure_perplexity(
-        self, rows: Rows, left_out: int | None, confidence: float, seed: int
-    ) -> Perplexity:
+        rows, _ = self.rows.encode(kept)
         losses = self.network.word_losses(rows)
-        sums, sizes = (
-            np.array([measure(part) for part in losses]) for measure in (np.sum, np.size)
-        )
+        sums, sizes = (np.array([*map(measure, losses)]) for measure in (np.sum, np.size))
         if not sizes.sum():
             raise invalid("texts", "texts with a second word that is not masked", "none")
         drawn = np.random.default_rng(seed).multinomial(
@@ -239,7 +231,7 @@ class NextWordModel(Plan):
         )
         # A sample of texts without targets has no mean; such samples are left out.
         means = drawn @ sums / np.maximum(drawn @ sizes, 1)
-        tails = [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]
+        tails = [(1.0 - level) / 2.0, (1.0 + level) / 2.0]
         low, high = np.quantile(means[drawn @ sizes > 0], tails)
         unigram = None
         if self.counts is not None:
@@ -247,7 +239,7 @@ class NextWordModel(Plan):
             unigram = float(np.exp(total / sizes.sum()))
         value, low, high = np.exp([sums.sum() / sizes.sum(), low, high]).tolist()
         return Perplexity(
-            value, low, high, confidence, unigram, self.rows.size, len(rows), left_out,
+            value, low, high, level, unigram, self.rows.size, len(rows), left_out,
             targets=int(sizes.sum()), unknown=float((np.concatenate(rows) == 0).mean()), seed=seed,
         )  # fmt: skip
 
@@ -434,6 +426,7 @@ def fit(
     length: int = 20,
     start: NextWordModel | None = None,
     masked: str = MASK,
+    device: Any = None,
     rng: Rng = None,
     progress: bool | None = None,
 ) -> NextWordModel:
@@ -475,6 +468,7 @@ def fit(
         length: words of a text that are read, 2 or more.
         start: a model whose weights are the start, trained on public texts.
         masked: the token that stands for a masked word.
+        device: where it is trained, such as "cuda"; None is the CPU. The model is on the CPU.
         rng: None, an int seed or a numpy Generator. The seed of a private training is nowhere
             recorded: it would undo the noise.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
@@ -507,17 +501,43 @@ def fit(
     found, checked = training_texts(texts), texts_of("valid", valid)
     if start is not None:
         instance("start", start, NextWordModel)
-    instance("masked", masked, str)
     words = _choose_vocabulary(found, vocabulary, start, masked)
-    rows = TextRows(words, integer("length", length, 2), masked)
+    rows = TextRows(words, integer("length", length, 2), instance("masked", masked, str))
     plan = _make_plan(
         len(found), start, epsilon is not None, optimiser=optimiser, epochs=epochs, batch=batch,
         lr=lr, hidden=hidden, layers=layers, dropout=dropout,
     )  # fmt: skip
     if epsilon is not None:
         plan = _add_noise(plan, epsilon, delta, clip, len(found))
-    has_own = vocabulary is None and start is None
-    return _train_model(found, checked, rows, plan, start, has_own, seed_of(rng), progress)
+    from ...torch.mechanisms import device_of
+    from .network import draw_weights, learn_plain, learn_private, make_network
+
+    # Before anything is drawn: torch's generators are seeded on the devices in use.
+    place, seed = device_of("cpu" if device is None else device), seed_of(rng)
+    generator = np.random.default_rng(seed)
+    (numbers, cut), (valid_numbers, _) = rows.encode(found), rows.encode(checked)
+    source = None if start is None else start.network
+    network = make_network(rows.size, plan, source, plan.is_private)
+    if source is None:
+        draw_weights(network, generator)
+    network.to(place)
+    if plan.is_private:
+        made = learn_private(network, numbers, plan, generator, progress)
+        made |= _spend_epsilons(plan, made["steps"])
+        network = make_network(rows.size, plan, network)
+    else:
+        made = learn_plain(network, numbers, valid_numbers, plan, generator, progress)
+        network.cpu()
+    counts = rows.count_targets(numbers)
+    return NextWordModel(
+        **vars(rows) | vars(plan) | made, has_own_vocabulary=vocabulary is None and start is None,
+        start="drawn weights" if start is None else repr(start),
+        seed=None if plan.sigma else seed, texts=len(found), cut=cut,
+        without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
+        valid_perplexity=_mean_perplexity(network.word_losses(valid_numbers)),
+        valid_unigram=_mean_perplexity(rows.unigram_losses(counts, valid_numbers)),
+        network=network, counts=counts, known=fingerprint_texts(found),
+    )  # fmt: skip
 
 
 def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
@@ -530,8 +550,7 @@ def _check_vocabulary(vocabulary: Vocabulary) -> Vocabulary:
         TypeError: if it is not a `Vocabulary`.
         ValueError: if it leaves unknown words out, or holds runs of words.
     """
-    instance("vocabulary", vocabulary, Vocabulary)
-    if vocabulary.unknown != "token" or vocabulary.ngrams != 1:
+    if instance("vocabulary", vocabulary, Vocabulary).unknown != "token" or vocabulary.ngrams != 1:
         raise invalid("vocabulary", "one of single words with unknown='token'", vocabulary)
     return vocabulary
 
@@ -573,9 +592,7 @@ def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> Plan:
         raise invalid("optimiser", "'sgd' for a private training", optimiser)
     if is_private and given["dropout"]:
         raise invalid("dropout", "0 for a private training", given["dropout"])
-    sizes = (
-        _DEFAULT_SIZES if start is None else {name: getattr(start, name) for name in _DEFAULT_SIZES}
-    )
+    sizes = {name: getattr(start, name, size) for name, size in _DEFAULT_SIZES.items()}
     usual = {**_DEFAULT_RECIPES["private" if is_private else optimiser], **sizes}
     filled = usual | {name: value for name, value in given.items() if value is not None}
     for name, size in sizes.items():
@@ -634,43 +651,6 @@ def _find_noise_multiplier(epsilon: float, delta: float, rate: float, steps: int
             accountant="prv",
         )  # fmt: skip
     return float(sigma)
-
-
-def _train_model(
-    texts: Sequence[str],
-    valid: Sequence[str],
-    rows: TextRows,
-    plan: Plan,
-    start: NextWordModel | None,
-    has_own_vocabulary: bool,
-    seed: int,
-    progress: bool | None,
-) -> NextWordModel:
-    """Train on texts as numbers, and collect what is known of the model."""
-    from .network import draw_weights, learn_plain, learn_private, make_network
-
-    rng = np.random.default_rng(seed)
-    (numbers, cut), (checked, _) = rows.encode(texts), rows.encode(valid)
-    source = None if start is None else start.network
-    network = make_network(rows.size, plan, source, plan.is_private)
-    if source is None:
-        draw_weights(network, rng)
-    if plan.is_private:
-        made = learn_private(network, numbers, plan, rng, progress)
-        made |= _spend_epsilons(plan, made["steps"])
-        network = make_network(rows.size, plan, network)
-    else:
-        made = learn_plain(network, numbers, checked, plan, rng, progress)
-    counts = rows.count_targets(numbers)
-    return NextWordModel(
-        **vars(rows) | vars(plan) | made, has_own_vocabulary=has_own_vocabulary,
-        start="drawn weights" if start is None else repr(start),
-        seed=None if plan.sigma else seed, texts=len(texts), cut=cut,
-        without_target=sum(not (row[1:] < rows.size).any() for row in numbers),
-        valid_perplexity=_mean_perplexity(network.word_losses(checked)),
-        valid_unigram=_mean_perplexity(rows.unigram_losses(counts, checked)),
-        network=network, counts=counts, known=fingerprint_texts(texts),
-    )  # fmt: skip
 
 
 def _mean_perplexity(losses: Sequence[Floats]) -> float | None:

@@ -33,7 +33,9 @@ _PATIENCE_EPOCHS: Final = 4
 _BATCHES_PER_POOL: Final = 25
 """Batches that are sorted by length together, so that little is padding."""
 _RECORDS_PER_CHUNK: Final = 64
-"""Records whose gradients are held at once."""
+"""Records whose gradients the CPU holds at once."""
+_RECORDS_PER_DEVICE_CHUNK: Final = 512
+"""The same of other devices, where the number of calls takes the time."""
 _MAX_QUIET_GRADIENTS: Final = 2e8
 """Gradients of a private step, records times weights, from which on a warning is given."""
 _SECONDS_PER_GRADIENT: Final = 1.2e-8
@@ -94,8 +96,7 @@ class Network(torch.nn.Module):  # type: ignore[misc]
             context is all words of a text up to one that is not its last.
         """
         self.eval()
-        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE):
-            part = rows[start : start + _EVALUATION_BATCH_SIZE]
+        for part in _split_rows(rows, _EVALUATION_BATCH_SIZE):
             ids, sizes, _ = _pad_rows(part, self.words)
             with one_thread(), torch.no_grad():
                 states = self.states(ids, sizes)
@@ -170,12 +171,22 @@ def record_losses(model: Any, rows: Rows, words: int) -> Any:
     """
     order = sorted(range(len(rows)), key=lambda number: -len(rows[number]))
     ids, sizes, targets = _pad_rows([rows[number] for number in order], words)
+    place = _find_device(model)
+    targets = targets.to(place)
     losses = torch.nn.functional.cross_entropy(
-        model(ids, sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
+        model(ids.to(place), sizes).flatten(0, 1), targets.flatten(), ignore_index=_IGNORED_TARGET,
         reduction="none",
     ).view(targets.shape)  # fmt: skip
     means = losses.sum(dim=1) / (targets >= 0).sum(dim=1).clamp(min=1)
     return means[torch.from_numpy(np.argsort(order))]
+
+
+def _find_device(model: Any) -> Any:
+    return next(model.parameters()).device
+
+
+def _split_rows(rows: Rows, size: int) -> list[Rows]:
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
 
 
 def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
@@ -268,9 +279,8 @@ def learn_private(
     model, optimizer = make_optimizer(network, plan)
     accountant = require_module("opacus.accountants", "lm.fit").PRVAccountant()
     optimizer.attach_step_hook(accountant.get_optimizer_hook_fn(plan.rate))
-    sampler = require_module(
-        "opacus.utils.uniform_sampler", "lm.fit"
-    ).UniformWithReplacementSampler(
+    samplers = require_module("opacus.utils.uniform_sampler", "lm.fit")
+    sampler = samplers.UniformWithReplacementSampler(
         num_samples=len(rows), sample_rate=plan.rate, steps=-(-len(rows) // plan.batch)
     )
 
@@ -291,24 +301,19 @@ def learn_private(
 
 def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     """Return the rows in random batches of texts of similar length."""
-    order = rng.permutation(len(rows))
-    sizes = np.array([len(row) for row in rows])
+    shuffled = [rows[number] for number in rng.permutation(len(rows))]
     found = []
-    for pool in np.split(
-        order, range(_BATCHES_PER_POOL * batch, len(order), _BATCHES_PER_POOL * batch)
-    ):
-        alike = pool[np.argsort(sizes[pool], kind="stable")]
-        found += np.array_split(alike, -(-len(alike) // batch))
-    return [[rows[row] for row in found[number]] for number in rng.permutation(len(found))]
+    for pool in _split_rows(shuffled, _BATCHES_PER_POOL * batch):
+        alike = sorted(pool, key=len)
+        parts = np.array_split(np.arange(len(alike)), -(-len(alike) // batch))
+        found += [[alike[place] for place in part] for part in parts]
+    return [found[number] for number in rng.permutation(len(found))]
 
 
 def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
-    batch = sorted(batch, key=len, reverse=True)
-    chunks = [
-        batch[start : start + _RECORDS_PER_CHUNK]
-        for start in range(0, len(batch), _RECORDS_PER_CHUNK)
-    ] or [[]]
+    size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
+    chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
     for number, chunk in enumerate(chunks, 1):
         optimizer.zero_grad()
         if chunk:
@@ -326,25 +331,22 @@ def _make_step(model: Any, optimizer: Any, batch: Rows, plan: Plan, epoch: int) 
 
 def _mean_loss(network: Network, rows: Rows) -> float:
     network.eval()
-    parts = [
-        rows[start : start + _EVALUATION_BATCH_SIZE]
-        for start in range(0, len(rows), _EVALUATION_BATCH_SIZE)
-    ]
+    parts = _split_rows(rows, _EVALUATION_BATCH_SIZE)
     with torch.no_grad():
-        total = sum(float(record_losses(network, part, network.words).sum()) for part in parts)
-    return total / len(rows)
+        return sum(float(record_losses(network, x, network.words).sum()) for x in parts) / len(rows)
 
 
 def _warn_if_large(network: Network, plan: Plan) -> None:
-    """Warn before a private training whose steps take seconds."""
+    """Warn before a private training on the CPU whose steps take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights
     held = min(plan.batch, _RECORDS_PER_CHUNK) * weights * 4 / 2**30
-    if numbers >= _MAX_QUIET_GRADIENTS:
+    if numbers >= _MAX_QUIET_GRADIENTS and _find_device(network).type == "cpu":
         warnings.warn(
             f"a private step computes {plan.batch:,} gradients of {weights:,} weights, most of "
             f"them of the {network.words:,} words: about "
             f"{numbers * _SECONDS_PER_GRADIENT:.1g} s and {held:.1g} GiB a step; a vocabulary with "
             "max_size= makes it smaller",
-            stacklevel=4,
+            # The caller of `fit`, above its decorator.
+            stacklevel=5,
         )
