@@ -489,7 +489,8 @@ class DPAudit:
             stash[_WARNED_KEY] = True
             text = (
                 f"{found.name} draws its own randomness: no seed repeats the audit in "
-                f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
+                f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
+                "rng (said once a run)"
             )
             warnings.warn(text, AssumptionWarning, stacklevel=5)
 

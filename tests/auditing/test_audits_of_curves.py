@@ -357,7 +357,7 @@ def test_one_run_curves_hold_as_the_gaussian_does_where_both_are_known():
         (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), ValueError,
          "delta must be left out where claim is a curve"),
         (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), ValueError,
-         "bound must be one that has a form for delta where claim is a curve"),
+         "bound must be left out, or one that has a form for delta, where claim is a curve"),
         (lambda: dpcore.audit(response, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)), ValueError,
          "distance of the pair must be 1 where claim is a curve"),
         (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1),

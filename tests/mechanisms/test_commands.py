@@ -331,7 +331,7 @@ def test_lines_end_with_line_feeds_alone(tmp_path, written, wanted):
         (
             ["no-such-program", "{x}", "{size}"],
             ValueError,
-            "installed and may be run, got 'no-such",
+            "on the PATH and executable, got 'no-such",
         ),
         ([sys.executable, "a\0", "{x}", "{size}"], ValueError, "a list of texts"),
     ],
