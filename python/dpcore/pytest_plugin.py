@@ -34,7 +34,7 @@ from .errors import (
     real,
     suggest_arguments,
 )
-from .results.certificate import trials_needed
+from .results.certificate import trials_needed as trials_needed
 from .tables.table_audit import TableAudit
 
 if TYPE_CHECKING:
@@ -626,4 +626,4 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     return getattr(found, "default_trials", None)
 
 
-__all__ = ["DPAudit", "Settings", "dp_audit", "seed_of", "trials_needed"]
+__all__ = ["DPAudit", "dp_audit"]
