@@ -1,15 +1,12 @@
-"""Writes the pages made from the package: each subpackage, the command line, all messages."""
+"""Writes the pages made from the package: each subpackage, the command line."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-import site_errors
-from site_errors import Said
 from site_names import Name, commands, names
 
 __all__ = [
@@ -17,7 +14,6 @@ __all__ = [
     "help_page",
     "inside_the_site",
     "linked_names",
-    "messages_page",
     "package_page",
     "whole_sentence",
     "write",
@@ -31,7 +27,6 @@ def write(folder: Path) -> None:
         for package, listed in names().items()
     }
     pages["commands.md"] = help_page()
-    pages["messages.md"] = messages_page(site_errors.messages())
     for name, text in pages.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -54,30 +49,6 @@ def package_page(package: str, listed: list[Name]) -> str:
             f".. py:data:: {name.path.removeprefix(f'{package}.')}\n\n{indented(name.text)}"
         )
     return "\n\n".join(parts) + "\n"
-
-
-def messages_page(messages: Iterable[Said]) -> str:
-    """Every message of the package, by the argument that it is about, each with its entry."""
-    about: dict[str, dict[str, list[Said]]] = {}
-    for said in messages:
-        name = said.argument.strip(f"{site_errors.GAP} ") and said.argument
-        about.setdefault(name, {}).setdefault(said.text, []).append(said)
-    parts = [
-        "# All messages",
-        "By argument, then those that begin with none; `…` stands for what differs. Behind each, "
-        "the packages that give it, and its entry in [Errors and warnings](../errors.md).",
-    ]
-    for name in sorted(about, key=lambda name: (not name, name.lower())):
-        parts.append(f"**{escaped(name)}**" if name else "**of several arguments, or of none**")
-        parts.append("\n".join(_listed(*one) for one in sorted(about[name].items())))
-    return "\n\n".join(parts) + "\n"
-
-
-def _listed(text: str, said: list[Said]) -> str:
-    found = list(filter(None, map(site_errors.explained, said)))
-    link = f", see [{found[0].title}](../errors.md#{found[0].anchor})" if found else ""
-    packages = ", ".join(sorted({one.package for one in said}))
-    return f"- `{' '.join(text.replace('`', chr(39)).split())}` ({packages}){link}"
 
 
 def help_page() -> str:

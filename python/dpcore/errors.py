@@ -13,7 +13,7 @@ import inspect
 import math
 import re
 import reprlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any, Final, TypeVar
@@ -24,6 +24,20 @@ import numpy.typing as npt
 from .loaded import imported_module
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
+
+_LEAKAGE: Final = "dpcore.experiments.word2vec_leakage.leakage"
+_DEFENCES: Final = "dpcore.experiments.dpnr_table.defences"
+NEW_NAMES: Final[dict[str, str]] = {
+    "dpcore.text.AdversarialClassification": f"{_DEFENCES}.AdversarialClassification",
+    "dpcore.text.AdversarialGeneration": f"{_DEFENCES}.AdversarialGeneration",
+    "dpcore.text.Declustering": f"{_DEFENCES}.Declustering",
+    "dpcore.text.MinMaxAdversary": f"{_DEFENCES}.MinMaxAdversary",
+    "dpcore.text.leakage": f"{_LEAKAGE}, its Embedding dpcore.text.words.Embedding,",
+    "dpcore.text.reading.ENTITIES": "dpcore.experiments.corpora.ENTITIES",
+    "dpcore.text.reading.KNOWN": "dpcore.experiments.corpora.KNOWN",
+    "dpcore.text.reading.word_vectors": "dpcore.text.word_vectors",
+}
+"""Public names that were moved or renamed, and today's."""
 
 _FOREIGN_ARGUMENTS: Final[dict[str, tuple[str, ...]]] = {
     "alpha": ("alphas", "confidence"),
@@ -196,27 +210,48 @@ def _suggest_argument(given: str, names: Sequence[str]) -> str:
     return f" (did you mean {_SUGGESTED_FORMS.get((given, other), repr(other))}?)"
 
 
-def make_getattr(module: str, moved: Mapping[str, str]) -> Callable[[str], Any]:
-    """Make the `__getattr__` of a module from which names have moved.
+def make_getattr(module: str) -> Callable[[str], Any]:
+    """Make the `__getattr__` of a module from which public names have moved.
 
     Args:
         module: the name of the module.
-        moved: names that it had, and where each is now.
 
     Returns:
         A function that raises an AttributeError with the new place.
 
     Example:
-        >>> make_getattr("a", {"x": "b.x"})("x")
+        >>> make_getattr("dpcore.text.reading")("word_vectors")
         Traceback (most recent call last):
-        AttributeError: module 'a' has no attribute 'x' (it is b.x now)
+        AttributeError: module 'dpcore.text.reading' has no attribute 'word_vectors' \
+(it is dpcore.text.word_vectors now)
     """
 
     def find(name: str) -> Any:
-        place = f" (it is {moved[name]} now)" if name in moved else ""
+        place = _state_new_name(f"{module}.{name}")
         raise AttributeError(f"module {module!r} has no attribute {name!r}{place}")
 
     return find
+
+
+class MovedModules:
+    """Finder of modules for the end of `sys.meta_path`; it finds none.
+
+    Whoever imports from a module that has moved, or a name that has, reads the new one.
+    """
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> None:
+        """Raise an error for an old name.
+
+        Raises:
+            ModuleNotFoundError: if the name is an old one.
+        """
+        if name in NEW_NAMES:
+            raise ModuleNotFoundError(f"No module named {name!r}{_state_new_name(name)}")
+
+
+def _state_new_name(name: str) -> str:
+    return f" (it is {NEW_NAMES[name]} now)" if name in NEW_NAMES else ""
 
 
 class AssumptionWarning(UserWarning):

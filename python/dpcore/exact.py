@@ -20,7 +20,7 @@ from .pairs import distance
 from .published import is_native
 from .records import Pair, Shown, pair_of
 
-__all__ = ["VoteLaw", "explain_infinite_loss", "loss", "vote_log_probabilities", "vote_loss"]
+__all__ = ["VoteLaw", "loss", "vote_log_probabilities", "vote_loss"]
 
 
 def __dir__() -> list[str]:

@@ -20,7 +20,6 @@ from .pairs import dimension, zeros_ones
 from .records import Pair
 
 __all__ = [
-    "NATIVE",
     "SYSTEMS",
     "ADePT",
     "ADePTClipL1",
@@ -31,7 +30,6 @@ __all__ = [
     "HalfNoise",
     "HalvedOutput",
     "LaplaceMechanism",
-    "is_native",
 ]
 
 

@@ -34,7 +34,7 @@ from .errors import (
     real,
     suggest_arguments,
 )
-from .results.certificate import trials_needed
+from .results.certificate import trials_needed as trials_needed
 from .tables.table_audit import TableAudit
 
 if TYPE_CHECKING:
@@ -489,7 +489,8 @@ class DPAudit:
             stash[_WARNED_KEY] = True
             text = (
                 f"{found.name} draws its own randomness: no seed repeats the audit in "
-                f"{self._node.nodeid}, which may pass now and fail then (said once a run)"
+                f"{self._node.nodeid}, which may pass now and fail then; draw from its argument "
+                "rng (said once a run)"
             )
             warnings.warn(text, AssumptionWarning, stacklevel=5)
 
@@ -625,4 +626,4 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     return getattr(found, "default_trials", None)
 
 
-__all__ = ["DPAudit", "Settings", "dp_audit", "seed_of", "trials_needed"]
+__all__ = ["DPAudit", "dp_audit"]

@@ -31,7 +31,7 @@ class Toy(ScoreAttack):
 RE_EXPORT = (
     ("from .timing import Timing\n", "from .timing import Timing\nfrom .toy import Toy\n"),
     (' "timing": Timing,\n', ' "timing": Timing, "toy": Toy,\n'),
-    (' "Timing", "Words", ', ' "Timing", "Toy", "Words", '),
+    (' "Timing", "Words",\n', ' "Timing", "Toy", "Words",\n'),
 )
 
 FORGOTTEN = """

@@ -246,11 +246,3 @@ def test_pilots_of_every_size_and_kind_give_a_score(size, kind):
         found = Additive().candidates(outputs, outputs[::-1], zeros_ones(3))
         assert found
         assert all(np.isfinite(score(outputs)).all() for score in found)
-
-
-@pytest.mark.parametrize(
-    ("bins", "error"), [(1, ValueError), (2000, ValueError), (3.0, TypeError), (True, TypeError)]
-)
-def test_bad_numbers_of_bins_are_refused(bins, error):
-    with pytest.raises(error, match="bins must be"):
-        Additive(bins)

@@ -111,9 +111,3 @@ def test_functions_have_one_slot_and_subclasses_of_the_vote_with_them():
     never = events.Never()
     assert event_of(never) is never
     assert not never.happens
-
-
-def test_the_class_of_an_attack_is_no_attack():
-    said = r"^attack must be an attack, not its class \(Threshold\(\) makes one\), got "
-    with pytest.raises(TypeError, match=said):
-        attack_of(attacks.Threshold)

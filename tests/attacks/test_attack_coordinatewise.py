@@ -193,52 +193,6 @@ def test_tiny_pilots_choose_something(size):
     assert isinstance(event, EveryCoordinate)
 
 
-ROWS = np.zeros((10, 2))
-HALF_LINE = Intervals(np.zeros(1), True)
-
-
-@pytest.mark.parametrize(
-    ("run", "kind", "text"),
-    [
-        (lambda: Intervals(np.zeros(0), True), ValueError, "edges must be"),
-        (lambda: Intervals(np.array([1.0, 1.0]), True), ValueError, "edges must be increasing"),
-        (lambda: Intervals(np.zeros(1), 1), TypeError, "below must be a bool"),
-        (lambda: EveryCoordinate((), (), 2), ValueError, "groups must be"),
-        (lambda: EveryCoordinate(((0, 0),), (HALF_LINE,), 2), ValueError, "groups must be"),
-        (lambda: EveryCoordinate(((2,),), (HALF_LINE,), 2), ValueError, "groups must be"),
-        (lambda: EveryCoordinate(((0,),), (), 2), ValueError, "sets must be"),
-        (lambda: EveryCoordinate(((0,),), (3,), 2), TypeError, "sets must be"),
-        (
-            lambda: EveryCoordinate(((0,),), (HALF_LINE,), 3)(ROWS),
-            ValueError,
-            "outputs must be of shape",
-        ),
-        (
-            lambda: EveryCoordinate(((0,),), (HALF_LINE,), 1).pooled(np.array([["a"]])),
-            TypeError,
-            "outputs must be real numbers",
-        ),
-        (lambda: Coordinatewise()(ROWS, ROWS, Pair([0, 0], [0, 0])), ValueError, "pair must be"),
-        (lambda: Coordinatewise()(ROWS, ROWS, Pair([0, 0], [1])), ValueError, "pair must be"),
-        (lambda: Coordinatewise()(ROWS, ROWS, Pair("a", "b")), TypeError, "x must be"),
-        (lambda: Coordinatewise()(ROWS, ROWS, Pair([0], [1])), ValueError, "outputs must be"),
-        (
-            lambda: Coordinatewise()(ROWS[:1], ROWS, Pair([0, 0], [1, 1])),
-            ValueError,
-            "at least two",
-        ),
-        (
-            lambda: Coordinatewise().choose(ROWS, ROWS, Pair([0, 0], [1, 1]), 3),
-            TypeError,
-            "goal must be",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(run, kind, text):
-    with pytest.raises(kind, match=text):
-        run()
-
-
 @pytest.mark.parametrize("swapped", [False, True])
 def test_the_side_that_leads_is_found_where_the_event_never_happens(swapped):
     mechanism = dpcore.published.HalfNoise(1.0, sensitivity=128.0)

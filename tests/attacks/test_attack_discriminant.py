@@ -26,24 +26,6 @@ def test_a_missing_entry_adds_nothing():
     assert score(rows).tolist() == [3.0, 3.0, 0.0]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (([0], [0.0, 1.0], [1.0]), r"centres must be of shape \(1,\)"),
-        (([], [], []), "entries must be of shape"),
-        (([0], [np.nan], [1.0]), "centres must be finite"),
-        (([-1], [0.0], [1.0]), "entries must be an array of numbers at least 0"),
-        (([0.5], [0.0], [1.0]), "entries must be whole numbers"),
-        (([np.nan], [0.0], [1.0]), "entries must be whole numbers"),
-    ],
-)
-def test_bad_arrays_are_named(arguments, message):
-    with pytest.raises(ValueError, match=message):
-        LinearScore(*arguments)
-    with pytest.raises(TypeError, match="entries must be real numbers"):
-        LinearScore("a", [0.0], [1.0])
-
-
 def shared_noise(x, size, rng):
     """Noise of loss .1 in each column, but of loss 2 in the difference of two of them."""
     rows = rng.laplace(scale=10.0, size=(size, 6))

@@ -139,26 +139,3 @@ def test_scores_are_records_in_words():
     assert str(scores[0]) == "[entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]"
     assert str(scores[1]) == "[each of 2 entries is in [-1, 0) and no multiple of 2^-52]"
     assert str(scores[2]) == "log ratio of the lowest set bits of entries 0, 3"
-
-
-@pytest.mark.parametrize(
-    ("run", "kind", "text"),
-    [
-        (lambda: FinerThan(1075, 0.0, 1.0), ValueError, "exponent must be"),
-        (lambda: FinerThan(5.0, 0.0, 1.0), TypeError, "exponent must be"),
-        (lambda: FinerThan(5, 1.0, 1.0), ValueError, "high must be"),
-        (lambda: FinerThan(5, math.nan, 1.0), ValueError, "low must be"),
-        (lambda: FinerThan(5, 0.0, 1.0, ()), ValueError, "columns must be"),
-        (lambda: FinerThan(5, 0.0, 1.0, (1, 1)), ValueError, "columns must be"),
-        (lambda: FinerThan(5, 0.0, 1.0, (0,), "all"), ValueError, "quantifier must be"),
-        (lambda: FinerThan(5, 0.0, 1.0, (2,))(np.ones((3, 2))), ValueError, "outputs must be"),
-        (
-            lambda: LowBits(np.zeros(2), np.zeros(1), np.zeros((2, 2)), (0,)),
-            ValueError,
-            "table must be",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(run, kind, text):
-    with pytest.raises(kind, match=text):
-        run()

@@ -241,11 +241,6 @@ def test_tables_that_do_not_fit_are_refused(change, message):
             SignProducts(**{k: v for k, v in (good | change).items() if k != "scales"})
 
 
-def test_too_few_entries_are_refused():
-    with pytest.raises(ValueError, match="outputs must be of at least 3 entries"):
-        SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])(np.zeros((5, 2)))
-
-
 @pytest.mark.parametrize("mechanism", [twisted(), correlated(0.9, 0.0)], ids=["signs", "values"])
 def test_a_record_comes_back_from_json_and_counts_the_same(mechanism):
     report = dpcore.audit(mechanism, UNIT, attack=Products(), trials=20000, claim=1.0, rng=1)

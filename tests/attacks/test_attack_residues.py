@@ -210,27 +210,6 @@ def test_scores_are_what_a_loop_says(summed, dtype):
         assert score == naive
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"modulus": 1}, "modulus must be"),
-        ({"modulus": 17}, "modulus must be"),
-        ({"entries": []}, "entries must be places"),
-        ({"entries": [-1]}, "entries must be places"),
-        ({"weights": [[1.0]]}, "weights must be finite and of shape"),
-        ({"weights": [[1.0, np.inf]]}, "weights must be finite"),
-    ],
-)
-def test_tables_that_do_not_fit_are_refused(change, message):
-    with pytest.raises(ValueError, match=message):
-        ResidueRatio(**{"modulus": 2, "entries": [0], "weights": [[1.0, -1.0]]} | change)
-
-
-def test_too_few_entries_are_refused():
-    with pytest.raises(ValueError, match="outputs must be of at least 4 entries"):
-        ResidueRatio(2, [3], [[1.0, -1.0]])(np.zeros((5, 2), dtype=int))
-
-
 def test_a_record_comes_back_from_json_and_counts_the_same():
     report = dpcore.audit(odd(), UNIT, trials=20000, claim=1.0, rng=1)
     assert isinstance(report.event.score, ResidueRatio)

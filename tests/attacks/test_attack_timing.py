@@ -218,32 +218,6 @@ def test_the_score_is_a_record():
     assert event(np.array([3, 4])).tolist() == [False, True]
 
 
-@pytest.mark.parametrize(
-    ("run", "kind", "text"),
-    [
-        (lambda: Timing("time"), ValueError, "clock must be one of"),
-        (lambda: Timing(3), TypeError, "clock must be one of"),
-        (lambda: Timing(warmup=-1), ValueError, "warmup must be"),
-        (lambda: time_calls(3, PAIR, 3, np.random.default_rng(1)), TypeError, "call must be"),
-        (lambda: time_calls(abs, PAIR, 0, np.random.default_rng(1)), ValueError, "calls must be"),
-        (lambda: time_calls(abs, PAIR, 3, 1), TypeError, "rng must be a numpy Generator"),
-        (
-            lambda: Timing().timed_counts(abs, PAIR, 0, np.random.default_rng(1)),
-            ValueError,
-            "calls must be",
-        ),
-        (
-            lambda: Timing().timed_counts(abs, PAIR, 9, np.random.default_rng(1), confidence=1.0),
-            ValueError,
-            "confidence must be",
-        ),
-    ],
-)
-def test_bad_arguments_are_named(run, kind, text):
-    with pytest.raises(kind, match=text):
-        run()
-
-
 @pytest.mark.parametrize("clock", [time.time, lambda: "now"])
 def test_a_clock_that_counts_no_whole_nanoseconds_is_refused(clock):
     with pytest.raises(TypeError, match=r"^clock must be a function that returns whole nanosec"):

@@ -140,24 +140,6 @@ def test_texts_that_are_missing_more_often_on_one_side():
     assert 1.6 < report.epsilon_lower < math.log(6.0)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "told"),
-    [
-        ({"tokens": ("a", "a", "b")}, ValueError, "tokens must be all different"),
-        ({"values": [1.0]}, ValueError, "values must be one for each of 3 tokens"),
-        ({"starts": [0, 0, 1]}, ValueError, "starts must be increasing"),
-        ({"lengths": [0.0]}, ValueError, "lengths must be one more than the 3 starts"),
-        ({"reader": "letters"}, ValueError, "reader must be one of 'words'"),
-        ({"reader": 3}, TypeError, "reader must be"),
-    ],
-)
-def test_tables_that_do_not_fit_are_named(change, error, told):
-    fields = {"tokens": SCORE.tokens, "values": SCORE.values, "starts": SCORE.starts,
-              "lengths": SCORE.lengths}  # fmt: skip
-    with pytest.raises(error, match=f"^{told}"):
-        TokenRatios(**{**fields, **change})
-
-
 def test_long_words_are_shortened_in_a_report():
     score = TokenRatios(("x" * 1000, *"abcdefg"), np.arange(8, 0, -1.0), [0], [0.0, 0.0])
     assert str(score) == (

@@ -351,38 +351,6 @@ def test_one_run_curves_hold_as_the_gaussian_does_where_both_are_known():
         assert one_run_refutes(table.least_type_one, 250, 230, 1000) is expected
 
 
-@pytest.mark.parametrize(
-    ("call", "kind", "text"),
-    [
-        (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), ValueError,
-         "delta must be left out where claim is a curve"),
-        (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), ValueError,
-         "bound must be one that has a form for delta where claim is a curve"),
-        (lambda: dpcore.audit(response, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)), ValueError,
-         "distance of the pair must be 1 where claim is a curve"),
-        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1),
-         ValueError, "delta must be left out where claim is a curve"),
-        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0),
-         bound="one_run"), ValueError, "knows one"),
-        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=ZCDP(1.0),
-         bound="one_run_fdp"), ValueError, "speaks of Gaussian claims alone"),
-        (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=1.0, delta=0.1,
-         bound="one_run_curve"), ValueError, "bound must be another where claim is a number"),
-        (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0),
-         attack=dpcore.attacks.Coordinatewise()), ValueError,
-         "attack must be one that counts one event where claim is a curve"),
-        (lambda: dpcore.plan(GDP(1.0), true_epsilon=2.0), ValueError, "true_epsilon must be None"),
-        (lambda: dpcore.plan(GDP(1.0)), TypeError, "factor must be given"),
-        (lambda: dpcore.plan(GDP(1.0), factor=0.9, guesses=100), ValueError,
-         "guesses must be None where claim is a curve"),
-        (lambda: dpcore.audit_table(np.eye(2), claim=GDP(1.0)), TypeError, "claim must be"),
-    ],
-)  # fmt: skip
-def test_what_does_not_go_with_a_curve_is_refused(call, kind, text):
-    with pytest.raises(kind, match=text):
-        call()
-
-
 def test_a_plan_of_a_curve_is_kept_by_the_audit():
     plan = dpcore.plan(GDP(1.0), factor=1.0 / 1.2)
     found = [

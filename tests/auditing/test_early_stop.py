@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from scipy import stats
+from shared_messages import check_messages
 
 import dpcore
 from dpcore import Audit, Counts, pairs
@@ -84,20 +85,6 @@ def test_every_slice_counts_what_its_own_event_says():
         start += size
 
 
-def test_what_an_early_stop_needs():
-    with pytest.raises(
-        ValueError, match=r"^claim must be given, where stop is 'refuted', got None"
-    ):
-        dpcore.audit(response, ([0.0], [1.0]), stop="refuted", trials=100)
-    with pytest.raises(ValueError, match=r"^attack must be one that makes scores, where stop"):
-        stopped(response, 1, attack=MajorityVote())
-    report = stopped(response, 1)
-    with pytest.raises(ValueError, match=r"^delta must be 0, the one that the slices"):
-        report.epsilon_lower_at(0.1)
-    with pytest.raises(ValueError, match="early stop"):
-        report + report
-
-
 def test_delta_is_respected():
     report = stopped(response, 1, delta=0.05)
     assert report.refuted is False
@@ -107,3 +94,16 @@ def test_delta_is_respected():
     )  # fmt: skip
     assert leaking.refuted is True
     assert leaking.trials < 10**6
+
+
+VALUE_ERRORS = [
+    (lambda: dpcore.audit(response, ([0.0], [1.0]), stop="refuted", trials=100), "claim",
+     "given, where stop is 'refuted'"),
+    (lambda: stopped(response, 1, attack=MajorityVote()), "attack", "one that makes scores, where"),
+    (lambda: stopped(response, 1).epsilon_lower_at(0.1), "delta", "0, the one that the slices"),
+    (lambda: stopped(response, 1) + stopped(response, 1), "audits", "early stop"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)

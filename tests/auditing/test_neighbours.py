@@ -160,7 +160,7 @@ def test_a_metric_claim_and_one_about_neighbours_exclude_each_other():
     with pytest.raises(ValueError, match=r"^pair must be at L1 distance at most 1.0 .* got 2.0$"):
         audit(noisy, far, neighbour=L1(1.0), claim=1.1, **FEW)
     # Within the relation, too, 2.0 would double a claim that was not made per unit of distance.
-    with pytest.raises(ValueError, match=r"^distance of the pair must be 1 where neighbour says"):
+    with pytest.raises(ValueError, match=r"^distance of the pair must be 1 where neighbour= is"):
         audit(noisy, far, neighbour=L1(2.0), claim=1.1, **FEW)
 
 

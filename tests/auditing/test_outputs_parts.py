@@ -276,13 +276,6 @@ def test_recorded_numbers_of_which_one_side_lacks_some():
     assert audit_outputs(*sides, rows="independent", claim=1.0, rng=1).refuted is False
 
 
-def test_one_run_still_asks_for_numbers():
-    with pytest.raises(TypeError, match="must be"):
-        audit_outputs(["a", "b"], ["c", "d"], rows="one_run")
-    with pytest.raises(TypeError, match="must be"):
-        audit_outputs([1j, 2j], [3j, 4j], rows="one_run")
-
-
 # Lists of changing length, as a mechanism returns them.
 
 

@@ -12,14 +12,13 @@ from scipy import stats
 
 import dpcore
 from dpcore import Counts, Laplace
-from dpcore.attacks import Coordinatewise, MajorityVote
+from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
 from dpcore.bounds.canaries import gaussian_rate, guesses_power, loss_of_factor
 from dpcore.bounds.power import certifies, trials_for
 from dpcore.results.planned import AUTO_FACTOR
 
 SIGNIFICANCE = 1e-3
-AUDITS = 400
 
 
 def test_the_known_numbers():
@@ -202,36 +201,3 @@ def test_every_report_of_a_claim_that_stands_says_what_a_tenth_would_take():
     sides = np.random.default_rng(1).normal(size=(2, 400))
     recorded = dpcore.audit_outputs(*sides, rows="independent", claim=1.0, rng=1)
     assert "counted rows on each side" in said(recorded)[0]
-
-
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ({}, "true_epsilon must be given, or factor"),
-        ({"true_epsilon": 1.0}, r"true_epsilon must be above claim = 1 \(no number of trials"),
-        ({"true_epsilon": math.inf}, "true_epsilon must be a finite number"),
-        ({"true_epsilon": 2.0, "factor": 0.9}, "factor must be None where true_epsilon is given"),
-        ({"factor": 1.0}, "factor must be a finite number above 0 and below 1"),
-        ({"claim": 0.0, "factor": 0.9}, "claim must be above 0 where factor is given"),
-        ({"claim": None, "factor": 0.9}, "claim must be given where there is no mechanism"),
-        ({"factor": 0.9, "mass": 0.0}, "mass must be a finite number above 0 and at most 1"),
-        ({"factor": 0.9, "mass": 0.1, "delta": 0.1}, "mass must be a finite number above 0.1"),
-        ({"factor": 0.9, "mass": 0.5, "delta": 1e-5}, "mass must be such that the event shows"),
-        ({"factor": 0.9, "mass": 1e-300}, "mass must be such that the event shows more"),
-        ({"claim": 700.0, "true_epsilon": 800.0}, "true_epsilon must be such that the event"),
-        ({"factor": 0.9, "power": 1.0}, "power must be a finite number"),
-        ({"factor": 0.9, "pair": ([0.0], [1.0])}, "pair must be None without a mechanism"),
-        ({"factor": 0.9, "rng": 1}, "rng must be None without a mechanism"),
-        ({"factor": 0.9, "canaries": 10, "mass": 0.5}, "mass must be None where canaries or"),
-        ({"factor": 0.9, "canaries": 10, "guesses": 11}, "guesses must be an integer from 1 to 10"),
-        ({"factor": 0.9, "guesses": 1.5}, "guesses must be a finite number above 0 and at most 1"),
-        ({"factor": 0.9, "guesses": 1.0, "delta": 0.3}, "delta must be small enough that"),
-        ({"mechanism": dpcore.Laplace(1.0), "mass": 0.5}, "mass must be None where a mechanism"),
-        ({"mechanism": dpcore.Laplace(1.0), "canaries": 5}, "canaries must be None where a mech"),
-        ({"mechanism": dpcore.Laplace(1.0), "claim": None}, "claim must be given for a mechanism"),
-        ({"mechanism": dpcore.Laplace(0.5), "attack": Coordinatewise()}, "attack must be one that"),
-    ],
-)  # fmt: skip
-def test_arguments_that_exclude_each_other_or_are_missing(given, said):
-    with pytest.raises((TypeError, ValueError), match=f"^{said}"):
-        dpcore.plan(**{"claim": 1.0, **given})

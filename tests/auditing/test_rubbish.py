@@ -353,8 +353,3 @@ def test_extreme_but_valid_numbers_give_sound_audits(mechanism, pair, attack, ro
     assert [report.counts.k, report.counts.k_prime] == hits
     assert str(report)
     report.plot()
-
-
-def test_an_array_too_large_for_any_memory_is_a_memory_error():
-    with pytest.raises(MemoryError):
-        dpcore.sample(Laplace(1.0), [0.0], 2**59)

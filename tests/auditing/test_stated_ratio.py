@@ -112,8 +112,3 @@ def test_a_mechanism_with_a_table_is_sent_to_the_audit_of_tables():
 
     report = audit(Table(), dpcore.Pair([0.0], [1.0]), claim=1.0)
     assert "another pair (dpcore.audit_table compares all exactly)" in str(report)
-
-
-def test_a_ratio_of_no_pair_is_refused():
-    with pytest.raises(TypeError, match="pair must be a Pair"):
-        StatedLogRatio(L2Laplace(1.0), "pair")

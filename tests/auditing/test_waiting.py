@@ -121,12 +121,6 @@ def test_the_pair_found_repeats_the_audit_and_goes_on_without_a_search():
     assert (both.trials, both.searched) == (4000, found.searched)
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0, float("nan")])
-def test_seconds_of_a_search_are_checked(seconds):
-    with pytest.raises(ValueError, match=r"^seconds must be"):
-        search(Box(0, 1, 2), L1(1.0), seconds=seconds)
-
-
 # Threads.
 
 

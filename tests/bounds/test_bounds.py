@@ -171,29 +171,6 @@ def test_the_bound_misses_no_more_often_than_it_says():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((1.0, 0.9), ValueError, "^delta must be a finite number at least 0 and below 1, got 1.0$"),
-        ((-0.1, 0.9), ValueError, "^delta must be a finite number at least 0 and below 1, got -0."),
-        ((0, 1.0), ValueError, "^confidence must be a finite number above 0 and below 1, got 1.0$"),
-        ((0, 0), ValueError, "^confidence must be a finite number above 0 and below 1, got 0$"),
-        ((0, "95"), TypeError, "^confidence must be a finite number above 0 and below 1, got '95'"),
-        ((None, 0.9), TypeError, "^delta must be a finite number at least 0 and below 1, got None"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        clopper_pearson(Counts(1, 2, 1, 2), *arguments)
-
-
-def test_bad_limits():
-    with pytest.raises(ValueError, match=r"^k must be an integer from 0 to 3, got 4$"):
-        limits(4, 3, 0.1)
-    with pytest.raises(ValueError, match=r"^alpha must be a finite number above 0 and below 1,"):
-        limits(1, 3, 0.0)
-
-
-@pytest.mark.parametrize(
     ("counts", "expected"),
     [
         (Counts(100, 1000, 900, 1000), ("x_prime", "x_prime")),

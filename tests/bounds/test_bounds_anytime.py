@@ -283,22 +283,3 @@ def test_monotone_in_counts_and_delta():
     at = [anytime(Counts(60, n, 5, n), delta) for delta in (0.0, 1e-9, 0.01, 0.2)]
     assert at[0] == pytest.approx(at[1], abs=1e-6)
     assert at[1] > at[2] > at[3] > 0.0
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: anytime(Counts(1, 2, 1, 3)), ValueError, "^n_prime must be 2 like n at every"),
-        (lambda: anytime(None), TypeError, "^counts must be a Counts, got None$"),
-        (lambda: Martingale(-1.0), ValueError, "^claim must be a finite number at least 0"),
-        (lambda: Martingale(1.0, 1.0), ValueError, "^delta must be"),
-        (lambda: Martingale(1.0).update(3, 1, 2), ValueError, "^k must be an integer from 0 to 2"),
-        (lambda: Martingale(1.0).update(1, 1, 0), ValueError, "^n must be an integer at least 1"),
-        (lambda: Martingale(1.0).update(1, 1, 2, predicted=0.5), TypeError, "^predicted must be a"),
-        (lambda: Martingale(1.0).update(1, 1, 2, predicted=(0.5, 2)), ValueError, "^predicted q"),
-        (lambda: Martingale(1.0).refuted(1.0), ValueError, "^confidence must be"),
-    ],
-)  # fmt: skip
-def test_bad_arguments(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

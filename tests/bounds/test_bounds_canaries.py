@@ -135,24 +135,3 @@ def test_epsilon_of_a_gaussian_is_that_of_the_noise_rounded_down(mu, delta):
     # The steps of the search end at 2^-60 where epsilon is below 1.
     assert low <= exact * (1.0 + 1e-15)
     assert low == pytest.approx(exact, rel=1e-14, abs=2.0**-59)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0, 0, 10), ValueError, "^guesses must be an integer from 1 to 10, got 0$"),
-        ((11, 0, 10), ValueError, "^guesses must be an integer from 1 to 10, got 11$"),
-        ((5, 6, 10), ValueError, "^correct must be an integer from 0 to 5, got 6$"),
-        ((5, 5.0, 10), TypeError, "^correct must be an integer from 0 to 5, got 5.0$"),
-        ((5, 5, 10, 1.0), ValueError, "^delta must be"),
-        ((5, 5, 10, 0.1, 0.0), ValueError, "^confidence must be"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        one_run(*arguments)
-
-
-def test_a_gaussian_claim_has_a_delta():
-    with pytest.raises(ValueError, match=r"^delta must be a finite number above 0"):
-        one_run_fdp(5, 5, 10, 0.0)

@@ -84,19 +84,5 @@ def test_ends_are_finite():
     assert 0.0 < conditional(Counts(10**8, 10**8, 0, 10**8)) < 20.0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "more", "error", "message"),
-    [
-        ((Counts(1, 2, 1, 2), 0.1), {}, ValueError, r"^delta must be 0 \(given the number of hits"),
-        ((Counts(1, 2, 1, 2), 0.0, 0.5), {}, ValueError, "^confidence must be at least 0.6 for fi"),
-        ((Counts(1, 2, 1, 2),), {"sides": "odd"}, ValueError, "^sides must be one of 'fixed', 'co"),
-        (([1, 2, 1, 2],), {}, TypeError, "^counts must be a Counts"),
-    ],
-)
-def test_bad_arguments(arguments, more, error, message):
-    with pytest.raises(error, match=message):
-        conditional(*arguments, **more)
-
-
 def test_a_coin_has_every_confidence():
     assert conditional(Counts(50, 100, 10, 100), 0.0, 0.5, sides="coin") > 1.0

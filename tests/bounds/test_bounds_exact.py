@@ -217,19 +217,6 @@ def test_beyond_two_to_the_forty_the_two_limits_speak():
     assert exact(fewer) > clopper_pearson(fewer)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (("a",), TypeError, "^counts must be a Counts, got 'a'$"),
-        ((Counts(1, 2, 1, 2), 1.0), ValueError, "^delta must be .* below 1, got 1.0$"),
-        ((Counts(1, 2, 1, 2), 0.0, 1.0), ValueError, "^confidence must be .*, got 1.0$"),
-    ],
-)
-def test_bad_arguments(arguments, error, message):
-    with pytest.raises(error, match=message):
-        exact(*arguments)
-
-
 # The parts.
 
 

@@ -93,23 +93,6 @@ def test_predicted_is_never_nan_and_keeps_shapes():
     )
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([11], 10, [0], 10, 5), ValueError, "^k must be from 0 to n in every entry"),
-        (([1], 10, [-1], 10, 5), ValueError, "^k_prime must be from 0 to n_prime"),
-        (([1], 0, [0], 10, 5), ValueError, "^n must be at least 1"),
-        ((["1"], 10, [0], 10, 5), TypeError, "^k must be an array of numbers"),
-        (([1, 2], [10] * 3, [0], 10, 5), ValueError, "^k must be of a shape that fits n"),
-        (([1], 10, [0], 10, 0), ValueError, "^trials must be"),
-        (([1], 10, [0], 10, 5, 1.0), ValueError, "^delta must be"),
-    ],
-)
-def test_bad_pilots(arguments, error, message):
-    with pytest.raises(error, match=message):
-        predicted(*arguments)
-
-
 # Independent coordinates.
 
 
@@ -171,21 +154,6 @@ def test_a_group_without_hits_certifies_nothing():
     assert every_coordinate([Counts(0, 9, 0, 9), Counts(9, 9, 0, 9)], [1, 1]) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        (([], []), ValueError, "^pooled must be a non-empty sequence"),
-        (([Counts(1, 2, 1, 2)], [1, 2]), ValueError, "^multiplicities must be of length 1"),
-        (([Counts(1, 2, 1, 2)], [0]), ValueError, "^multiplicities must be an integer at least 1"),
-        (([(1, 2, 1, 2)], [1]), TypeError, "^pooled must be a Counts"),
-        ((Counts(1, 2, 1, 2), [1]), TypeError, "^pooled must be a sequence"),
-    ],
-)
-def test_bad_groups(arguments, error, message):
-    with pytest.raises(error, match=message):
-        every_coordinate(*arguments)
-
-
 # What would be found.
 
 
@@ -228,18 +196,3 @@ def test_too_rare_an_event_is_never_found():
     # With a bound that always certifies, anything goes.
     mass, ratio = detectable(1000, 1.0, 0.5, lambda counts, delta, confidence: 9.0)
     assert (mass, round(ratio, 6)) == (0.5, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ((0, 1.0, 0.1), ValueError, "^n must be"),
-        ((10, -1.0, 0.1), ValueError, "^claim must be"),
-        ((10, 1.0, 0.0), ValueError, "^mass must be"),
-        ((10, 1.0, 0.1, clopper_pearson, 0.0, 0.9, 1.0), ValueError, "^power must be"),
-        ((10, 1.0, 0.1, lambda *a: math.nan), ValueError, "^bound must be a function that returns"),
-    ],
-)
-def test_bad_questions(arguments, error, message):
-    with pytest.raises(error, match=message):
-        detectable(*arguments)

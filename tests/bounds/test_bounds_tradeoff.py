@@ -149,28 +149,3 @@ def test_a_band_is_a_frozen_record():
     assert band == tradeoff_band([5, 2], 10, [3, 0], 10)
     assert not band.type_one.flags.writeable
     assert hash(band) == hash(tradeoff_band([5, 2], 10, [3, 0], 10))
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (lambda: tradeoff_band([1.0], 2, [1], 2), TypeError, "^k must be a vector of integers"),
-        (lambda: tradeoff_band([], 2, [], 2), (TypeError, ValueError), "^k must be"),
-        (lambda: tradeoff_band([1, 2], 2, [1, 0], 2), ValueError, "^k must be from 0 to 2 and"),
-        (lambda: tradeoff_band([3], 2, [1], 2), ValueError, "^k must be from 0 to 2"),
-        (lambda: tradeoff_band([1], 2, [1, 0], 2), ValueError, r"^k_prime must be of shape \(1,\)"),
-        (lambda: tradeoff_band([1], 2, [1], 2, 0.9, "ks"), ValueError, "^method must be one of"),
-        (lambda: tradeoff_band([1], 0, [1], 2), ValueError, "^n must be an integer at least 1"),
-        (lambda: delta_lower(COUNTS, -1.0), ValueError, "^epsilon must be from 0 to inf"),
-        (lambda: delta_lower(COUNTS, "1"), TypeError, "^epsilon must be numbers"),
-        (lambda: delta_lower(COUNTS, [math.nan]), ValueError, "^epsilon must be from 0"),
-        (lambda: epsilon_lower_at(COUNTS, [1.0]), ValueError, "^delta must be below 1"),
-        (lambda: mu_lower((1, 2, 3, 4)), TypeError, "^counts must be a Counts"),
-        (lambda: Band([0.5], [1.5], 0.9, "dkw"), ValueError, "^type_two must be from 0 to 1"),
-        (lambda: Band([0.5], [0.5, 0.2], 0.9, "dkw"), ValueError, "^type_two must be of shape"),
-        (lambda: Band([0.5], [0.5], 0.9, "dkw").at(2.0), ValueError, "^type_one must be from 0"),
-    ],
-)  # fmt: skip
-def test_bad_arguments(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

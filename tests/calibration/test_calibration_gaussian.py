@@ -230,15 +230,3 @@ def test_the_record():
 def test_bad_input_is_refused(formula, arguments, kind, text):
     with pytest.raises(kind, match=text):
         formula(*arguments)
-
-
-def test_bad_input_of_the_profile():
-    for function in (gaussian_delta, gaussian_epsilon):
-        with pytest.raises(ValueError, match="sigma must be"):
-            function(0.0, 0.5, 1.0)
-        with pytest.raises(ValueError, match="sensitivity must be"):
-            function(1.0, 0.5, 0.0)
-    with pytest.raises(ValueError, match="epsilon must be"):
-        gaussian_delta(1.0, -1.0, 1.0)
-    with pytest.raises(ValueError, match="delta must be"):
-        gaussian_epsilon(1.0, 1.0, 1.0)

@@ -228,29 +228,3 @@ def test_masks_of_any_number_of_words():
 def test_wrong_arguments(arguments, error, message):
     with pytest.raises(error, match=f"^{message}"):
         word_dropout(*arguments[:2], **dict([arguments[2:]] if arguments[2:] else []))
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "message"),
-    [
-        (lambda: MaskedWords("a"), TypeError, "answer must be a function"),
-        (lambda: MaskedWords(by_any, mu=1.0), ValueError, "mu must be"),
-        (lambda: MaskedWords(by_any, epsilon=0), ValueError, "epsilon must be"),
-        (lambda: MaskedWords(by_any, masks="all"), ValueError, "masks must be one of"),
-        (lambda: MaskedWords(by_any).law(""), ValueError, "text must be 1 to 12 words, got ''"),
-        (lambda: MaskedWords(by_any).law("a " * 13), ValueError, "text must be 1 to 12 words"),
-        (lambda: MaskedWords(by_any)(["a"], 1), TypeError, "text must be a str"),
-        (lambda: MaskedWords(by_any)("a", -1), ValueError, "size must be"),
-        (
-            lambda: MaskedWords(by_any, masks="exact").law("a"),
-            ValueError,
-            "text must be of such a length that mu=0.5 masks a whole number of words",
-        ),
-        (lambda: MaskedWords(lambda *_: (0.5, 0.6)).law("a"), ValueError, "answer must be a fun"),
-        (lambda: MaskedWords(lambda *_: (1.5, -0.5)).law("a"), ValueError, "answer must be a fun"),
-        (lambda: MaskedWords(by_any).loss(("a", "b")), TypeError, "pair must be a Pair"),
-    ],
-)
-def test_wrong_mechanisms(make, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        make()

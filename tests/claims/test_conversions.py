@@ -201,50 +201,6 @@ def test_parameters_are_above_0(kind, value):
         kind(value)
 
 
-@pytest.mark.parametrize(
-    ("orders", "levels", "text"),
-    [
-        ([1.0, 2.0], [1.0, 1.0], "alphas must be finite and above 1 in every entry"),
-        ([3.0, 2.0], [1.0, 1.0], "alphas must be in rising order, each given once"),
-        ([2.0, 2.0], [1.0, 1.0], "alphas must be in rising order, each given once"),
-        ([2.0, 3.0], [1.0], "epsilons must be 2 numbers, one for each order"),
-        ([2.0, 3.0], [1.0, -1.0], "epsilons must be at least 0 in every entry"),
-        ([2.0, 3.0], [1.0, math.nan], "epsilons must be at least 0 in every entry"),
-        ([2.0], [math.inf], "epsilons must be finite at one order at least"),
-        ([], [], "alphas must be a non-empty row of numbers"),
-    ],
-)
-def test_orders_and_divergences_are_checked(orders, levels, text):
-    with pytest.raises(ValueError, match=text):
-        RDP(orders, levels)
-
-
-def test_bad_functions_are_refused_with_the_point():
-    with pytest.raises(ValueError, match=r"function\(0\) must be from 0 to 1 - 0, got 1.5"):
-        TradeOff(lambda a: 1.5)
-    with pytest.raises(ValueError, match=r"function\(1e-12\) must be from 0 to 1 - 1e-12"):
-        TradeOff(lambda a: 1.0 - a**2)
-    with pytest.raises(ValueError, match=r"function\(0.\d+\) must be at most .* as a convex"):
-        TradeOff(lambda a: 1.0 - a if a < 0.3 else 0.5 * (1.0 - a))
-    with pytest.raises(ValueError, match=r"function\(0\) must be from 0 to 1 - 0, got nan"):
-        TradeOff(lambda a: math.nan)
-    with pytest.raises(TypeError, match=r"function\(0\) must be a number, got 'a'"):
-        TradeOff(lambda a: "a")
-    with pytest.raises(TypeError, match="function must be given, or epsilons and deltas"):
-        TradeOff()
-    with pytest.raises(ValueError, match="deltas must be at least 0 and below 1"):
-        TradeOff(epsilons=[1.0], deltas=[1.0])
-
-
-def test_points_of_a_curve_are_checked():
-    with pytest.raises(ValueError, match=r"alpha must be from 0 to 1 in every entry, got 1\.5"):
-        GDP(1.0).trade_off(1.5)
-    with pytest.raises(ValueError, match="epsilon must be from 0 to inf in every entry"):
-        ZCDP(1.0).delta(-1.0)
-    with pytest.raises(TypeError, match="delta must be a finite number at least 0 and below 1"):
-        ZCDP(1.0).epsilon("a")
-
-
 class RDPAccountant:
     """Stands for a class of another package of that name."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
+from shared_messages import check_messages
 
 from dpcore.divergence import closed_forms as forms
 
@@ -348,32 +349,33 @@ def test_shapes_and_order():
     assert forms.laplace(2, 1.0, 1.0).shape == ()
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: forms.laplace([0.0], 1.0, 1.0), ValueError, "alphas must be an array of orders"),
-        (lambda: forms.laplace([np.nan], 1.0, 1.0), ValueError, "alphas must be"),
-        (lambda: forms.laplace(["a"], 1.0, 1.0), TypeError, "alphas must be"),
-        (lambda: forms.laplace(True, 1.0, 1.0), TypeError, "alphas must be"),
-        (lambda: forms.laplace([2.0], -1.0, 1.0), ValueError, "scale must be above 0"),
-        (lambda: forms.laplace([2.0], [1.0, 1.0], [1.0] * 3), ValueError, "scale must be a number"),
-        (lambda: forms.gaussian([2.0], [0, 0], 1, [0, 0, 0], 1), ValueError, "mean0 must be"),
-        (lambda: forms.gaussian(2.0, 0, [[1, 2], [2, 1]], 0, 1), ValueError, "sigma0 must be a sy"),
-        (lambda: forms.gaussian(2.0, 0, 1, 0, [[1, 2], [3, 9]]), ValueError, "sigma1 must be a sy"),
-        (lambda: forms.gaussian(2.0, [0] * 3, 1, 0, np.eye(2)), ValueError, "sigma1 must be a num"),
-        (lambda: forms.exponential([2.0], 0.0, 1.0), ValueError, "rate0 must be"),
-        (lambda: forms.discrete([2.0], [0.5, 0.6], [0.5, 0.5]), ValueError, "p must be probab"),
-        (lambda: forms.discrete([2.0], [0.5, 0.5], [1.5, -0.5]), ValueError, "q must be probab"),
-        (lambda: forms.discrete([2.0], [0.5, 0.5], [1.0]), ValueError, "q must be of length 2"),
-        (lambda: forms.mixture_with_atom([2.0], 1.5, 0.1, 0.0), ValueError, "weight0 must be"),
-        (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, -1.0), ValueError, "rest must be"),
-        (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, [1.0] * 2), ValueError, "rest must be"),
-        (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, "a"), TypeError, "rest must be"),
-        (lambda: forms.randomised_response([2.0], 1.0, 1), ValueError, "categories must be"),
-        (lambda: forms.randomised_response([2.0], 0.0), ValueError, "epsilon must be"),
-        (lambda: forms.gaussian_mechanism([2.0], 0.0, 1.0), ValueError, "sensitivity must be"),
-    ],
-)
-def test_bad_arguments(call, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        call()
+VALUE_ERRORS = [
+    (lambda: forms.laplace([0.0], 1.0, 1.0), "alphas", "an array of orders"),
+    (lambda: forms.laplace([np.nan], 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace([2.0], -1.0, 1.0), "scale", "above 0"),
+    (lambda: forms.laplace([2.0], [1.0, 1.0], [1.0] * 3), "scale", "a number"),
+    (lambda: forms.gaussian([2.0], [0, 0], 1, [0, 0, 0], 1), "mean0", "a number or of length 3"),
+    (lambda: forms.gaussian(2.0, 0, [[1, 2], [2, 1]], 0, 1), "sigma0", "a symmetric"),
+    (lambda: forms.gaussian(2.0, 0, 1, 0, [[1, 2], [3, 9]]), "sigma1", "a symmetric"),
+    (lambda: forms.gaussian(2.0, [0] * 3, 1, 0, np.eye(2)), "sigma1", "a number"),
+    (lambda: forms.exponential([2.0], 0.0, 1.0), "rate0", "a finite number above 0"),
+    (lambda: forms.discrete([2.0], [0.5, 0.6], [0.5, 0.5]), "p", "probabilities"),
+    (lambda: forms.discrete([2.0], [0.5, 0.5], [1.5, -0.5]), "q", "probabilities"),
+    (lambda: forms.discrete([2.0], [0.5, 0.5], [1.0]), "q", "of length 2"),
+    (lambda: forms.mixture_with_atom([2.0], 1.5, 0.1, 0.0), "weight0", "a finite"),
+    (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, -1.0), "rest", "a number, an array"),
+    (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, [1.0] * 2), "rest", "a number, an array"),
+    (lambda: forms.randomised_response([2.0], 1.0, 1), "categories", "an integer at least 2"),
+    (lambda: forms.randomised_response([2.0], 0.0), "epsilon", "a finite number above 0"),
+    (lambda: forms.gaussian_mechanism([2.0], 0.0, 1.0), "sensitivity", "a finite number above 0"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: forms.laplace(["a"], 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace(True, 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, "a"), "rest", "a number, an array"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

@@ -236,10 +236,3 @@ def test_records():
 def test_bad_arguments(convert, alphas, values, delta, error, text):
     with pytest.raises(error, match=f"^{text}"):
         convert(alphas, values, delta)
-
-
-def test_a_line_needs_finite_orders_and_values():
-    with pytest.raises(ValueError, match=r"^alphas must be finite orders"):
-        line([2.0, np.inf], [0.1, 0.2], 0.1)
-    with pytest.raises(ValueError, match=r"^values must be finite numbers"):
-        line([2.0, 3.0], [0.1, np.inf], 0.1)

@@ -204,35 +204,6 @@ ROWS = np.arange(60.0).reshape(20, 3)
 ALL = np.arange(20)
 
 
-@pytest.mark.parametrize(
-    ("error", "text", "call"),
-    [
-        (TypeError, "rows0 and rows1", lambda: _core.pool_rows(ROWS, ROWS.astype(np.float32))),
-        (TypeError, "rows0 and rows1", lambda: _core.pool_rows(ROWS[0], ROWS)),
-        (ValueError, "rows1 must be rows of 3", lambda: _core.pool_rows(ROWS, ROWS[:, :2].copy())),
-        (ValueError, "C-contiguous", lambda: _core.pool_rows(ROWS, np.asfortranarray(ROWS))),
-        (ValueError, "dim must be", lambda: _core.pool_rows(ROWS[:, :0], ROWS[:, :0])),
-        (ValueError, "depth must be", lambda: _core.nearest(ROWS, ROWS, ALL, ALL, 0, 1)),
-        (ValueError, "threads must be", lambda: _core.nearest(ROWS, ROWS, ALL, ALL, 1, 0)),
-        (ValueError, "queries must be", lambda: _core.nearest(ROWS, ROWS, ALL + 21, ALL, 1, 1)),
-        (ValueError, "points must be", lambda: _core.nearest(ROWS, ROWS, ALL, ALL - 1, 1, 1)),
-        (
-            ValueError,
-            "starts must be",
-            lambda: _core.inside(ROWS, ROWS, ALL, ALL, ALL, np.ones(19), 9, 1),
-        ),
-        (
-            ValueError,
-            "squared must be",
-            lambda: _core.inside(ROWS, ROWS, ALL[:1], ALL, ALL[[0, 2]], np.array([2.0, 1]), 9, 1),
-        ),
-    ],
-)
-def test_bad_arguments(error, text, call):
-    with pytest.raises(error, match=text):
-        call()
-
-
 def test_nothing_to_search():
     none = np.array([], np.int64)
     assert _core.nearest(ROWS, ROWS, ALL, none, 3, 1)[0].tolist() == [0] * 21

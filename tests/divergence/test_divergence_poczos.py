@@ -137,14 +137,6 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     assert np.ptp(raw.replicates[:, 0, 0]) > 1e-3
 
 
-def test_the_bootstrap_is_refused_with_the_reason():
-    found = find_points(X0, X1)
-    drawn = plan_replicates("bootstrap", found.sizes, found.groups, np.random.default_rng(1), 5)
-    text = r"error must be 'jackknife' or 'subsample' .* distance zero, got 'bootstrap'"
-    with pytest.raises(ValueError, match=text):
-        of(found, ALPHAS, 2, drawn)
-
-
 @pytest.mark.parametrize(
     ("alphas", "k", "text"),
     [
@@ -162,26 +154,6 @@ def test_k_has_its_limit():
     run(X0, X1, k=3)
     with pytest.raises(ValueError, match=r"k must be below the rows of both sets, 4, .* got 4"):
         run(X0, X1, k=4)
-
-
-@pytest.mark.parametrize(
-    ("y0", "y1", "options", "text"),
-    [
-        ([0, 0, 0, 1, 3, 4], [5, 6, 7, 8], {}, r"3 of 6 rows of y0 have"),
-        ([0, 1, 2, 3, 4], [5, 6, 4, 4], {}, r"1 of 5 rows of y0 and 2 of 4 rows of y1 have"),
-        ([0, 1, 2, 3], [5, 6, 7, 8], {"counts1": [1, 1, 1, 2]}, r"2 of 5 rows of y1 have"),
-        # Distinct, but the square of the difference underflows.
-        (
-            [[0, 0], [1e-200, 0], [2e-200, 0], [2, 2]],
-            [[5, 5], [6, 6], [7, 7]],
-            {},
-            r"3 of 4 rows of y0 have",
-        ),
-    ],
-)
-def test_zero_distances_are_refused_and_counted(y0, y1, options, text):
-    with pytest.raises(ValueError, match=r"method must be .*distance zero, .*" + text):
-        run(y0, y1, k=1, alphas=[1.5], **options)
 
 
 def test_notes_warn_of_wild_orders_and_of_high_dimensions():

@@ -14,6 +14,8 @@ import site_pages
 from shared_layers import LAYERS
 from shared_site import PAGES, ROOT, SCRIPTS, blocks, name_of, needed
 
+from dpcore.structure import CHECKS
+
 README, DOCS = ROOT / "README.md", ROOT / "docs"
 SITE = [page for page in PAGES if page != README]
 
@@ -105,6 +107,11 @@ def test_a_how_to_asks_a_question():
     for page in (DOCS / "howto").glob("*.md"):
         first = page.read_text("utf-8").split("\n", 1)[0]
         assert re.fullmatch(r"# .+\?", first), page.name
+
+
+def test_every_check_of_a_noise_layer_is_explained():
+    page = (DOCS / "howto" / "noise-layer.md").read_text("utf-8")
+    assert [name for name in CHECKS if f"`{name}`" not in page] == []
 
 
 def test_the_readme_is_short():

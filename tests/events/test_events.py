@@ -126,61 +126,10 @@ def test_arrays_are_read_only_copies_of_fixed_dtype():
     assert not vote.towards.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("x", "x_prime", "error", "message"),
-    [
-        ([1.0, 2.0], [1.0, 2.0], ValueError, r"^pair must be different in at least one entry, got"),
-        ([1.0], [1.0, 2.0], ValueError, r"^pair must be two inputs of equal shape, got"),
-        ([], [], ValueError, r"^x must be a non-empty vector of finite numbers, got"),
-        ([np.nan], [1.0], ValueError, r"^x must be a non-empty vector of finite numbers, got"),
-        ([1.0], [np.inf], ValueError, r"^x_prime must be a non-empty vector of finite numbers"),
-        (0.0, 1.0, ValueError, r"^x must be a non-empty vector of finite numbers, got 0\.0$"),
-        (np.zeros((1, 1)), [1.0], ValueError, r"^x must be a non-empty vector of finite numbers"),
-        ("a", "b", TypeError, r"^x must be a non-empty vector of finite numbers, got 'a'$"),
-        ([[1.0], [1.0, 2.0]], [1.0], ValueError, r"^x must be a non-empty vector of finite"),
-        (np.array([1j]), [1.0], TypeError, r"^x must be a non-empty vector of finite numbers"),
-    ],
-)
-def test_pairs_that_cannot_vote(x, x_prime, error, message):
-    with pytest.raises(error, match=message):
-        Vote.between(Pair(x, x_prime))
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        (([0.5], [1], "y"), r"^vote must be one of 'x_prime', 'x', got 'y'$"),
-        (
-            ([0.5], [0]),
-            r"^towards must be made of -1, 0 and 1 and not all 0, got array\(\[0\.\]\)$",
-        ),
-        (([0.5], [2]), r"^towards must be made of -1, 0 and 1 and not all 0, got"),
-        (([0.5], [1, 1]), r"^towards must be of shape \(1,\) like threshold, got \(2,\)$"),
-        (([np.nan], [1]), r"^threshold must be a non-empty vector of finite numbers, got"),
-    ],
-)
-def test_bad_fields(fields, message):
-    with pytest.raises(ValueError, match=message):
-        Vote(*fields)
-
-
 @pytest.mark.parametrize("shape", [(2,), (3, 1), (3, 3), (1, 2, 1), ()])
 def test_bad_output_shapes(shape):
     with pytest.raises(ValueError, match=r"^outputs must be of shape \(size, 2\), got \("):
         Vote.between(zeros_ones(2))(np.zeros(shape))
-
-
-def test_bad_output_kinds():
-    with pytest.raises(TypeError, match=r"^outputs must be real numbers, got"):
-        Vote.between(zeros_ones(1))([["a"]])
-
-
-def test_from_dict_refuses():
-    record = Vote.between(zeros_ones(1)).to_dict()
-    with pytest.raises(ValueError, match=r"^record must be a mapping with the keys"):
-        Vote.from_dict({**record, "extra": 1})
-    with pytest.raises(ValueError, match=r"^event must be one of 'Vote', got 'Above'$"):
-        Vote.from_dict({**record, "event": "Above"})
 
 
 def test_the_attack_picks_the_vote_that_shows_more():

@@ -11,7 +11,7 @@ from shared_extras import data
 from shared_files import file_writer
 
 from dpcore.experiments.corpora import ENTITIES, KNOWN, Name, read_corpus
-from dpcore.text import Corpus, Vocabulary, read, reading, word_vectors
+from dpcore.text import Corpus, Vocabulary, read, word_vectors
 
 RULE = "=" * 20
 GOOD = f"1\tone\t0\n{RULE}\n2\ttwo\t0 4\n{RULE}\n3\tthree\t2\n{RULE}\n"
@@ -36,15 +36,6 @@ written = pytest.fixture(file_writer)
 
 def test_every_corpus_has_a_name_that_a_type_checker_knows():
     assert set(get_args(Name)) == set(KNOWN) == set(COUNTS)
-
-
-def test_the_path_of_before_states_the_new_one():
-    with pytest.raises(
-        AttributeError, match=r"'ENTITIES' \(it is dpcore\.experiments\.corpora\.EN"
-    ):
-        reading.ENTITIES  # noqa: B018
-    with pytest.raises(AttributeError, match=r"has no attribute 'OTHER'$"):
-        reading.OTHER  # noqa: B018
 
 
 @pytest.mark.parametrize("kind", COUNTS)

@@ -7,6 +7,7 @@ import math
 
 import pytest
 from shared_extras import data, needs
+from shared_messages import check_messages
 
 from dpcore.experiments import dpnr_table, get
 from dpcore.experiments.dpnr_table.attacks import BASELINES, Remembered, list_systems, micro_f1
@@ -153,26 +154,6 @@ def test_micro_f1():
     assert micro_f1(truth, 0 * truth) == micro_f1(0 * truth, 0 * truth) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"data": 3}, TypeError, "data must be a path"),
-        ({"quick": 1}, TypeError, "quick must be True or False"),
-        ({"full": "yes"}, TypeError, "full must be True or False"),
-        ({"levels": ()}, ValueError, "levels must be not empty"),
-        ({"levels": (0.0,)}, ValueError, "levels must be"),
-        ({"claims": 1.0}, TypeError, "claims must be a list"),
-        ({"texts": 10}, ValueError, "texts must be"),
-        ({"dim": 1}, ValueError, "dim must be"),
-        ({"device": 3}, TypeError, "device must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        get("dpnr-table").Config(**fields)
-
-
 def test_what_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="device must be one of this machine"):
         run(device="nowhere")
@@ -189,3 +170,24 @@ def test_the_authors_file(monkeypatch):
     assert facts.always[0] == pytest.approx(0.507, abs=5e-4)
     assert facts.majority[0] == pytest.approx(0.578, abs=5e-4)
     assert "Beside the paper" in result.table()
+
+
+VALUE_ERRORS = [
+    (lambda: get("dpnr-table").Config(seeds=0), "seeds", "an integer at least 1"),
+    (lambda: get("dpnr-table").Config(levels=()), "levels", "not empty"),
+    (lambda: get("dpnr-table").Config(levels=(0.0,)), "levels", "a finite number above 0"),
+    (lambda: get("dpnr-table").Config(texts=10), "texts", "an integer at least 300"),
+    (lambda: get("dpnr-table").Config(dim=1), "dim", "an integer at least 2"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: get("dpnr-table").Config(data=3), "data", "a path"),
+    (lambda: get("dpnr-table").Config(quick=1), "quick", "True or False"),
+    (lambda: get("dpnr-table").Config(full="yes"), "full", "True or False"),
+    (lambda: get("dpnr-table").Config(claims=1.0), "claims", "a list"),
+    (lambda: get("dpnr-table").Config(device=3), "device", "a str"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

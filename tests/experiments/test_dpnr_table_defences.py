@@ -1,7 +1,6 @@
 """Defences against attribute leakage: the control, the direction of each step, what is kept."""
 
 import inspect
-import re
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from shared_extras import needs
 
 torch = needs("torch", "safetensors", "sklearn")
 
-from dpcore import text  # noqa: E402
 from dpcore.experiments.dpnr_table.defences import (  # noqa: E402
     AdversarialClassification,
     AdversarialGeneration,
@@ -60,13 +58,6 @@ def weights(model):
 def equal(model, other):
     pairs = zip(weights(model), weights(other), strict=True)
     return all(torch.equal(one, two) for one, two in pairs)
-
-
-@every
-def test_the_path_of_before_states_the_new_one(defence):
-    new = f"{defence.__module__}.{defence.__name__}"
-    with pytest.raises(AttributeError, match=rf"\(it is {re.escape(new)} now\)"):
-        getattr(text, defence.__name__)
 
 
 def test_without_a_defence_it_learns_and_both_readers_find_the_leak(control):

@@ -13,7 +13,7 @@ import pytest
 import scipy.linalg
 from scipy.stats import binom, kstest
 
-from dpcore import Laplace, text
+from dpcore import Laplace
 from dpcore.calibration import real_epsilon
 from dpcore.experiments.word2vec_leakage import leakage
 from dpcore.experiments.word2vec_leakage.leakage import (
@@ -288,12 +288,6 @@ def test_without_gensim_it_is_said_what_to_install(monkeypatch):
     ):
         leakage.train_word2vec(["a b"] * 9)
     assert optional_packages.require_module("json", "nobody").__name__ == "json"
-
-
-def test_the_path_of_before_states_the_new_ones():
-    new = r"it is dpcore\.experiments\.word2vec_leakage\.leakage, its Embedding dpcore\.text"
-    with pytest.raises(AttributeError, match=new):
-        text.leakage  # noqa: B018
 
 
 def test_the_package_is_imported_without_gensim():

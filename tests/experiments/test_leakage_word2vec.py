@@ -10,6 +10,7 @@ import threading
 import numpy as np
 import pytest
 from shared_extras import data, needs
+from shared_messages import check_messages
 
 from dpcore.experiments import word2vec_leakage
 from dpcore.experiments.word2vec_leakage import leakage
@@ -147,26 +148,6 @@ def test_stopped_sentences_end():
     assert len(list(through)) == 999
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"start": "hash"}, ValueError, "start must be one of 'own', 'hashed'"),
-        ({"seed": 2**32}, ValueError, "seed must be an integer from 0 to 4294967295"),
-        ({"dim": 0}, ValueError, "dim must be an integer at least 1"),
-        ({"window": 1.5}, TypeError, "window must be an integer"),
-        ({"min_count": 0}, ValueError, "min_count must be"),
-        ({"epochs": 0}, ValueError, "epochs must be"),
-        ({"negative": 0}, ValueError, "negative must be"),
-        ({"texts": "a text"}, TypeError, "texts must be a list"),
-        ({"texts": ["rare words"]}, ValueError, "texts must be texts in which at least two words"),
-        ({"texts": ["..."]}, ValueError, "texts must be texts in which at least two words"),
-    ],
-)
-def test_bad_input(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        train_word2vec(**{"texts": FIRST, **fields})
-
-
 def test_the_figures_on_real_sentences():
     """The source's: .17, .008, .000 without anchors; .25 to .27 with 500, whatever the start."""
     folder = data("leakage", "spa-eng.zip").parent.parent
@@ -181,3 +162,24 @@ def test_the_figures_on_real_sentences():
     for start in ("hashed", "same", "other"):
         assert 0.22 < result.mean(start, 500) < 0.32
     assert "* not reproduced" in result.table()
+
+
+VALUE_ERRORS = [
+    (lambda: train_word2vec(texts=FIRST, start="hash"), "start", "one of 'own', 'hashed'"),
+    (lambda: train_word2vec(texts=FIRST, seed=2**32), "seed", "an integer from 0 to 4294967295"),
+    (lambda: train_word2vec(texts=FIRST, dim=0), "dim", "an integer at least 1"),
+    (lambda: train_word2vec(texts=FIRST, min_count=0), "min_count", "an integer at least 1"),
+    (lambda: train_word2vec(texts=FIRST, epochs=0), "epochs", "an integer at least 1"),
+    (lambda: train_word2vec(texts=FIRST, negative=0), "negative", "an integer at least 1"),
+    (lambda: train_word2vec(texts=["rare words"]), "texts", "texts in which at least two words"),
+    (lambda: train_word2vec(texts=["..."]), "texts", "texts in which at least two words"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: train_word2vec(texts=FIRST, window=1.5), "window", "an integer"),
+    (lambda: train_word2vec(texts="a text"), "texts", "a list"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

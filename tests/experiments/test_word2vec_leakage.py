@@ -7,6 +7,7 @@ import math
 
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 from dpcore.cli.app import main
 from dpcore.experiments import get, reproduce, word2vec_leakage
@@ -138,26 +139,6 @@ def test_what_counts_as_reproduced(result):
     assert is_reproduced(other, 1, ".000") == any(one.share(1).low < 0.0005 for one in other)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"trials": 999}, ValueError, "trials must be an integer at least 1000"),
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"full": 1}, TypeError, "full must be True or False"),
-        ({"data": 3}, TypeError, "data must be a path"),
-        ({"anchors": (-1,)}, ValueError, "anchors must be"),
-        ({"anchors": 5}, TypeError, "anchors must be a list"),
-        ({"epsilons": (0.0,)}, ValueError, "epsilons must be"),
-        ({"epsilons": (math.nan,)}, ValueError, "epsilons must be"),
-        ({"epsilons": ()}, ValueError, "epsilons must be not empty"),
-        ({"confidence": 1.0}, ValueError, "confidence must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        get("word2vec-leakage").Config(**fields)
-
-
 def test_data_that_are_not_there(tmp_path, capsys):
     with pytest.raises(FileNotFoundError, match=r"spa-eng\.zip"):
         run(data=tmp_path)
@@ -167,3 +148,24 @@ def test_data_that_are_not_there(tmp_path, capsys):
     words = ["reproduce", "word2vec-leakage", "--data", str(tmp_path), "--out", str(tmp_path)]
     assert main([*words, "--no-progress"]) == 2
     assert "Tatoeba" in " ".join(capsys.readouterr().err.split())
+
+
+VALUE_ERRORS = [
+    (lambda: get("word2vec-leakage").Config(trials=999), "trials", "an integer at least 1000"),
+    (lambda: get("word2vec-leakage").Config(seeds=0), "seeds", "an integer at least 1"),
+    (lambda: get("word2vec-leakage").Config(anchors=(-1,)), "anchors", "an integer at least 0"),
+    (lambda: get("word2vec-leakage").Config(epsilons=(0.0,)), "epsilons", "a finite number above"),
+    (lambda: get("word2vec-leakage").Config(epsilons=(math.nan,)), "epsilons", "a finite"),
+    (lambda: get("word2vec-leakage").Config(epsilons=()), "epsilons", "not empty"),
+    (lambda: get("word2vec-leakage").Config(confidence=1.0), "confidence", "a finite number above"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: get("word2vec-leakage").Config(full=1), "full", "True or False"),
+    (lambda: get("word2vec-leakage").Config(data=3), "data", "a path"),
+    (lambda: get("word2vec-leakage").Config(anchors=5), "anchors", "a list"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

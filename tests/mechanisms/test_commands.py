@@ -319,28 +319,6 @@ def test_lines_end_with_line_feeds_alone(tmp_path, written, wanted):
 # What fails.
 
 
-@pytest.mark.parametrize(
-    ("given", "kind", "said"),
-    [
-        ("node tool.js {x} {size}", TypeError, "a list of texts, the program and its arguments"),
-        (["node", 1, "{x}", "{size}"], TypeError, "a list of texts, the program"),
-        ([], ValueError, "a list of texts, the program"),
-        ([sys.executable, "{size}"], ValueError, r"with \{x\} in an argument"),
-        ([sys.executable, "{x}"], ValueError, r"with \{size\} in an argument"),
-        (["{x}{size}"], ValueError, r"with \{x\} in an argument"),
-        (
-            ["no-such-program", "{x}", "{size}"],
-            ValueError,
-            "installed and may be run, got 'no-such",
-        ),
-        ([sys.executable, "a\0", "{x}", "{size}"], ValueError, "a list of texts"),
-    ],
-)
-def test_a_command_that_cannot_serve_is_refused_at_once(given, kind, said):
-    with pytest.raises(kind, match=f"^command must be .*{said}"):
-        dpcore.command(given)
-
-
 @pytest.mark.parametrize("timeout", [0, -1.0, math.inf, math.nan])
 def test_a_timeout_is_a_finite_number_above_0(timeout):
     with pytest.raises(ValueError, match="timeout must be a finite number above 0"):

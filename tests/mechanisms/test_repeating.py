@@ -302,35 +302,3 @@ def test_threads_count_what_one_thread_counts():
     one, two = (dpcore.audit(mechanism, ([0.0], [1.0]), threads=t, **options) for t in (1, 2))
     assert one.counts == two.counts
     assert isinstance(one.event, Vote)
-
-
-@pytest.mark.parametrize(
-    ("fn", "options", "error", "text"),
-    [
-        (1.5, {}, TypeError, "fn must be a callable"),
-        (lambda: 0, {}, ValueError, r"fn must be fn\(x\) or fn\(x, rng\)"),
-        (noisy_many, {}, ValueError, r"fn must be fn.*noisy_many\(x, size, rng\)"),
-        (lambda x, *, other: 0, {}, ValueError, "fn must be fn"),
-        (lambda *args: 0, {}, ValueError, "seeded must be one of"),
-        (lambda *args, **options: 0, {}, ValueError, "seeded must be one of"),
-        (Hidden(), {}, ValueError, "seeded must be one of .* shows no signature"),
-        (noisy, {"seeded": "own"}, ValueError, "fn must be one that seeded='own' can call"),
-        (noisy, {"seeded": "global"}, ValueError, "fn must be one that seeded='global' can call"),
-        (lambda x: 0, {"seeded": "rng"}, ValueError, "fn must be one that seeded='rng' can call"),
-        (noisy, {"seeded": "seed"}, ValueError, "seeded must be one of 'rng', 'global', 'own'"),
-        (noisy, {"seeded": 1}, TypeError, "seeded must be one of"),
-        (noisy, {"catch": KeyboardInterrupt}, TypeError, "catch must be a subclass of Exception"),
-        (noisy, {"catch": (ValueError, 1)}, TypeError, "catch must be a subclass of Exception"),
-        (noisy, {"catch": 1}, TypeError, "catch must be a subclass of Exception"),
-        (noisy, {"thread_safe": 1}, TypeError, "thread_safe must be True or False"),
-        (
-            old_style,
-            {"seeded": "global", "thread_safe": True},
-            ValueError,
-            "thread_safe must be False",
-        ),
-    ],
-)
-def test_bad_arguments(fn, options, error, text):
-    with pytest.raises(error, match=text):
-        repeat(fn, **options)

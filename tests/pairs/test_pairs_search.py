@@ -16,7 +16,6 @@ from scipy import stats
 from scipy.special import betaincinv
 from shared_examples import examples
 
-from dpcore import Pair
 from dpcore.pairs import (
     L1,
     L2,
@@ -347,30 +346,3 @@ def test_plans_refuse(change, error, text):
     arguments = {"domain": Box(0, 1, 2), "neighbour": L1(1.0), **change}
     with pytest.raises(error, match=text):
         search(arguments.pop("domain"), arguments.pop("neighbour"), **arguments)
-
-
-def test_what_else_is_refused():
-    rng = np.random.default_rng(1)
-    plan = search(Box(0, 1, 2), L1(1.0))
-    with pytest.raises(TypeError, match="rng must be a Generator"):
-        plan.start(1)
-    with pytest.raises(TypeError, match="rng must be a Generator"):
-        plan.propose([(Pair([0, 0], [0, 1]), 1.0)], 1)
-    with pytest.raises(ValueError, match="best must be at least one pair"):
-        plan.propose([], rng)
-    with pytest.raises(ValueError, match="domain must be large enough to hold two neighbours"):
-        search(Box(0.5, 0.5, 2), L1(1.0)).start(rng)
-    with pytest.raises(ValueError, match="domain must be large enough"):
-        search(Box(0, 5, 2, integers=True), L1(0.5)).start(rng)
-    with pytest.raises(TypeError, match="domain must be one of vectors"):
-        search(Records(("a",), 2), L1(1.0)).start(rng)
-    with pytest.raises(TypeError, match="plan must be a Search"):
-        drive(None, lambda pair, size: 0.0, rng)
-    with pytest.raises(TypeError, match="evaluate must be a callable"):
-        drive(plan, 0.0, rng)
-    with pytest.raises(ValueError, match="merit of a pair must be a real number, got nan"):
-        drive(plan, lambda pair, size: float("nan"), rng)
-    with pytest.raises(TypeError, match="merit of a pair must be a real number, got 'good'"):
-        drive(plan, lambda pair, size: "good", rng)
-    with pytest.raises(ZeroDivisionError):
-        drive(plan, lambda pair, size: 1 / 0, rng)

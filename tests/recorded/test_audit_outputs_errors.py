@@ -7,21 +7,9 @@ import pytest
 
 from dpcore.attacks import MajorityVote, Threshold
 from dpcore.recorded.run import audit_outputs
-from dpcore.results.outputs_audits import OUTPUTS_BOUNDS, Guesses
+from dpcore.results.outputs_audits import OUTPUTS_BOUNDS
 
 # What is refused.
-
-
-def test_rows_must_be_said():
-    told = r"independent.*each row is an output of its own run.*one_run.*canaries from a single run"
-    with pytest.raises(TypeError, match=r"rows must be 'independent' or 'one_run', got None"):
-        audit_outputs([1.0], [2.0])
-    with pytest.raises(TypeError, match=told):
-        audit_outputs([1.0], [2.0])
-    with pytest.raises(ValueError, match=told):
-        audit_outputs([1.0], [2.0], rows="both")
-    with pytest.raises(TypeError, match=told):
-        audit_outputs([1.0], [2.0], rows=["independent"])
 
 
 FINE = [float(n) for n in range(8)]
@@ -116,14 +104,6 @@ def test_one_run_refuses(change, error, text):
     sides = arguments.pop("outputs"), arguments.pop("outputs_prime")
     with pytest.raises(error, match=text):
         audit_outputs(*sides, **arguments)
-
-
-@pytest.mark.parametrize(
-    "values", [(0, 0, 0, 0, 5), (3, 4, 0, 0, 5), (3, 3, 3, 3, 5), (1, 1, 0, 0, 0)]
-)
-def test_guesses_out_of_range(values):
-    with pytest.raises(ValueError, match="must be an integer"):
-        Guesses(*values)
 
 
 def test_a_label_with_one_side_only(tmp_path):

@@ -290,8 +290,3 @@ def test_a_bar_changes_no_count(capsys):
     # Never on standard output, and never what was counted so far.
     assert out == ""
     assert f"{quiet.counts.k}" not in err
-
-
-def test_progress_is_asked_for_with_a_bool():
-    with pytest.raises(TypeError, match=r"^progress must be True, False or None, got 'yes'$"):
-        progress.Progress("x", 1, "yes")

@@ -212,15 +212,6 @@ def test_refusals_in_their_exact_words(change, kind, text):
     assert message == text or text.endswith("got ") or "writ" in text
 
 
-def test_two_dimensions_need_every_stride():
-    out = np.zeros((10, 3)).T
-    with pytest.raises(ValueError, match="C-contiguous"):
-        sample(NOISE, np.zeros(10), 3, out=out)
-    fortran = np.zeros((10, 3), order="F")
-    with pytest.raises(ValueError, match="C-contiguous"):
-        sample(NOISE, np.zeros(3), 10, out=fortran)
-
-
 def test_a_subclass_is_not_native():
     class Mine(Laplace):
         pass

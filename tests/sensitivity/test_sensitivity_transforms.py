@@ -18,7 +18,6 @@ from dpcore.sensitivity import (
     MinMax,
     MinMaxRows,
     Normalise,
-    OneHot,
     Sphere,
     declaration,
     laplace_scale,
@@ -124,40 +123,6 @@ def test_norms_and_ranges_beyond_float64():
     np.testing.assert_array_equal(MinMax()([[1.7e308, -1.7e308], [0.0, 5e-324]]), np.eye(2))
 
 
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: Clip("l2", 0.0), ValueError, "radius must be a finite number above 0 and at most"),
-        (lambda: Clip("l2", -1), ValueError, "radius must be"),
-        (lambda: Clip("l2", np.nan), ValueError, "radius must be"),
-        (lambda: Clip("l4", 1.0), ValueError, "norm must be one of"),
-        (lambda: Normalise("max"), ValueError, "norm must be one of"),
-        (
-            lambda: MinMax()([2.0, 2.0, 2.0]),
-            ValueError,
-            r"x must be a row of at least two different entries \(max - min = 0\), got array",
-        ),
-        (
-            lambda: MinMax()([[0, 1], [3, 3]]),
-            ValueError,
-            "row 1 of x must be a row of at least two",
-        ),
-        (lambda: MinMax()([[0], [3]]), ValueError, "row 0 of x must be a row of at least two diff"),
-        (lambda: MinMax().range(1), ValueError, "dim of min-max rows must be at least 2"),
-        (
-            lambda: Normalise("l1")([[1, 0], [0, 1], [0, 0]]),
-            ValueError,
-            r"row 2 of x must be a row that is not zero \(norm 0\), got array",
-        ),
-        (lambda: Normalise()([0.0]), ValueError, "x must be a row that is not zero"),
-        (lambda: Normalise().range(0), ValueError, "dim must be an integer at least 1, got 0"),
-    ],
-)
-def test_bad_input(call, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        call()
-
-
 @pytest.mark.parametrize("transform", [Clip("l2", 1.0), MinMax(), Normalise("l2")], ids=repr)
 @pytest.mark.parametrize(
     ("x", "error", "text"),
@@ -216,13 +181,6 @@ def test_a_declared_sensitivity_that_is_too_small_is_shown_with_its_pair():
     )
 
 
-def test_one_that_is_too_large_is_no_match_either():
-    with pytest.raises(
-        ValueError, match=r"attained 2 by this pair .* the declared one is too large"
-    ):
-        laplace_scale(1.0, Clip("l1", 1.0), 9, declared=18.0)
-
-
 def test_the_record_reports_without_raising():
     found = declaration(20.0, Clip("l2", 10.0), "l1", 256)
     assert (found.too_small, found.too_large, found.matches) == (True, False, False)
@@ -246,60 +204,3 @@ class Halved:
 
 def test_a_transform_of_the_users_own():
     assert laplace_scale(1.0, Halved(), 7) == 1.0
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (
-            lambda: laplace_scale(0.0, MinMax(), 2),
-            ValueError,
-            "epsilon must be a finite number abo",
-        ),
-        (lambda: laplace_scale("1", MinMax(), 2), TypeError, "epsilon must be"),
-        (lambda: laplace_scale(1.0, MinMax()), TypeError, "dim must be the number of entries, whi"),
-        (
-            lambda: laplace_scale(1.0, MinMax(), 1),
-            ValueError,
-            "dim of min-max rows must be at leas",
-        ),
-        (
-            lambda: laplace_scale(1.0, Clip("l1", 1.0), 0),
-            ValueError,
-            "dim must be an integer at le",
-        ),
-        (lambda: laplace_scale(1.0, Sphere(3), 4), ValueError, "dim must be that of the domain, 3"),
-        (
-            lambda: laplace_scale(1.0, "clip", 4),
-            TypeError,
-            r"transform must be one with range\(dim",
-        ),
-        (lambda: laplace_scale(1.0, range(3), 4), TypeError, "transform must be one with range"),
-        (lambda: laplace_scale(1.0, Clip, 4), TypeError, "transform must be one with range"),
-        (lambda: declaration(1.0, Sphere, "l1", 4), TypeError, "transform must be one with range"),
-        (
-            lambda: laplace_scale(1.0, OneHot(1)),
-            ValueError,
-            "noise scale sensitivity / epsilon must be a finite number above 0 .* got 0.0",
-        ),
-        (
-            lambda: laplace_scale(1e-300, Box(0, 1e300, 1)),
-            ValueError,
-            "noise scale sensitivity / e",
-        ),
-        (
-            lambda: laplace_scale(1.0, Sphere(3), declared=-1),
-            ValueError,
-            "declared must be a finit",
-        ),
-        (
-            lambda: declaration(np.nan, Sphere(3), "l1"),
-            ValueError,
-            "declared must be a finite numb",
-        ),
-        (lambda: declaration(1.0, Sphere(3), "l0"), ValueError, "norm must be one of"),
-    ],
-)
-def test_bad_arguments(call, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        call()

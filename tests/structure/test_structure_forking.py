@@ -11,6 +11,7 @@ import warnings
 
 import numpy as np
 import pytest
+from shared_messages import check_messages
 
 import dpcore
 from dpcore.structure import FAULTS, fork_reuse
@@ -223,22 +224,20 @@ def test_a_system_without_forks(monkeypatch):
         fork_reuse(given, X)
 
 
-@pytest.mark.parametrize(
-    ("change", "error", "text"),
-    [
-        ({"draws": 15}, ValueError, "draws must be an integer at least 16"),
-        ({"children": 0}, ValueError, "children must be"),
-        ({"timeout": 0}, ValueError, "timeout must be"),
-        (
-            {"timeout": 1e301},
-            ValueError,
-            "timeout must be a finite number above 0 and at most",
-        ),
-        ({"mechanism": lambda x, n, rng: np.zeros((n, 0))}, ValueError, "at least one number"),
-        ({"false_alarm": 1.0}, ValueError, "false_alarm must be"),
-        ({"x": "text"}, TypeError, "x must be an array of finite numbers"),
-    ],
-)
-def test_bad_input(change, error, text):
-    with pytest.raises(error, match=text):
-        fork_reuse(**{"mechanism": given, "x": X, "rng": 1, **change})
+VALUE_ERRORS = [
+    (lambda: fork_reuse(mechanism=given, x=X, rng=1, draws=15), "draws", "an integer at least 16"),
+    (lambda: fork_reuse(mechanism=given, x=X, rng=1, children=0), "children", "an integer"),
+    (lambda: fork_reuse(mechanism=given, x=X, rng=1, timeout=0), "timeout", "a finite"),
+    (lambda: fork_reuse(mechanism=given, x=X, rng=1, timeout=1e301), "timeout", "a finite"),
+    (lambda: fork_reuse(mechanism=lambda x, n, rng: np.zeros((n, 0)), x=X, rng=1),
+     "", "at least one number"),
+    (lambda: fork_reuse(mechanism=given, x=X, rng=1, false_alarm=1.0), "false_alarm", "a finite"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: fork_reuse(mechanism=given, x="text", rng=1), "x", "an array of finite numbers"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore.structure import CHECKS, FAULTS, Check, Fault, Inspection, inspect
+from dpcore.structure import CHECKS, FAULTS, Fault, inspect
 
 MASKED = np.ma.masked_array([0.0, 1.0], [False, True])
 
@@ -203,28 +203,6 @@ def test_bad_input(change, error, text):
     arguments = {"mechanism": laplace, "x": [0.0, 1.0], "rng": 1, **change}
     with pytest.raises(error, match=text):
         inspect(arguments.pop("mechanism"), arguments.pop("x"), **arguments)
-
-
-@pytest.mark.parametrize(
-    ("call", "error", "text"),
-    [
-        (lambda: Check("noise", True, "x"), ValueError, "name must be one of 'no_noise', "),
-        (lambda: Check("grid", 1, "x"), TypeError, "flagged must be True or False, got 1"),
-        (lambda: Check("grid", True, None), TypeError, "what must be a str"),
-        (lambda: Check("grid", True, "x", 2.0), ValueError, "p_value must be a finite number at"),
-        (lambda: Check("grid", True, "x", 0.5, (("a",),)), TypeError, "evidence must be a tuple"),
-        (lambda: Inspection("m", 1, 200, 1, 0.1, 0.1, [1]), TypeError, "checks must be a tuple"),
-        (lambda: fault(mechanism=3), TypeError, "mechanism must be a mechanism, got 3"),
-        (lambda: fault(repaired=3), TypeError, "repaired must be a mechanism, got 3"),
-        (lambda: fault(x=[np.nan]), ValueError, "x must be a non-empty vector of finite"),
-        (lambda: fault(flagged_by="rank"), TypeError, "flagged_by must be a tuple of names"),
-        (lambda: fault(flagged_by=()), ValueError, "flagged_by must be at least one name"),
-        (lambda: fault(flagged_by=("luck",)), ValueError, "flagged_by must be one of 'no_noise'"),
-    ],
-)
-def test_fields_are_checked(call, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        call()
 
 
 def fault(**change):

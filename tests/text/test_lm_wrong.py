@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 from dpcore import training
 from dpcore.text import Vocabulary, generated, lm
@@ -42,28 +43,6 @@ def test_wrong_arguments_are_named(options, match):
         lm.fit(TEXTS, VALID, **{**SMALL, "batch": 20, **options})
 
 
-def test_texts_of_masks_alone_need_a_vocabulary():
-    with pytest.raises(ValueError, match="vocabulary must be given where all words"):
-        lm.fit(["[MASK] [MASK]"] * 30, VALID)
-
-
-def test_start_must_have_the_same_words_and_sizes():
-    model = lm.fit(TEXTS, VALID, **SMALL)
-    other = Vocabulary(["a"], "token")
-    with pytest.raises(ValueError, match="vocabulary must be that of start"):
-        lm.fit(TEXTS, VALID, **{**SMALL, "vocabulary": other}, start=model)
-    with pytest.raises(ValueError, match="hidden must be 4, as that of start, got 5"):
-        lm.fit(TEXTS, VALID, **{**SMALL, "hidden": 5}, start=model)
-    with pytest.raises(ValueError, match=r"model must be private .* got 'plain'"):
-        model.step()
-    with pytest.raises(ValueError, match="texts must be texts that are not training texts"):
-        model.perplexity(TEXTS)
-    with pytest.raises(ValueError, match="texts must be texts with a second word"):
-        model.perplexity(["[MASK] [MASK]"])
-    with pytest.raises(TypeError, match="not a single string"):
-        model.losses("one text")
-
-
 def test_canaries_have_words_of_the_vocabulary():
     own = ["find a train"]
     assert lm.canaries(WORDS, own) == own
@@ -89,11 +68,6 @@ def test_large_private_training_is_warned_of(monkeypatch):
     assert __file__ in {one.filename for one in seen}
 
 
-def test_opacus_refuses_the_lstm_of_torch_and_names_its_own():
-    with pytest.raises(ValueError, match="DPLSTM"):
-        training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), lambda model, records: records)
-
-
 def _make_optimizer():
     optimizers = pytest.importorskip("opacus.optimizers")
     weights = [torch.nn.Parameter(torch.zeros(2))]
@@ -110,3 +84,25 @@ def test_missing_opacus_is_named_with_its_extra(monkeypatch):
     monkeypatch.setattr("dpcore.text.optional_packages.import_module", refuse)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20)
+
+
+VALUE_ERRORS = [
+    (lambda: lm.fit(["[MASK] [MASK]"] * 30, VALID), "vocabulary", "given where all words"),
+    (lambda: lm.fit(TEXTS, VALID, **{**SMALL, "vocabulary": Vocabulary(["a"], "token")},
+     start=lm.fit(TEXTS, VALID, **SMALL)), "vocabulary", "that of start"),
+    (lambda: lm.fit(TEXTS, VALID, **{**SMALL, "hidden": 5}, start=lm.fit(TEXTS, VALID, **SMALL)),
+     "hidden", "4, as that of start"),
+    (lambda: lm.fit(TEXTS, VALID, **SMALL).step(), "model", "got 'plain'"),
+    (lambda: lm.fit(TEXTS, VALID, **SMALL).perplexity(TEXTS), "texts", "texts that are"),
+    (lambda: lm.fit(TEXTS, VALID, **SMALL).perplexity(["[MASK] [MASK]"]), "texts", "texts with"),
+    (lambda: training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), lambda model,
+     records: records), "model", "DPLSTM"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: lm.fit(TEXTS, VALID, **SMALL).losses("one text"), "texts", "not a single string"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

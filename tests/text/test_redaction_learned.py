@@ -55,22 +55,3 @@ def test_a_seed_repeats_it_and_pickling_keeps_it():
     assert levels.argmax() == 1
     with pytest.warns(UserWarning, match="texts are among those that learned was fitted on"):
         redact(sets[0], policy, level=0.3)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({"vectors": {"a": [1.0]}}, TypeError, "vectors must be a Embedding"),
-        ({"share": 1.0}, ValueError, "share must be a finite number above 0 and below 1"),
-        ({"hidden": 0}, ValueError, "hidden must be an integer at least 1"),
-        ({"epochs": 0}, ValueError, "epochs must be an integer at least 1"),
-    ],
-)
-def test_bad_fields_are_named(given, error, message):
-    with pytest.raises(error, match=message):
-        Learned(**{"vectors": VECTORS, **given})
-
-
-def test_a_policy_that_is_not_fitted_is_refused():
-    with pytest.raises(ValueError, match="policy must be fitted before it is used"):
-        redact(["w1 w2"], Learned(VECTORS), level=0.5)

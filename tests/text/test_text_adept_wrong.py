@@ -22,27 +22,6 @@ def fitted(epsilon=10.0, **given):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ({"epsilon": 0.0}, "epsilon must be"),
-        ({"epsilon": -1.0}, "epsilon must be"),
-        ({"epsilon": math.inf}, "epsilon must be"),
-        ({"epsilon": math.nan}, "epsilon must be"),
-        ({"epsilon": 1.0, "variant": "l2"}, "variant must be one of"),
-        ({"epsilon": 1.0, "variant": "gaussian"}, "delta must be above 0 for 'gaussian'"),
-        ({"epsilon": 1.0, "delta": 1e-5}, "delta must be above 0 for 'gaussian'"),
-        ({"epsilon": 1.0, "hidden": 0}, "hidden must be"),
-        ({"epsilon": 1.0, "clip": 0.0}, "clip must be"),
-        ({"epsilon": 1.0, "longest": 0}, "longest must be"),
-        ({"epsilon": 1.0, "min_count": 0}, "min_count must be"),
-    ],
-)
-def test_wrong_arguments(arguments, text):
-    with pytest.raises(ValueError, match=f"^{text}"):
-        ADePT(**arguments)
-
-
-@pytest.mark.parametrize(
     ("given", "text"),
     [
         ({"epochs": 0}, "epochs must be"),
@@ -65,11 +44,6 @@ def test_wrong_training(given, text):
         ADePT(1.0, hidden=4).fit(TEXTS, pair="no")
     with pytest.raises(TypeError, match="texts must be"):
         ADePT(1.0, hidden=4).fit("one text")
-
-
-def test_an_empty_vocabulary_is_no_vocabulary():
-    with pytest.raises(ValueError, match="min_count must be at most 2"):
-        ADePT(1.0, min_count=9).fit(TEXTS)
 
 
 @pytest.mark.parametrize("do", ["encode", "rewrite", "clean", "decode", "worst_pair"])

@@ -120,38 +120,3 @@ def test_without_masks_for_as_long_as_it_is_asked_for():
         assert not bag.random
         assert torch.allclose(bag([TEXTS[2]])[0], by_hand(bag, TEXTS[2].split()), atol=1e-7)
     assert bag.random
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"mu": 1.0}, r"mu must be .*less than 1|mu must be .*below 1|mu must be .*\[0, 1\)"),
-        ({"mu": -0.1}, "mu must be"),
-        ({"mu": float("nan")}, "mu must be"),
-        ({"mu": 0.1, "masks": "all"}, "masks must be one of 'bernoulli', 'exact'"),
-        ({"mu": 0.1, "mask": "zero"}, "mask must be one of 'leave_out', 'zero_id'"),
-    ],
-)
-def test_wrong_masks_are_named(given, message):
-    with pytest.raises(ValueError, match=message):
-        WordDropout(**given)
-
-
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        (("words", 3), TypeError, "vocabulary must be a Vocabulary"),
-        ((Vocabulary(["a"], "drop"), 0), ValueError, "dim must be an integer at least 1"),
-        ((Vocabulary(["a"], "drop"), 3, 0.5), TypeError, "dropout must be a WordDropout"),
-        (
-            (Vocabulary(["a"], "drop", reserved=()), 3, WordDropout(0.5, mask="zero_id")),
-            ValueError,
-            "vocabulary must be one whose number 0 is no word",
-        ),
-    ],
-)
-def test_wrong_bags_are_named(given, error, message):
-    with pytest.raises(error, match=message):
-        Bag(*given)
-    with pytest.raises(TypeError, match="text must be a str"):
-        Vocabulary(["a"], "drop").spans(3)

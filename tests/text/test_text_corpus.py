@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pandas as pd
 import pytest
+from shared_messages import check_messages
 
 from dpcore.text import Corpus
 
@@ -79,24 +80,6 @@ def test_parts_and_rows():
     assert corpus[corpus.labels == 2] == corpus[1::2]
 
 
-@pytest.mark.parametrize(
-    ("asked", "error"),
-    [
-        (lambda c: c[slice(0, 0)], ValueError),
-        (lambda c: c["train"], TypeError),
-        (lambda c: c[9], IndexError),
-        (lambda c: c[[True, False]], IndexError),
-        (lambda c: c.train.test, ValueError),
-        (lambda c: Corpus(["a"]).train, ValueError),
-        (lambda c: c.attribute("age"), ValueError),
-        (lambda c: Corpus(["a"]).attribute("age"), ValueError),
-    ],
-)
-def test_rows_and_parts_that_are_not_there(asked, error):
-    with pytest.raises(error):
-        asked(small())
-
-
 def test_equality_is_of_content():
     corpus = small()
     assert corpus == small()
@@ -144,3 +127,25 @@ def test_the_package_loads_no_optional_package():
     code = "import sys, dpcore.text; print(*{n.split('.')[0] for n in sys.modules})"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert not {"torch", "sklearn", "safetensors", "sacrebleu", "scipy"} & set(done.stdout.split())
+
+
+VALUE_ERRORS = [
+    (lambda: small()[slice(0, 0)], "rows", "a choice of at least one text"),
+    (lambda: small().train.test, "split", "a split with a 'test' part"),
+    (lambda: Corpus(["a"]).train, "split", "known to have a 'train' part"),
+    (lambda: small().attribute("age"), "attribute", "one of 'male', 'town'"),
+    (lambda: Corpus(["a"]).attribute("age"), "attribute", "in the corpus, which has no attributes"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: small()["train"], "rows", "an integer, a slice, a mask or an array"),
+]  # fmt: skip
+INDEX_ERRORS = [
+    (lambda: small()[9], "", "tuple index out of range"),
+    (lambda: small()[[True, False]], "", "boolean index did not match indexed"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+    check_messages(IndexError, INDEX_ERRORS)

@@ -5,6 +5,7 @@ import re
 import numpy as np
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 torch = needs("torch", "safetensors")
 
@@ -21,82 +22,6 @@ def lengths(texts):
     return [[float(len(text)), 1.0] for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("given", "error", "message"),
-    [
-        ({}, TypeError, "epsilon"),
-        ({"epsilon": 0.0}, ValueError, "epsilon must be .*above 0.*got 0.0"),
-        ({"epsilon": -1.0}, ValueError, "epsilon must be"),
-        ({"epsilon": "5"}, TypeError, "epsilon must be"),
-        ({"epsilon": 1.0, "dim": 1}, ValueError, "dim must be .*2.*got 1"),
-        ({"epsilon": 1.0, "dim": 2.5}, TypeError, "dim must be an integer"),
-        ({"epsilon": 1.0, "dim": 8, "extractor": lengths}, ValueError, "dim must be left out"),
-        ({"epsilon": 1.0, "extractor": "bert"}, TypeError, "encoder must be a SentenceTransformer"),
-        ({"epsilon": 1.0, "noise": "gaussian"}, ValueError, "noise must be one of 'iid', 'shared'"),
-        ({"epsilon": 1.0, "scale": "right"}, ValueError, "scale must be one of 'published', 's"),
-        (
-            {"epsilon": 1.0, "scale": "published", "transform": Clip("l1", 1.0)},
-            ValueError,
-            "scale must be 'sound' for another transform than min-max",
-        ),
-        ({"epsilon": 1.0, "transform": "minmax"}, TypeError, "transform must be Clip, MinMax"),
-        ({"epsilon": 1.0, "dropout": 0.5}, TypeError, "dropout must be WordDropout|a WordDropout"),
-        (
-            {"epsilon": 1.0, "dropout": WordDropout(0.5), "extractor": lengths},
-            ValueError,
-            "dropout must be None where",
-        ),
-        ({"epsilon": 1.0, "unknown": "keep"}, ValueError, "unknown must be one of 'drop', 'token'"),
-        ({"epsilon": 1.0, "min_count": 0}, ValueError, "min_count must be"),
-    ],
-)
-def test_wrong_models(given, error, message):
-    with pytest.raises(error, match=message):
-        DPNR(**given)
-
-
-@pytest.mark.parametrize(
-    ("corpus", "given", "error", "message"),
-    [
-        (TEXTS, {}, TypeError, "corpus must be a.* Corpus"),
-        (Corpus(TEXTS), {}, ValueError, "corpus must be one with labels"),
-        (Corpus(TEXTS, ["a"] * 40), {}, ValueError, "labels must be of two values at least"),
-        (
-            Corpus(TEXTS, ["a", "b"] * 20, split=["test"] * 40),
-            {},
-            ValueError,
-            "split must be a split with a 'train' part",
-        ),
-        (PLAIN, {"epochs": 0}, ValueError, "epochs must be"),
-        (PLAIN, {"batch": 0}, ValueError, "batch must be"),
-        (PLAIN, {"lr": 0.0}, ValueError, "lr must be"),
-        (PLAIN, {"lr": float("nan")}, ValueError, "lr must be"),
-        (PLAIN, {"decay": 1.5}, ValueError, "decay must be"),
-        (PLAIN, {"pair": 1}, TypeError, "pair must be"),
-        (PLAIN, {"device": "gpu"}, ValueError, "device must be one of this machine"),
-        (PLAIN, {"rng": -1}, ValueError, "rng must be"),
-        (PLAIN, {"schedule": 5.0}, TypeError, r"schedule must be .*schedules\.Constant\(5"),
-        (PLAIN, {"schedule": schedules.Constant}, TypeError, "schedule must be"),
-        (
-            PLAIN,
-            {"schedule": lambda epoch, epochs, rng: 3 - epoch, "epochs": 4},
-            ValueError,
-            "epsilon .*epoch 3 of 4 must be .*above 0, got 0",
-        ),
-        (
-            PLAIN,
-            {"schedule": lambda epoch, epochs, rng: float("nan")},
-            ValueError,
-            "epoch 1 of 35 must be .*got nan",
-        ),
-        (PLAIN, {"lr": 1e30}, ValueError, r"lr must be small enough .*epoch \d+\), got 1e\+30"),
-    ],
-)
-def test_wrong_fits(corpus, given, error, message):
-    with pytest.raises(error, match=message):
-        DPNR(dim=4, epsilon=1.0).fit(corpus, **given)
-
-
 def test_a_fit_that_failed_leaves_no_model():
     model = DPNR(dim=4, epsilon=1.0).fit(PLAIN, epochs=1, rng=1)
     with pytest.raises(ValueError, match="lr must be"):
@@ -105,24 +30,6 @@ def test_a_fit_that_failed_leaves_no_model():
         model.encode(TEXTS)
     with pytest.raises(ValueError, match="model must be fitted"):
         model.predicted(np.zeros((1, 4)))
-
-
-@pytest.mark.parametrize(
-    "used",
-    [
-        lambda model: model.encode(["a goal"]),
-        lambda model: model.clean(["a goal"]),
-        lambda model: model.predict(["a goal"]),
-        lambda model: model.accuracy(PLAIN),
-        lambda model: model.worst_pair(TEXTS),
-        lambda model: model.to("cpu"),
-        lambda model: model.save_pretrained("nowhere"),
-        lambda model: dpcore.audit(model, ("a goal", "debt grew"), trials=100),
-    ],
-)
-def test_nothing_works_before_fit(used):
-    with pytest.raises(ValueError, match=r"model must be fitted before .*model\.fit\(corpus\)"):
-        used(DPNR(dim=4, epsilon=1.0))
 
 
 @pytest.fixture(scope="module")
@@ -166,11 +73,6 @@ def test_an_extractor_of_constant_rows_is_told_and_trains():
     with pytest.warns(dpcore.errors.AssumptionWarning, match="2 of 2 rows are constant"):
         vectors = one.encode(["a", "b"], rng=1)
     assert np.isfinite(vectors).all()
-
-
-def test_an_extractor_of_one_number_has_no_range():
-    with pytest.raises(ValueError, match="dim >= 2: one entry has no range"):
-        DPNR(epsilon=1.0, extractor=lambda texts: [[1.0]] * len(texts)).fit(PLAIN)
 
 
 def test_labels_of_the_test_part_that_were_never_seen_are_wrong_answers(model):
@@ -218,3 +120,64 @@ def test_an_extractor_is_given_where_one_is_missing_only(model, tmp_path):
     model.save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="extractor must be left out"):
         DPNR.from_pretrained(tmp_path, extractor=lengths)
+
+
+VALUE_ERRORS = [
+    (lambda: DPNR(epsilon=0.0), "epsilon", "above 0"),
+    (lambda: DPNR(epsilon=-1.0), "epsilon", "a finite number above 0"),
+    (lambda: DPNR(epsilon=1.0, dim=1), "dim", "got 1"),
+    (lambda: DPNR(epsilon=1.0, dim=8, extractor=lengths), "dim", "left out"),
+    (lambda: DPNR(epsilon=1.0, noise="gaussian"), "noise", "one of 'iid', 'shared'"),
+    (lambda: DPNR(epsilon=1.0, scale="right"), "scale", "one of 'published', 'sound"),
+    (lambda: DPNR(epsilon=1.0, scale="published", transform=Clip("l1", 1.0)), "scale",
+     "'sound' for another transform"),
+    (lambda: DPNR(epsilon=1.0, dropout=WordDropout(0.5), extractor=lengths), "dropout",
+     "None where"),
+    (lambda: DPNR(epsilon=1.0, unknown="keep"), "unknown", "one of 'drop', 'token'"),
+    (lambda: DPNR(epsilon=1.0, min_count=0), "min_count", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS)), "corpus", "one with labels"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS, ["a"] * 40)), "labels", "of two values"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS, ["a", "b"] * 20, split=["test"] * 40)),
+     "split", "a split with a 'train' part"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, epochs=0), "epochs", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, batch=0), "batch", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=0.0), "lr", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=float("nan")), "lr", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, decay=1.5), "decay", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, device="gpu"), "device", "one of this machine"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, rng=-1), "rng", "an integer from 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=lambda epoch, epochs, rng: 3 - epoch,
+     epochs=4), "", "epsilon"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=lambda epoch, epochs, rng: float("nan")),
+     "", "got nan"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=1e30), "lr", "small enough"),
+    (lambda: DPNR(dim=4, epsilon=1.0).encode(["a goal"]), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).clean(["a goal"]), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).predict(["a goal"]), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).accuracy(PLAIN), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).worst_pair(TEXTS), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).to("cpu"), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).save_pretrained("nowhere"), "model", "fitted before"),
+    (lambda: dpcore.audit(DPNR(dim=4, epsilon=1.0), ("a goal", "debt grew"), trials=100), "model",
+     "fitted before"),
+    (lambda: DPNR(epsilon=1.0, extractor=lambda texts: [[1.0]] * len(texts)).fit(PLAIN), "x",
+     "dim >= 2: one entry has no range"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: DPNR(), "", "epsilon"),
+    (lambda: DPNR(epsilon="5"), "epsilon", "a finite number above 0"),
+    (lambda: DPNR(epsilon=1.0, dim=2.5), "dim", "an integer"),
+    (lambda: DPNR(epsilon=1.0, extractor="bert"), "encoder", "a SentenceTransformer"),
+    (lambda: DPNR(epsilon=1.0, transform="minmax"), "transform", "Clip, MinMax"),
+    (lambda: DPNR(epsilon=1.0, dropout=0.5), "dropout", "a WordDropout"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(TEXTS), "corpus", "Corpus"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, pair=1), "pair", "True or False"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=5.0), "schedule", "s.Constant(5"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=schedules.Constant), "schedule",
+     "a function"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

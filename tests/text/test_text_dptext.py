@@ -7,6 +7,7 @@ import math
 import numpy as np
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 torch = needs("torch", "safetensors")
 
@@ -248,28 +249,6 @@ def test_bad_arguments():
             fitted(made(), **{name: value})
 
 
-def test_bad_corpora():
-    texts, labels = ["a goal", "a train", "a late goal"], [0, 1, 0]
-    with pytest.raises(ValueError, match=r"^attribute 'p' must be of two values at least"):
-        fitted(made(attribute="p"), Corpus(texts, labels=labels, attributes={"p": [1, 1, 1]}))
-    with pytest.raises(ValueError, match=r"^labels must be of two values at least"):
-        fitted(made(attribute="p"), Corpus(texts, labels=[1] * 3, attributes={"p": labels}))
-    with pytest.raises(ValueError, match=r"^corpus must be one with labels"):
-        fitted(made(attribute="p"), Corpus(texts, attributes={"p": labels}))
-    with pytest.raises(ValueError, match=r"^attribute must be one of 'parent', got 'q'"):
-        fitted(made(attribute="q"))
-    with pytest.raises(ValueError, match=r"^min_count must be at most"):
-        fitted(made(min_count=10**6))
-    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
-        fitted(made(), texts)
-    model = made()
-    for call in (model.encode, model.predict, model.worst_pair):
-        with pytest.raises(ValueError, match="fitted before it"):
-            call(texts)
-    with pytest.raises(ValueError, match="fitted before it is saved"):
-        model.save_pretrained("nowhere")
-
-
 @every
 def test_audited_as_trained(noise):
     model = fitted(made(1.0, noise=noise))
@@ -324,3 +303,27 @@ def test_what_the_source_leaves_open_is_in_the_docstring():
     told = inspect.getdoc(DPText)
     for word in ("What Beigi et al. leave open", "linear", "L1", "Adam", "covers none of them"):
         assert word in told
+
+
+VALUE_ERRORS = [
+    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
+     labels=[0, 1, 0], attributes={"p": [1, 1, 1]})), "attribute", "of two values at least"),
+    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
+     labels=[1] * 3, attributes={"p": [0, 1, 0]})), "labels", "of two values at least"),
+    (lambda: fitted(made(attribute="p"), Corpus(["a goal", "a train", "a late goal"],
+     attributes={"p": [0, 1, 0]})), "corpus", "one with labels"),
+    (lambda: fitted(made(attribute="q")), "attribute", "one of 'parent'"),
+    (lambda: fitted(made(min_count=10**6)), "min_count", "at most"),
+    (lambda: made().encode(["a goal", "a train", "a late goal"]), "model", "fitted before it"),
+    (lambda: made().predict(["a goal", "a train", "a late goal"]), "model", "fitted before it"),
+    (lambda: made().worst_pair(["a goal", "a train", "a late goal"]), "model", "fitted before it"),
+    (lambda: made().save_pretrained("nowhere"), "model", "fitted before it is saved"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: fitted(made(), ["a goal", "a train", "a late goal"]), "corpus", "a Corpus"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

@@ -110,19 +110,3 @@ def test_repeats_repeat_and_contradict(corpora):
     assert set(names.sum(axis=0).tolist()) == {1, 2}
     for name, column in corpus.attributes.items():
         assert [name in text for text in corpus] == column.astype(bool).tolist()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "said"),
-    [
-        (("topic", 1000), ValueError, "kind must be one of 'topics', 'intents', 'repeats'"),
-        ((None, 1000), TypeError, "kind must be one of"),
-        (("topics", 99), ValueError, "rows must be an integer at least 100"),
-        (("topics", 1e3), TypeError, "rows must be an integer"),
-        (("topics", 1000, 0.5), TypeError, "rng must be"),
-        (("topics", 1000, -1), ValueError, "rng must be"),
-    ],
-)
-def test_what_is_wrong_is_named(arguments, error, said):
-    with pytest.raises(error, match=said):
-        generated(*arguments)

@@ -193,15 +193,6 @@ def test_arrays_that_are_refused(a, b, message):
     assert message in str(caught.value)
 
 
-def test_what_is_no_array_of_numbers_is_refused():
-    with pytest.raises(TypeError, match=r"^a must be a matrix of finite numbers"):
-        lm.distances([["one"], ["two"]], np.eye(2))
-    with pytest.raises(TypeError, match=r"^b must be a matrix of finite numbers"):
-        lm.distances(np.eye(3, 2), np.eye(3, 2) * 1j)
-    with pytest.raises(ValueError, match=r"^b must be a matrix of finite numbers"):
-        lm.distances(np.eye(3, 2), [[1.0], [1.0, 2.0]])
-
-
 @cache
 def models():
     """Two models of disjoint texts with one start, a third with another, and held-out texts."""

@@ -162,11 +162,6 @@ def test_frames_are_read():
         read(frame, "csv", **columns)
 
 
-def test_no_path():
-    with pytest.raises(TypeError, match="path must be a path of a file or a folder, got 3"):
-        read(3)
-
-
 def test_folders_of_parts(written):
     root = written(
         train_dot_csv="text,label\na,1\n", dev_dot_csv="text,label\nb,0\n", readme_dot_md="x"

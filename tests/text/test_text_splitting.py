@@ -66,26 +66,6 @@ def test_parts_may_be_left_out():
     assert set(split(CORPUS, {"train": 1.0}, 1).split) == {"train"}
 
 
-@pytest.mark.parametrize(
-    ("corpus", "shares", "error", "said"),
-    [
-        (["a", "b"], (0.8, 0.1, 0.1), TypeError, "corpus must be a Corpus"),
-        (CORPUS, (0.8, 0.1), ValueError, "three shares"),
-        (CORPUS, 0.8, TypeError, "three shares"),
-        (CORPUS, "abc", TypeError, "three shares"),
-        (CORPUS, (0.8, 0.1, 0.2), ValueError, "add up to 1"),
-        (CORPUS, (1.2, -0.1, -0.1), ValueError, r"shares\[1\] must be a finite number at least 0"),
-        (CORPUS, {"train": 0.8, "dev": 0.2}, ValueError, "shares must be one of 'train'"),
-        (CORPUS, (0.8, float("nan"), 0.1), ValueError, r"shares\[1\] must be a finite"),
-        (Corpus(["a"] * 9), (0.8, 0.1, 0.1), ValueError, "enough different texts .*1 different"),
-        (CORPUS, (0.999, 0.0005, 0.0005), ValueError, "enough different texts for a 'valid' part"),
-    ],
-)
-def test_what_is_wrong_is_named(corpus, shares, error, said):
-    with pytest.raises(error, match=said):
-        split(corpus, shares, 1)
-
-
 AUTHORS = [f"author {row % 25}" for row in range(200)]
 WRITTEN = Corpus([f"text {row}" for row in range(200)], attributes={"author": AUTHORS})
 
@@ -122,20 +102,3 @@ def test_groups_with_a_text_in_common_are_kept_together():
         made = split(Corpus(texts), (0.6, 0.2, 0.2), seed, group=AUTHORS)
         assert count_divided(made, AUTHORS) == 0
         assert crossing(made) == 0
-
-
-@pytest.mark.parametrize(
-    ("group", "error", "said"),
-    [
-        (
-            ["one"] * 200,
-            ValueError,
-            "^group must be of enough groups for a 'valid' part, got '1",
-        ),
-        ("town", ValueError, "^group must be one of 'author', got 'town'"),
-        ([1, 2], ValueError, "^groups must be .* got '2 values'"),
-    ],
-)
-def test_what_is_wrong_with_groups_is_named(group, error, said):
-    with pytest.raises(error, match=said):
-        split(WRITTEN, (0.8, 0.1, 0.1), 1, group=group)

@@ -69,31 +69,3 @@ def test_a_tokeniser_of_ones_own():
     assert repr(v) == "Vocabulary(2 words; unknown='drop')"
     assert "c" in v
     assert "d" not in v
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "said"),
-    [
-        (lambda: Vocabulary("abc", "drop"), TypeError, "words must be a list of strings"),
-        (lambda: Vocabulary(["a", "a"], "drop"), ValueError, "different words.*'a'"),
-        (lambda: Vocabulary(["<pad>"], "drop"), ValueError, "none of them reserved"),
-        (lambda: Vocabulary(["a"], "skip"), ValueError, "unknown must be one of 'drop', 'token'"),
-        (lambda: Vocabulary(["a"], "drop", ngrams=0), ValueError, "ngrams"),
-        (lambda: Vocabulary(["a"], "drop", tokenise="x"), TypeError, "tokenise must be a function"),
-        (lambda: Vocabulary.from_texts("a b", unknown="drop"), TypeError, "not a single string"),
-        (lambda: Vocabulary.from_texts(["a b"], unknown="drop", min_count=2), ValueError,
-         "min_count must be at most 1"),
-        (lambda: Vocabulary.from_texts(["..."], unknown="drop"), ValueError, "at most 0"),
-        (lambda: Vocabulary.from_texts(["a"], unknown="drop", max_size=0), ValueError, "max_size"),
-        (lambda: Vocabulary.from_texts(["a"], unknown="drop", tokenise=str.lower), TypeError,
-         "list of strings, got 'a'"),
-        (lambda: Vocabulary(["a"], "drop").encode("a"), TypeError, "not a single string"),
-        (lambda: Vocabulary(["a"], "drop").decode([[2]]), ValueError, "from 0 to 1"),
-        (lambda: Vocabulary(["a"], "drop").decode([[-1]]), ValueError, "from 0 to 1"),
-        (lambda: Vocabulary(["a"], "drop").decode([1]), TypeError, "a row of integers"),
-        (lambda: Vocabulary(["a"], "drop").decode([[0.5]]), TypeError, "a row of integers"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_named(make, error, said):
-    with pytest.raises(error, match=said):
-        make()

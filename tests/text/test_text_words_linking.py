@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpcore.text.words import Embedding, Linkage, MetricLaplace, SanText, link
+from dpcore.text.words import Embedding, MetricLaplace, SanText, link
 
 WORDS = [f"w{i}" for i in range(40)]
 VECTORS = Embedding(WORDS, np.random.default_rng(1).normal(size=(40, 6)))
@@ -77,35 +77,3 @@ def test_unknown_words_are_dropped_on_request():
     assert link(mech, texts, outputs, unknown="drop").right == 2
     with pytest.raises(ValueError, match=r"originals\[0\] must be made of words with a vector"):
         link(mech, texts, outputs)
-
-
-@pytest.mark.parametrize(
-    ("texts", "outputs", "said"),
-    [
-        (["w1"], ["w1"], "originals must be two texts or more, got 1"),
-        (["w1", "w2"], ["w1"], "outputs must be one for each of 2 originals, got 1"),
-        (["w1", ""], ["w1", "w2"], r"originals\[1\] must be .* at least one word, got"),
-    ],
-)
-def test_bad_input_is_named(texts, outputs, said):
-    with pytest.raises(ValueError, match=said):
-        link(SanText(VECTORS, 1.0), texts, outputs)
-
-
-def test_a_count_beyond_the_texts_is_refused():
-    with pytest.raises(ValueError, match="right must be"):
-        Linkage(3, 2, 1, 0.5, "likelihood")
-    with pytest.raises(TypeError, match="mechanism must be"):
-        link("SanText", ["a", "b"], ["a", "b"])
-
-
-@pytest.mark.parametrize(
-    ("texts", "said"),
-    [
-        ("ab", "originals must be a list of texts or of lists of words, got 'ab'"),
-        ([float("nan"), "w1"], r"originals\[0\] must be .* a text or a list of words, got nan"),
-    ],
-)
-def test_what_is_no_list_of_texts_is_refused(texts, said):
-    with pytest.raises(TypeError, match=said):
-        link(SanText(VECTORS, 1.0), texts, ["w1", "w2"])

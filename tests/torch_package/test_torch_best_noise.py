@@ -81,10 +81,3 @@ def test_print_says_when_no_utility_is_to_be_expected():
     shared = PrivateEncoder(hashed, MinMax(), epsilon=8.0, noise=SharedNoise(1.0), strict=False)
     assert shared.measure_signal() is None
     assert "not known: no law of the noise is" in str(shared)
-
-
-def test_a_domain_of_a_single_row_or_a_wrong_claim_is_refused():
-    with pytest.raises(ValueError, match="epsilon must be"):
-        calibration.noise_errors(Clip("l2", 1.0).range(3), 0.0)
-    with pytest.raises(ValueError, match="delta must be"):
-        calibration.noise_errors(Clip("l2", 1.0).range(3), 1.0, 1.0)

@@ -53,34 +53,6 @@ def test_a_scale_that_is_a_tensor(kind):
             kind(value)
 
 
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({}, TypeError, "scale must be given, or else sensitivity and epsilon, got None"),
-        ({"epsilon": 1.0}, TypeError, "scale must be given, or else"),
-        ({"scale": 1.0, "epsilon": 1.0}, TypeError, "scale must be left out where sensitivity"),
-        ({"scale": 1.0, "trainable": True}, TypeError, "scale must be left out"),
-        ({"scale": 1.0, "cap": 1.0}, TypeError, "cap must be left out where no epsilon is learnt"),
-        ({"sensitivity": 1.0, "epsilon": 0.0}, ValueError, "epsilon must be a finite number above"),
-        ({"sensitivity": -1.0, "epsilon": 1.0}, ValueError, "sensitivity must be a finite number"),
-        ({"sensitivity": 1.0, "epsilon": 1.0, "trainable": 1}, TypeError, "trainable must be True"),
-        (
-            {"sensitivity": 1.0, "epsilon": 2.0, "trainable": True, "cap": 1.0},
-            ValueError,
-            "epsilon must be at most the cap, 1, got 2.0",
-        ),
-    ],
-)
-def test_arguments_that_contradict_each_other(options, error, message):
-    with pytest.raises(error, match=message):
-        LaplaceNoise(**options)
-
-
-def test_the_nan_of_the_published_formula():
-    with pytest.raises(ValueError, match="nan must be one of 'zero', 'resample', got 'keep'"):
-        DPTextNoise(1.0, nan="keep")
-
-
 @pytest.mark.parametrize("kind", LAYERS)
 def test_inputs_that_are_no_floating_point_tensors(kind):
     requirement = "x must be a tensor of float64, float32, bfloat16 or float16"
@@ -140,8 +112,3 @@ def test_states_of_another_layer_or_that_something_has_cast():
     with pytest.raises(ValueError, match="as a layer of fixed scale saves it"):
         layer.load_state_dict(learnt.state_dict())
     assert layer.scale == 1.0
-
-
-def test_a_generator_is_one_of_torchs():
-    with pytest.raises(TypeError, match=r"^generator must be a torch\.Generator or None, got 3"):
-        LaplaceNoise(1.0)(torch.zeros(2), generator=3)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 
 import numpy as np
-import pytest
 
 import dpcore
 from dpcore import training
@@ -40,10 +39,3 @@ def test_trainings_in_processes_count_what_one_process_counts():
     with training.make_pool(2) as pool:
         there = dpcore.audit(train, (rows, rows[1:]), executor=pool, **options)
     assert there.counts == here.counts
-
-
-def test_numbers_and_functions_are_checked():
-    with pytest.raises(ValueError, match="processes must be"):
-        training.make_pool(0)
-    with pytest.raises(TypeError, match="prepare must be"):
-        training.make_pool(1, 3)

@@ -182,7 +182,8 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
     for layer in module.modules():
         mixes = isinstance(layer, torch.nn.modules.batchnorm._BatchNorm)
         if mixes and (layer.training or layer.running_mean is None):
-            raise invalid(name, "without a batch norm that mixes the rows of a batch", layer)
+            requirement = "without a batch norm that mixes the rows of a batch (call eval() first)"
+            raise invalid(name, requirement, layer)
 
 
 def _make_tensor(x: Any) -> Any:

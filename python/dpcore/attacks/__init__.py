@@ -6,7 +6,8 @@ from typing import Final, Literal
 
 from ..errors import choice
 from .additive import Additive
-from .attack import Attack, AuditAttack, ScoreAttack
+from .attack import Attack, AuditAttack
+from .attack import ScoreAttack as ScoreAttack
 from .auto import Auto
 from .classifier import Classifier
 from .coordinatewise import Coordinatewise
@@ -75,9 +76,9 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
 
 
 __all__ = [
-    "NAMES", "Additive", "Attack", "AttackName", "Auto", "Classifier", "Coordinatewise",
-    "Discriminant", "FloatLattice", "Histogram", "MajorityVote", "Products", "Residues",
-    "ScoreAttack", "Support", "Threshold", "Timing", "Words", "choose", "named",
+    "Additive", "Attack", "Auto", "Classifier", "Coordinatewise", "Discriminant", "FloatLattice",
+    "Histogram", "MajorityVote", "Products", "Residues", "Support", "Threshold", "Timing", "Words",
+    "choose", "named",
 ]  # fmt: skip
 
 

@@ -157,7 +157,8 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
 def not_applicable(attack: Any, outputs: Array) -> ValueError:
     """Return the complaint of an attack that can make nothing of such outputs."""
     shape = (str(outputs.dtype), outputs.shape[1:])
-    return invalid("attack", f"one that applies to these outputs ({type(attack).__name__})", shape)
+    requirement = f"one that applies to these outputs ({type(attack).__name__}), or left out"
+    return invalid("attack", requirement, shape)
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -538,7 +538,8 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.claim is None:
         raise mistyped("claim", "given for a mechanism that makes none itself", None)
     if request.attack.pools or request.attack.times:
-        raise invalid("attack", "one that counts one event on each side", request.attack.given)
+        requirement = "one that counts one event on each side (or give mass, and no mechanism)"
+        raise invalid("attack", requirement, request.attack.given)
     chosen: list[tuple[Event, str]] = []
     shape = request.shape
     request.course.step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)

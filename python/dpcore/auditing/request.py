@@ -564,7 +564,7 @@ def check_curve(claim: Any, delta: float, bound: str) -> None:
     if delta:
         raise invalid("delta", f"left out where claim is a curve ({claim})", delta)
     if find_declaration(BOUNDS[bound]).deltas == "zero":
-        requirement = "one that has a form for delta where claim is a curve"
+        requirement = "left out, or one that has a form for delta, where claim is a curve"
         raise invalid("bound", requirement, bound)
 
 

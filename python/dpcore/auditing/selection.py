@@ -313,7 +313,7 @@ class Asked:
             if pair.distance != 1.0:
                 # A metric claim speaks of any two inputs, per unit of their distance; one about
                 # neighbours of neighbours alone. A pair cannot stand for both.
-                requirement = "1 where neighbour says which inputs the claim speaks of"
+                requirement = "1 where neighbour= is given (leave one of them out)"
                 raise invalid("distance of the pair", requirement, pair.distance)
         return pair
 

@@ -14,9 +14,9 @@ from .canaries import (
     one_run_curve,
     one_run_fdp,
     one_run_mu,
-    one_run_refutes,
 )
-from .declaration import BoundName
+from .canaries import one_run_refutes as one_run_refutes
+from .declaration import BoundName as BoundName
 from .power import detectable
 from .predicted import predicted
 from .sequential import Martingale, anytime
@@ -43,9 +43,7 @@ ONE_RUN: Final[dict[str, Callable[..., float]]] = {
 
 __all__ = [
     "BOUNDS",
-    "ONE_RUN",
     "Band",
-    "BoundName",
     "Martingale",
     "anytime",
     "clopper_pearson",
@@ -63,7 +61,6 @@ __all__ = [
     "one_run_curve",
     "one_run_fdp",
     "one_run_mu",
-    "one_run_refutes",
     "predicted",
     "tradeoff_band",
 ]

@@ -1,11 +1,13 @@
 """Events, which an audit counts. An event maps outputs to one bool per output."""
 
-from .event import Above, Event, EventRecord, Never
+from .event import Above, Event, Never
+from .event import EventRecord as EventRecord
 from .every_coordinate import EveryCoordinate
-from .user_function import event_of
-from .vote import SIDES, Vote
+from .user_function import event_of as event_of
+from .vote import SIDES as SIDES
+from .vote import Vote
 
-__all__ = ["SIDES", "Above", "Event", "EventRecord", "EveryCoordinate", "Never", "Vote", "event_of"]
+__all__ = ["Above", "Event", "EveryCoordinate", "Never", "Vote"]
 
 
 def __dir__() -> list[str]:

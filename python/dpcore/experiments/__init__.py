@@ -23,7 +23,7 @@ from ..errors import choice, flag, invalid, suggest_arguments
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["NAMES", "QUICK", "Result", "config_of", "get", "reproduce"]
+__all__ = ["NAMES", "Result", "get", "reproduce"]
 
 NAMES: tuple[str, ...] = (
     "published-systems",

@@ -23,7 +23,7 @@ from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
 from .running import SEED, cell_seed, check_config
 
-__all__ = ["ENTITIES", "KNOWN", "Name", "read_corpus"]
+__all__ = ["Name", "read_corpus"]
 
 
 Name = Literal[

@@ -6,7 +6,9 @@ away in their last bits (Mironov 2012), and no generator here is a cryptographic
 
 from ..streams import Rng
 from .callables import Mechanism
-from .native import LARGEST, Clip, Native, Primitive, Steps, list_declared, positive
+from .native import LARGEST as LARGEST
+from .native import Clip, Native, Primitive, list_declared, positive
+from .native import Steps as Steps
 
 # isort: off
 # Importing a noise declares it: this order is that of `PRIMITIVES`.
@@ -20,8 +22,6 @@ from .dptext import DPTextNoise
 # isort: on
 
 __all__ = [
-    "LARGEST",
-    "PRIMITIVES",
     "Clip",
     "DPTextNoise",
     "Exponential",
@@ -30,10 +30,8 @@ __all__ = [
     "Laplace",
     "Mechanism",
     "Native",
-    "Primitive",
     "RandomBits",
     "Rng",
-    "Steps",
     "Uniform",
     "positive",
 ]

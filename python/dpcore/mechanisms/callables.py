@@ -518,7 +518,8 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
             signature.bind(0, 0)
     except TypeError:
         takes = "fn(x) or fn(x, rng)" if seeded is None else f"one that seeded={seeded!r} can call"
-        raise ValueError(f"fn must be {takes}, got {dotted_name(fn)}{signature}") from None
+        found = f"{dotted_name(fn)}{signature}: bind its other arguments with a lambda"
+        raise ValueError(f"fn must be {takes}, got {found}") from None
     rest = any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
     if seeded is None and style is None and rest:
         raise invalid("seeded", f"one of {SEEDED} for a function of *args", seeded)

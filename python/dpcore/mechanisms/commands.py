@@ -178,7 +178,8 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
         if not any(place in one for one in texts[1:]):
             raise invalid("command", f"one with {place} in an argument, {need}", list(texts))
     if shutil.which(texts[0]) is None:
-        raise invalid("command", "a program that is installed and may be run", texts[0])
+        requirement = "a program that is on the PATH and executable"
+        raise invalid("command", requirement, texts[0])
     return Tool(texts, None if timeout is None else _positive_seconds(timeout))
 
 

@@ -1,17 +1,19 @@
 """Pairs of inputs: ready-made ones, neighbour relations, and the search for the pair that leaks."""
 
 from .datasets import AddRemove, Records, Replace
-from .differences import NORMS, dimension, distance, distances
-from .neighbours import L1, L2, WHICH, Bounded, Box, Domain, Linf, Neighbour, patterns, zeros_ones
-from .pair_search import Search, Searched, drive, explore, search
+from .differences import NORMS as NORMS
+from .differences import dimension, distance, distances
+from .neighbours import L1, L2, Box, Domain, Linf, Neighbour, patterns, zeros_ones
+from .neighbours import WHICH as WHICH
+from .neighbours import Bounded as Bounded
+from .pair_search import Search, Searched, search
+from .pair_search import drive as drive
+from .pair_search import explore as explore
 
 __all__ = [
     "L1",
     "L2",
-    "NORMS",
-    "WHICH",
     "AddRemove",
-    "Bounded",
     "Box",
     "Domain",
     "Linf",
@@ -23,8 +25,6 @@ __all__ = [
     "dimension",
     "distance",
     "distances",
-    "drive",
-    "explore",
     "patterns",
     "search",
     "zeros_ones",

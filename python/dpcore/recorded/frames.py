@@ -161,7 +161,8 @@ def split_by_label(
     others = [number for number in range(len(table.columns)) if number not in (place, groups)]
     if column is None and len(others) != 1:
         # Any further column, a row number say, could tell the sides apart by itself.
-        requirement = f"given where a file has {len(others)} columns beside the label"
+        wide = f"where a file has {len(others)} columns beside the label"
+        requirement = f"given {wide} (a name, or a list of names)"
         raise invalid("column", requirement, column)
     outputs = select_column(table, column, others)
     if place in choose_places(table, column, others):

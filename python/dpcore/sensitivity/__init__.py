@@ -8,10 +8,10 @@ from .refutation import (
     Refutation,
     SensitivityError,
     assert_sensitivity,
-    members_of,
-    pairs_of,
     refute,
 )
+from .refutation import members_of as members_of
+from .refutation import pairs_of as pairs_of
 
 __all__ = [
     "METHODS",
@@ -32,8 +32,6 @@ __all__ = [
     "assert_sensitivity",
     "declaration",
     "laplace_scale",
-    "members_of",
-    "pairs_of",
     "refute",
     "sensitivity",
 ]

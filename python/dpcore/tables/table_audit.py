@@ -208,7 +208,8 @@ class TableAudit(Record):
 
     def _compared(self) -> Comparison:
         if self.comparison is None:
-            raise invalid("comparison", "the table, which no file of a result holds", None)
+            requirement = "the table, which audit_table keeps and a file of the result lacks"
+            raise invalid("comparison", requirement, None)
         return self.comparison
 
     def __repr__(self) -> str:
@@ -432,7 +433,10 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
     found = float(differences[output]) if 0 <= output < table.outputs else np.nan
     if found != loss and not abs(found - loss) <= _LOSS_TOLERANCE * max(1.0, abs(loss)):
         text = f"{loss} for rows {x} and {x_prime} at output {output}, where log_rows has {found}"
-        raise ValueError(f"losses of loss_rows must be what log_rows attains, got {text}")
+        raise ValueError(
+            f"losses of loss_rows must be what log_rows attains, got {text} (without loss_rows the "
+            "rows are compared one by one)"
+        )
     return output
 
 

@@ -5,9 +5,10 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import make_getattr
+from ..errors import MovedModules, make_getattr
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier
@@ -46,19 +47,8 @@ __all__ = [
 
 _TORCH_NAMES = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""
-_MOVED_DEFENCES = (
-    "AdversarialClassification", "AdversarialGeneration", "Declustering", "MinMaxAdversary",
-)  # fmt: skip
-_LEAKAGE_HOME = (
-    "dpcore.experiments.word2vec_leakage.leakage, its Embedding dpcore.text.words.Embedding,"
-)
-_find_moved = make_getattr(
-    __name__,
-    {
-        "leakage": _LEAKAGE_HOME,
-        **{name: f"dpcore.experiments.dpnr_table.defences.{name}" for name in _MOVED_DEFENCES},
-    },
-)
+_find_moved = make_getattr(__name__)
+sys.meta_path.append(MovedModules)
 
 
 def __getattr__(name: str) -> Any:

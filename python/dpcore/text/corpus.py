@@ -356,7 +356,8 @@ def parts_of(
             if column is not None:
                 requirement = f"of enough groups for a {name!r} part"
                 values = len(np.unique(column))
-                found = f"{values:,} groups, {len(sizes):,} without a text in common"
+                found = f"{values:,} groups, {len(sizes):,} without a text in common (shared texts "
+                found += "join groups: give finer ones, or leave group out)"
                 raise invalid("group", requirement, found)
             requirement = f"of enough different texts for a {name!r} part"
             raise invalid("corpus", requirement, f"{len(sizes):,} different texts")

@@ -571,10 +571,4 @@ def _guess_kind(path: Path) -> Any:
     return found
 
 
-__getattr__ = make_getattr(
-    __name__,
-    {
-        "word_vectors": "dpcore.text.word_vectors",
-        **{name: f"dpcore.experiments.corpora.{name}" for name in ("ENTITIES", "KNOWN")},
-    },
-)
+__getattr__ = make_getattr(__name__)

@@ -26,9 +26,6 @@ __all__ = [
     "Schedule",
     "Stretched",
     "Uniform",
-    "epsilon_of",
-    "every_of",
-    "title_of",
 ]
 
 Schedule = Callable[[int, int, np.random.Generator], float]

@@ -7,7 +7,7 @@ For audits and experiments, not for releasing data: the last bits of floats give
 
 from __future__ import annotations
 
-from .encoders import Pooled
+from .encoders import Pooled as Pooled
 from .layers import (
     DPTextNoise,
     GaussianNoise,
@@ -17,12 +17,12 @@ from .layers import (
     SharedNoise,
 )
 from .mechanisms import EncoderMechanism, mechanism
-from .private_encoder import NOISES, PrivateEncoder
+from .private_encoder import NOISES as NOISES
+from .private_encoder import PrivateEncoder
 from .sources import Source, Sources, noise_sources
 from .transforms import Clip, MinMax, Normalise, Project
 
 __all__ = [
-    "NOISES",
     "Clip",
     "DPTextNoise",
     "EncoderMechanism",
@@ -32,7 +32,6 @@ __all__ = [
     "MinMax",
     "NoiseLayer",
     "Normalise",
-    "Pooled",
     "PrivateEncoder",
     "Project",
     "SharedNoise",

@@ -44,7 +44,6 @@ from ...text.optional_packages import require_module
 from ...text.words.embedding import Embedding, Floats
 
 __all__ = [
-    "STARTS",
     "Leakage",
     "add_noise",
     "attack_embedding",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from .attackers import TRANSFORMS, Attacker, usual
+from .attackers import TRANSFORMS as TRANSFORMS
+from .attackers import Attacker, usual
 from .metrics import Group, MainTask, Measured
 from .record import (
     Floor,
@@ -10,14 +11,13 @@ from .record import (
     NumberFigures,
     OfAttribute,
     RankFigures,
-    ScoredTexts,
     Scores,
 )
-from .run import NEIGHBOURS, infer
+from .record import ScoredTexts as ScoredTexts
+from .run import NEIGHBOURS as NEIGHBOURS
+from .run import infer
 
 __all__ = [
-    "NEIGHBOURS",
-    "TRANSFORMS",
     "Attacker",
     "Floor",
     "Group",
@@ -27,7 +27,6 @@ __all__ = [
     "NumberFigures",
     "OfAttribute",
     "RankFigures",
-    "ScoredTexts",
     "Scores",
     "infer",
     "usual",

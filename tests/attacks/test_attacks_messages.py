@@ -1,0 +1,131 @@
+"""Messages of wrong calls of `dpcore.attacks`: the argument, and a word of the remedy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from shared_messages import check_messages
+
+from dpcore import _core, attacks
+from dpcore.attacks.additive import Additive
+from dpcore.attacks.attack import attack_of
+from dpcore.attacks.coordinatewise import Coordinatewise
+from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.lattice import FinerThan, LowBits
+from dpcore.attacks.products import SignProducts
+from dpcore.attacks.residues import ResidueRatio
+from dpcore.attacks.timing import Timing
+from dpcore.attacks.words import TokenRatios
+from dpcore.events.every_coordinate import EveryCoordinate, Intervals
+from dpcore.records import Pair
+from dpcore.sampling.timed import time_calls
+
+ROWS = np.zeros((10, 2))
+
+HALF_LINE = Intervals(np.zeros(1), True)
+
+PAIR = Pair(0, 1)
+
+SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
+
+VALUE_ERRORS = [
+    # The additive attack: what it makes of outputs, and what it reaches.
+    (lambda: Additive(1), "bins", "an integer from 2 to 1024"),
+    (lambda: Additive(2000), "bins", "an integer from 2 to 1024"),
+    # Additive scores: the core against plain numpy, to the last bit, and the score as a record.
+    (lambda: _core.count_outputs(np.zeros((2, 3)).T, np.zeros(2), np.ones(2, dtype=np.int8)),
+     "outputs", "C-contiguous"),
+    (lambda: _core.score_closer(np.zeros((2, 3)).T, np.zeros(2), np.ones(2), "l1", np.empty(3)),
+     "outputs", "C-contiguous"),
+    (lambda: _core.sample(("Laplace", [1.0], "two_branch", None, 1.0), np.zeros(2),
+     np.zeros((2, 3)).T, (1, 3, 0, 100), 0, 1), "out", "C-contiguous"),
+    # Coordinatewise: the event and its pooled counts, what is learnt, what is refused.
+    (lambda: Intervals(np.zeros(0), True), "edges", "a non-empty vector of finite numbers"),
+    (lambda: Intervals(np.array([1.0, 1.0]), True), "edges", "increasing"),
+    (lambda: EveryCoordinate((), (), 2), "groups", "not empty and without repetition"),
+    (lambda: EveryCoordinate(((0, 0),), (HALF_LINE,), 2), "groups", "not empty and without"),
+    (lambda: EveryCoordinate(((2,),), (HALF_LINE,), 2), "groups", "an integer from 0 to 1"),
+    (lambda: EveryCoordinate(((0,),), (), 2), "sets", "one for each of 1 groups"),
+    (lambda: EveryCoordinate(((0,),), (HALF_LINE,), 3)(ROWS), "outputs", "of shape"),
+    (lambda: Coordinatewise()(ROWS, ROWS, Pair([0, 0], [0, 0])), "pair", "different in"),
+    (lambda: Coordinatewise()(ROWS, ROWS, Pair([0, 0], [1])), "pair", "two inputs of equal shape"),
+    (lambda: Coordinatewise()(ROWS, ROWS, Pair([0], [1])), "outputs", "of shape"),
+    (lambda: Coordinatewise()(ROWS[:1], ROWS, Pair([0, 0], [1, 1])), "outputs", "at least two"),
+    # Linear discriminants: what the score adds up, and which directions the attack finds.
+    (lambda: LinearScore([0], [0.0, 1.0], [1.0]), "centres", "of shape (1,)"),
+    (lambda: LinearScore([], [], []), "entries", "of shape"),
+    (lambda: LinearScore([0], [np.nan], [1.0]), "centres", "finite"),
+    (lambda: LinearScore([-1], [0.0], [1.0]), "entries", "an array of numbers at least 0"),
+    (lambda: LinearScore([0.5], [0.0], [1.0]), "entries", "whole numbers"),
+    (lambda: LinearScore([np.nan], [0.0], [1.0]), "entries", "whole numbers"),
+    # The lowest bits of floats, and the scores made of them, against exact fractions.
+    (lambda: FinerThan(1075, 0.0, 1.0), "exponent", "an integer from -1023 to 1074"),
+    (lambda: FinerThan(5, 1.0, 1.0), "high", "a finite number above 1"),
+    (lambda: FinerThan(5, math.nan, 1.0), "low", "a finite number"),
+    (lambda: FinerThan(5, 0.0, 1.0, ()), "columns", "not empty and without repetition"),
+    (lambda: FinerThan(5, 0.0, 1.0, (1, 1)), "columns", "not empty and without repetition"),
+    (lambda: FinerThan(5, 0.0, 1.0, (0,), "all"), "quantifier", "one of 'some', 'every'"),
+    (lambda: FinerThan(5, 0.0, 1.0, (2,))(np.ones((3, 2))), "outputs", "of at least 3 entries"),
+    (lambda: LowBits(np.zeros(2), np.zeros(1), np.zeros((2, 2)), (0,)), "table", "of shape"),
+    # Products of pairs of columns: what they see, that they stay sound, and their arithmetic.
+    (lambda: SignProducts([0, 2], [0.5, 0.5], [0], [1], [1.0])(np.zeros((5, 2))), "outputs",
+     "of at least 3 entries"),
+    # Residues of whole numbers: what they see, that they stay sound, and their arithmetic.
+    (lambda: ResidueRatio(modulus=1, entries=[0], weights=[[1.0, -1.0]]), "modulus", "an integer"),
+    (lambda: ResidueRatio(modulus=17, entries=[0], weights=[[1.0, -1.0]]), "modulus", "an integer"),
+    (lambda: ResidueRatio(modulus=2, entries=[], weights=[[1.0, -1.0]]), "entries", "places"),
+    (lambda: ResidueRatio(modulus=2, entries=[-1], weights=[[1.0, -1.0]]), "entries", "places"),
+    (lambda: ResidueRatio(modulus=2, entries=[0], weights=[[1.0]]), "weights", "finite and"),
+    (lambda: ResidueRatio(modulus=2, entries=[0], weights=[[1.0, np.inf]]), "weights", "finite"),
+    (lambda: ResidueRatio(2, [3], [[1.0, -1.0]])(np.zeros((5, 2), dtype=int)), "outputs",
+     "of at least 4 entries"),
+    # Timing: fair coins against drift, a leak that is found, a clock that no machine can disturb.
+    (lambda: Timing("time"), "clock", "one of"),
+    (lambda: Timing(warmup=-1), "warmup", "an integer at least 0"),
+    (lambda: time_calls(abs, PAIR, 0, np.random.default_rng(1)), "calls", "a whole"),
+    (lambda: Timing().timed_counts(abs, PAIR, 0, np.random.default_rng(1)), "calls", "a whole"),
+    (lambda: Timing().timed_counts(abs, PAIR, 9, np.random.default_rng(1), confidence=1.0),
+     "confidence", "a finite number above 0 and below 1"),
+    # Texts as rows of tokens, whatever array or object holds them; the tables of their ratios.
+    (lambda: TokenRatios(tokens=("a", "a", "b"), values=SCORE.values, starts=SCORE.starts,
+     lengths=SCORE.lengths), "tokens", "all different"),
+    (lambda: TokenRatios(tokens=SCORE.tokens, values=[1.0], starts=SCORE.starts,
+     lengths=SCORE.lengths), "values", "one for each of 3 tokens"),
+    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=[0, 0, 1],
+     lengths=SCORE.lengths), "starts", "increasing"),
+    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
+     lengths=[0.0]), "lengths", "one more than the 3 starts"),
+    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
+     lengths=SCORE.lengths, reader="letters"), "reader", "one of 'words'"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # The additive attack: what it makes of outputs, and what it reaches.
+    (lambda: Additive(3.0), "bins", "an integer from 2 to 1024"),
+    (lambda: Additive(True), "bins", "an integer from 2 to 1024"),
+    # No package but their own checks the classes of attacks and events.
+    (lambda: attack_of(attacks.Threshold), "attack", "an attack, not its class (Threshold()"),
+    # Coordinatewise: the event and its pooled counts, what is learnt, what is refused.
+    (lambda: Intervals(np.zeros(1), 1), "below", "a bool"),
+    (lambda: EveryCoordinate(((0,),), (3,), 2), "sets", "a Intervals"),
+    (lambda: EveryCoordinate(((0,),), (HALF_LINE,), 1).pooled(np.array([["a"]])), "outputs",
+     "real numbers"),
+    (lambda: Coordinatewise()(ROWS, ROWS, Pair("a", "b")), "x", "a non-empty vector of finite"),
+    (lambda: Coordinatewise().choose(ROWS, ROWS, Pair([0, 0], [1, 1]), 3), "goal", "a Goal"),
+    # Linear discriminants: what the score adds up, and which directions the attack finds.
+    (lambda: LinearScore("a", [0.0], [1.0]), "entries", "real numbers"),
+    # The lowest bits of floats, and the scores made of them, against exact fractions.
+    (lambda: FinerThan(5.0, 0.0, 1.0), "exponent", "an integer from -1023 to 1074"),
+    # Timing: fair coins against drift, a leak that is found, a clock that no machine can disturb.
+    (lambda: Timing(3), "clock", "one of"),
+    (lambda: time_calls(3, PAIR, 3, np.random.default_rng(1)), "call", "a callable input ->"),
+    (lambda: time_calls(abs, PAIR, 3, 1), "rng", "a numpy Generator"),
+    # Texts as rows of tokens, whatever array or object holds them; the tables of their ratios.
+    (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
+     lengths=SCORE.lengths, reader=3), "reader", "one of 'words'"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)

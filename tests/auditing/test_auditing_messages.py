@@ -1,0 +1,162 @@
+"""Messages of wrong calls of `dpcore.auditing`: the argument, and a word of the remedy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from shared_messages import check_messages
+
+import dpcore
+from dpcore import Laplace, audit, audit_outputs, pairs
+from dpcore.attacks import Coordinatewise, MajorityVote
+from dpcore.calibration import L2Laplace
+from dpcore.claims import GDP, ZCDP
+from dpcore.mechanisms.declarations import StatedLogRatio
+from dpcore.pairs import L1, Box, search
+
+PAIR = ([0.0], [1.0])
+
+RATE = math.e / (1.0 + math.e)
+
+
+def response(x, size, rng):
+    """Randomised response of epsilon 1: it tells the truth with probability e/(1 + e)."""
+    return np.where(rng.random((size, 1)) < RATE, x, 1.0 - np.asarray(x))
+
+
+CLAIMED = {"claim": 1.0, "rng": 1}
+
+UNIT = pairs.zeros_ones(1)
+
+
+def noisy(x, size, rng):
+    return x + rng.laplace(0.0, 1.0, (size, len(x)))
+
+
+def one_noise(x, size, rng):
+    """One noise for all rows of a call."""
+    return np.tile(x + rng.laplace(size=len(x)), (size, 1))
+
+
+def replaying(x, size, rng):
+    return x + np.random.default_rng(7).laplace(size=(size, len(x)))
+
+
+VALUE_ERRORS = [
+    # Usual mistakes.
+    (lambda: dpcore.audit(noisy, PAIR, attack="treshold"), "attack", "one of"),
+    (lambda: dpcore.audit(noisy, PAIR, bound="clopper"), "bound", "did you mean"),
+    (lambda: dpcore.audit(one_noise, PAIR, trials=1000, claim=1.0), "", "size"),
+    (lambda: dpcore.audit(noisy, PAIR, rng=-1), "rng", "an integer from 0"),
+    (lambda: dpcore.audit(noisy, PAIR, trials=0.5), "trials", "a whole number"),
+    (lambda: dpcore.repeat(lambda: 1.0), "fn", "a lambda"),
+    (lambda: dpcore.audit(noisy, claim=1.0), "pair", "two inputs"),
+    # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
+    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), "delta", "left out where"),
+    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), "bound",
+     "left out, or one that has a form"),
+    (lambda: dpcore.audit(response, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)),
+     "distance of the pair", "1 where claim is a curve"),
+    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1), "delta",
+     "left out where claim is a curve"),
+    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), bound="one_run"),
+     "bound", "knows one"),
+    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=ZCDP(1.0),
+     bound="one_run_fdp"), "bound", "speaks of Gaussian claims alone"),
+    (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=1.0, delta=0.1,
+     bound="one_run_curve"), "bound", "another where claim is a number"),
+    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), attack=dpcore.attacks.Coordinatewise()),
+     "attack", "one that counts one event where claim"),
+    (lambda: dpcore.plan(GDP(1.0), true_epsilon=2.0), "true_epsilon", "None"),
+    (lambda: dpcore.plan(GDP(1.0), factor=0.9, guesses=100), "guesses", "None where claim"),
+    # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
+    (lambda: dpcore.audit(noisy, [pairs.zeros_ones(1), pairs.zeros_ones(1)], attack=MajorityVote(),
+     trials=100, **CLAIMED), "attack", "one that makes scores, to choose"),
+    (lambda: dpcore.audit(replaying, UNIT, trials=10**5, **CLAIMED),
+     "", "drawn anew in every call"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, pilot=1), "pilot", "an integer"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, stop="never"), "stop", "one of"),
+    # Claims, pairs and distances: what an audit tests, and when it refuses to.
+    (lambda: audit(Laplace(1.0), [], trials=100), "pair", "at least one Pair"),
+    (lambda: audit(Laplace(1.0), ([0.0], [1.0, 2.0]), trials=100), "pair", "two inputs of equal"),
+    (lambda: audit(Laplace(1.0), ([0.0], [0.0]), trials=100), "pair", "different in"),
+    (lambda: audit(Laplace(1.0), ([0.0], [math.nan]), trials=100), "x_prime", "a non-empty vector"),
+    (lambda: audit(Laplace(1.0), ([math.inf], [0.0]), trials=100), "x", "a non-empty vector"),
+    (lambda: audit(Laplace(1.0), ([], []), trials=100), "x", "a non-empty vector of finite"),
+    (lambda: audit(Laplace(1.0), (0.0, 1.0), trials=100), "x", "a non-empty vector of finite"),
+    (lambda: audit(Laplace(1.0), (np.zeros((1, 2)), np.ones((1, 2))), trials=100), "x",
+     "a non-empty vector of finite numbers"),
+    (lambda: audit(Laplace(1.0), ([10**400], [0.0]), trials=100), "x", "a list of numbers"),
+    # `dpcore.plan`: known numbers, the power that it promises, its arguments.
+    (lambda: dpcore.plan(claim=1.0, true_epsilon=1.0), "true_epsilon", "above claim = 1 (no"),
+    (lambda: dpcore.plan(claim=1.0, true_epsilon=math.inf), "true_epsilon", "a finite number"),
+    (lambda: dpcore.plan(claim=1.0, true_epsilon=2.0, factor=0.9), "factor", "None where"),
+    (lambda: dpcore.plan(claim=1.0, factor=1.0), "factor", "a finite number above 0 and below 1"),
+    (lambda: dpcore.plan(claim=0.0, factor=0.9), "claim", "above 0 where factor is given"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.0), "mass", "a finite number above 0"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.1, delta=0.1), "mass", "a finite"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=0.5, delta=1e-5), "mass", "such that"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, mass=1e-300), "mass", "such that the event shows"),
+    (lambda: dpcore.plan(claim=700.0, true_epsilon=800.0), "true_epsilon", "such that the event"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, power=1.0), "power", "a finite number"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, pair=([0.0], [1.0])), "pair", "None without"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, rng=1), "rng", "None without a mechanism"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, canaries=10, mass=0.5), "mass", "None where"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, canaries=10, guesses=11), "guesses", "an integer"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, guesses=1.5), "guesses", "a finite number above 0"),
+    (lambda: dpcore.plan(claim=1.0, factor=0.9, guesses=1.0, delta=0.3), "delta", "small enough"),
+    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(1.0), mass=0.5), "mass", "None where"),
+    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(1.0), canaries=5), "canaries",
+     "None where a mechanism"),
+    (lambda: dpcore.plan(claim=1.0, mechanism=dpcore.Laplace(0.5), attack=Coordinatewise()),
+     "attack", "one that"),
+    # What a long audit says while it runs and after: its steps and draws, and what is to come.
+    (lambda: search(Box(0, 1, 2), L1(1.0), seconds=0.0), "seconds", "a finite number above 0"),
+    (lambda: search(Box(0, 1, 2), L1(1.0), seconds=-1.0), "seconds", "a finite number above 0"),
+    (lambda: search(Box(0, 1, 2), L1(1.0), seconds=float("nan")), "seconds", "a finite"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # Usual mistakes.
+    (lambda: dpcore.plan(None, mechanism=noisy, pair=PAIR), "claim", "given"),
+    (lambda: dpcore.audit(noisy, PAIR, trails=3), "", "did you mean 'trials'"),
+    (lambda: dpcore.audit(dpcore.Laplace, PAIR), "mechanism", "an instance"),
+    (lambda: dpcore.audit(lambda x: x, PAIR), "mechanism", "dpcore.repeat"),
+    (lambda: dpcore.audit_outputs([0.0], rows="independent"), "outputs_prime", "label="),
+    (lambda: dpcore.audit_outputs([0.0], [1.0]), "rows", "independent"),
+    # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
+    (lambda: dpcore.plan(GDP(1.0)), "factor", "given"),
+    (lambda: dpcore.audit_table(np.eye(2), claim=GDP(1.0)), "claim", "a finite number at least 0"),
+    # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, pilot=1.5), "pilot", "an integer"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, floats=1), "floats", "True or False"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, executor=3), "executor", "a"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, bound=None), "bound", "one of"),
+    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, attack=3), "attack", "a callable"),
+    # Claims, pairs and distances: what an audit tests, and when it refuses to.
+    (lambda: audit(Laplace(1.0), "ab", trials=100), "pair", "a Pair, a tuple (x, x_prime)"),
+    (lambda: audit(Laplace(1.0), [[0.0], [1.0]], trials=100), "pair", "a Pair, a tuple"),
+    (lambda: audit(Laplace(1.0), ([0.0],), trials=100), "pair", "a Pair, a tuple"),
+    (lambda: audit(Laplace(1.0), ("text", "other"), trials=100), "x", "a non-empty vector"),
+    (lambda: audit(Laplace(1.0), (None, None), trials=100), "x", "a non-empty vector of finite"),
+    (lambda: audit(Laplace(1.0), ([1j], [0.0]), trials=100), "x", "a non-empty vector of finite"),
+    # Outputs that are no real numbers: what a score written by hand certifies, `auto` certifies
+    (lambda: audit_outputs(["a", "b"], ["c", "d"], rows="one_run"), "outputs", "one real"),
+    (lambda: audit_outputs([1j, 2j], [3j, 4j], rows="one_run"), "outputs", "one real"),
+    # `dpcore.plan`: known numbers, the power that it promises, its arguments.
+    (lambda: dpcore.plan(claim=1.0), "true_epsilon", "given, or factor"),
+    (lambda: dpcore.plan(claim=None, factor=0.9), "claim", "given where there is no mechanism"),
+    (lambda: dpcore.plan(claim=None, mechanism=dpcore.Laplace(1.0)), "claim", "given for"),
+    # A mechanism's own log ratio as one more score of `auto`, and its own loss in the report.
+    (lambda: StatedLogRatio(L2Laplace(1.0), "pair"), "pair", "a Pair"),
+]  # fmt: skip
+MEMORY_ERRORS = [
+    # Rubbish in: a ValueError or a TypeError comes out, or a result, and soon.
+    (lambda: dpcore.sample(Laplace(1.0), [0.0], 2**59), "", "Unable to allocate 4.00 EiB"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+    check_messages(MemoryError, MEMORY_ERRORS)

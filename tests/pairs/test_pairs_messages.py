@@ -1,0 +1,71 @@
+"""Messages of wrong calls of `dpcore.pairs`: the argument, and a word of the remedy."""
+
+from __future__ import annotations
+
+import numpy as np
+from shared_messages import check_messages
+
+from dpcore import Pair
+from dpcore.pairs import L1, AddRemove, Box, Linf, Records, Replace, drive, patterns, search
+
+VALUE_ERRORS = [
+    # The usual pairs, neighbour relations and domains.
+    (lambda: patterns(0, "all"), "dim", "an integer at least 1"),
+    (lambda: patterns(2, "some"), "which", "one of 'one', 'all'"),
+    (lambda: Box(1, 0, 2), "high", "a finite number at least 1"),
+    (lambda: Box(0, np.inf, 2), "high", "a finite number"),
+    (lambda: Box(-1e308, 1e308, 2), "high", "at a finite distance from low"),
+    (lambda: Box(0, 1, 0), "dim", "an integer at least 1"),
+    (lambda: Box(0.5, 2, 1, True), "low", "a whole number"),
+    (lambda: Box(0, 2.0**54, 1, True), "high", "a whole number"),
+    (lambda: Linf(0.0), "radius", "a finite number above 0"),
+    (lambda: Linf(-1), "radius", "a finite number above 0"),
+    (lambda: Linf(np.nan), "radius", "a finite number above 0"),
+    (lambda: Replace(()), "values", "at least one record"),
+    (lambda: AddRemove(()), "values", "at least one record"),
+    (lambda: Records((), 2), "values", "at least one record"),
+    # The search for the pair that leaks most, against exact oracles of two mechanisms.
+    (lambda: search(Box(0, 1, 2), L1(1.0)).propose([], np.random.default_rng(1)), "best",
+     "at least one pair"),
+    (lambda: search(Box(0.5, 0.5, 2), L1(1.0)).start(np.random.default_rng(1)), "domain",
+     "large enough to hold two neighbours"),
+    (lambda: search(Box(0, 5, 2, integers=True), L1(0.5)).start(np.random.default_rng(1)), "domain",
+     "large enough"),
+    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: float("nan"),
+     np.random.default_rng(1)), "merit of a pair", "a real number"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # The usual pairs, neighbour relations and domains.
+    (lambda: patterns(2.0, "all"), "dim", "an integer"),
+    (lambda: patterns(True, "all"), "dim", "an integer"),
+    (lambda: patterns(2), "", "missing 1 required positional argument"),
+    (lambda: patterns(2, 1), "which", "one of"),
+    (lambda: Box("0", 1, 2), "low", "a finite number"),
+    (lambda: Box(0, 2, 1, 1), "integers", "True or False"),
+    (lambda: Linf("1"), "radius", "a finite number above 0"),
+    (lambda: Replace("ab"), "values", "a list or tuple"),
+    (lambda: AddRemove("ab"), "values", "a list or tuple"),
+    (lambda: Records("ab", 2), "values", "a list or tuple"),
+    # The search for the pair that leaks most, against exact oracles of two mechanisms.
+    (lambda: search(Box(0, 1, 2), L1(1.0)).start(1), "rng", "a Generator"),
+    (lambda: search(Box(0, 1, 2), L1(1.0)).propose([(Pair([0, 0], [0, 1]), 1.0)], 1), "rng",
+     "a Generator"),
+    (lambda: search(Records(("a",), 2), L1(1.0)).start(np.random.default_rng(1)), "domain",
+     "one of vectors"),
+    (lambda: drive(None, lambda pair, size: 0.0, np.random.default_rng(1)), "plan", "a Search"),
+    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), 0.0, np.random.default_rng(1)), "evaluate",
+     "a callable"),
+    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: "good",
+     np.random.default_rng(1)), "merit of a pair", "a real number"),
+]  # fmt: skip
+ZERO_DIVISION_ERRORS = [
+    # The search for the pair that leaks most, against exact oracles of two mechanisms.
+    (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: 1 / 0,
+     np.random.default_rng(1)), "", "division by zero"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+    check_messages(ZeroDivisionError, ZERO_DIVISION_ERRORS)

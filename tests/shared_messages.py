@@ -1,0 +1,25 @@
+"""Tables of wrong calls: each names an argument, and a word of the remedy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+WrongCall = tuple[Callable[[], object], str, str]
+"""A call, the argument that its error names (empty for none), words of the remedy."""
+
+
+def check_messages(kind: type[Exception], wrong_calls: Iterable[WrongCall]) -> None:
+    """Check that every call raises an error of this kind that names its argument and remedy."""
+    failures = []
+    for place, (call, argument, remedy) in enumerate(wrong_calls):
+        try:
+            found: object = call()
+        except kind as error:
+            found, text = error, str(error)
+            named = getattr(error, "argument", text.partition(" must be ")[0])
+            if argument in ("", named) and remedy in text:
+                continue
+        except Exception as error:
+            found = error
+        failures.append((place, argument, remedy, found))
+    assert not failures, failures

@@ -1,0 +1,219 @@
+"""Messages of wrong calls of `dpcore.text`: the argument, and a word of the remedy."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from shared_messages import check_messages
+
+import dpcore
+from dpcore import Pair
+from dpcore.text import Corpus, Rewriter, Vocabulary, generated, read, split
+from dpcore.text.redaction import (
+    Gazetteer,
+    Keywords,
+    Random,
+    Ranked,
+    Spans,
+    mechanism,
+    record_delta,
+    redact,
+)
+from dpcore.text.redaction.masking import mask_words
+from dpcore.text.schedules import Constant, LogUniform, OverEpochs, Stretched, Uniform, epsilon_of
+from dpcore.text.words import TEM, CusText, Embedding, Linkage, SanText, calibrate, link
+
+TWO = ["one two", "one two three"]
+
+SAFE = ["the knee was seen", "no knee is small", "a heart was seen", "the scan is a heart"]
+
+PAIR = ("a good film", "a bad film")
+
+CORPUS = Corpus([f"text {i % 70}" for i in range(100)], labels=[i % 3 for i in range(100)])
+
+AUTHORS = [f"author {row % 25}" for row in range(200)]
+
+WRITTEN = Corpus([f"text {row}" for row in range(200)], attributes={"author": AUTHORS})
+
+WORDS = [f"w{i}" for i in range(40)]
+
+VECTORS = Embedding(WORDS, np.random.default_rng(1).normal(size=(40, 6)))
+
+SMALL = Embedding(("bad", "fine", "good", "grim"), [[0.0], [4.0], [5.0], [1.0]])
+
+VALUE_ERRORS = [
+    # Policies that mask words: which words, how many, in which style, and bad input.
+    (lambda: redact(["ab cc de"], Spans(lambda text: [(0, 3), (2, 4)])), "spans of texts[0]",
+     "disjoint"),
+    (lambda: redact(["ab cc de"], Spans(lambda text: [(0, 99)])), "spans of texts[0]",
+     "an integer from 0 to 8"),
+    (lambda: redact(["ab cc de"], Spans(lambda text: [(-1, 2)])), "spans of texts[0]",
+     "an integer from 0 to 8"),
+    (lambda: redact(["ab cc de"], Spans(lambda text: [(3, 3)])), "spans of texts[0]", "pairs of"),
+    (lambda: redact(["a text"], Ranked(), level=0.5), "policy", "fitted before it is used"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, 1]], level=0.5), "levels of <lambda>",
+     "arrays for 2 documents"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, 1], [0, 1]], level=0.5),
+     "levels of <lambda> for texts[1]", "each of 3 words"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, np.nan], [0, 1, 1]], level=0.5),
+     "levels of <lambda> for texts[0]", "got nan"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, 1], [0, 1, 1.5]], level=0.5),
+     "levels of <lambda> for texts[1]", "a number from 0 to 1"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, -0.5], [0, 1, 1]], level=0.5),
+     "levels of <lambda> for texts[0]", "got -0.5"),
+    (lambda: redact(TWO, lambda documents, rng: [[0, -np.inf], [0, 1, 1]], level=0.5),
+     "levels of <lambda> for texts[0]", "got -inf"),
+    (lambda: redact(texts=["a text"], policy=Random(), level=None), "level", "a share from 0 to 1"),
+    (lambda: redact(texts=["a text"], policy=Random(), level=1.2), "level", "a finite"),
+    (lambda: redact(texts=["a text"], policy=Random(), level=float("nan")), "level", "a finite"),
+    (lambda: redact(texts=["a text"], policy=Random(), level=0.5, style="erase"), "style",
+     "one of 'mask', 'collapse', 'drop'"),
+    (lambda: redact(texts=["a", ""], policy=Random(), level=0.5), "texts[1]", "a text"),
+    (lambda: Keywords([]), "keywords", "a list of at least one text"),
+    (lambda: Keywords(["flu", "--"]), "keywords[1]", "a phrase with a"),
+    (lambda: Ranked(words=("a",)), "weights", "numbers for 1 words"),
+    (lambda: mask_words(["a b"], [np.array([0.5])], 0.5), "levels[0]", "one for each of 2 words"),
+    (lambda: mask_words(["a b"], [], 0.5), "levels", "arrays for 1 texts"),
+    # Redaction of records: delta against enumeration, and audits of policies as mechanisms.
+    (lambda: record_delta(p=1.5, words=11, differing=1), "p", "a finite number at least 0"),
+    (lambda: record_delta(p=float("nan"), words=11, differing=1), "p", "a finite"),
+    (lambda: record_delta(p=0.5, words=11, differing=12), "differing", "an integer from 1 to 11"),
+    (lambda: record_delta(p=0.5, words=0, differing=1), "words", "an integer from 1 to"),
+    (lambda: mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
+    (lambda: mechanism(Random(), 0.5, safe=SAFE), "policy", "one with a method fit(sensitive"),
+    (lambda: mechanism(Random(), 0.5, words=0), "words", "an integer from 1"),
+    (lambda: mechanism(Ranked(), 0.5, safe=[]), "safe", "a list of at least one text"),
+    # Generated corpora: learnable, repeatable, split as said.
+    (lambda: generated("topic", 1000), "kind", "one of 'topics', 'intents', 'repeats'"),
+    (lambda: generated("topics", 99), "rows", "an integer at least 100"),
+    (lambda: generated("topics", 1000, -1), "rng", "an integer from 0 to 9223372036854775807"),
+    # Rewriters of texts as mechanisms.
+    (lambda: dpcore.audit(Rewriter(lambda texts: texts[:1]), PAIR, claim=1.0),
+     "", "2 rows"),
+    # Training schedules: their formulas, their draws, and what of a user's function is refused.
+    (lambda: Constant(0), "epsilon", "a finite number above 0"),
+    (lambda: OverEpochs(math.nan), "start", "a finite number above 0"),
+    (lambda: Stretched(10, 0), "end", "a finite number above 0"),
+    (lambda: Stretched(1e300, 1e-300), "start / end", "a finite number above 0"),
+    (lambda: Uniform(10, 2), "high", "at least low=10"),
+    (lambda: LogUniform(0, 2), "low", "a finite number above 0"),
+    (lambda: Uniform(2, 10, every="step"), "every", "one of"),
+    (lambda: Constant(5)(0, 3), "epoch", "an integer from 1 to 3"),
+    (lambda: Constant(5)(4, 3), "epoch", "an integer from 1 to 3"),
+    (lambda: Stretched(5, 1)(1, 0), "epochs", "an integer at least 1"),
+    # Splits: equal texts together, shares kept, chance even.
+    (lambda: split(CORPUS, (0.8, 0.1), 1), "shares", "three shares"),
+    (lambda: split(CORPUS, (0.8, 0.1, 0.2), 1), "shares", "add up to 1"),
+    (lambda: split(CORPUS, (1.2, -0.1, -0.1), 1), "shares[1]", "a finite number at least 0"),
+    (lambda: split(CORPUS, {"train": 0.8, "dev": 0.2}, 1), "shares", "one of 'train'"),
+    (lambda: split(CORPUS, (0.8, float("nan"), 0.1), 1), "shares[1]", "a finite"),
+    (lambda: split(Corpus(["a"] * 9), (0.8, 0.1, 0.1), 1), "corpus", "enough different texts"),
+    (lambda: split(CORPUS, (0.999, 0.0005, 0.0005), 1), "corpus", "enough different texts"),
+    (lambda: split(WRITTEN, (0.8, 0.1, 0.1), 1, group=["one"] * 200), "group", "of enough groups"),
+    (lambda: split(WRITTEN, (0.8, 0.1, 0.1), 1, group="town"), "group", "one of 'author'"),
+    (lambda: split(WRITTEN, (0.8, 0.1, 0.1), 1, group=[1, 2]), "groups", "got '2 values'"),
+    # Vocabulary: numbers, unknown words, n-grams.
+    (lambda: Vocabulary(["a", "a"], "drop"), "words", "different words"),
+    (lambda: Vocabulary(["<pad>"], "drop"), "words", "none of them reserved"),
+    (lambda: Vocabulary(["a"], "skip"), "unknown", "one of 'drop', 'token'"),
+    (lambda: Vocabulary(["a"], "drop", ngrams=0), "ngrams", "an integer at least 1"),
+    (lambda: Vocabulary.from_texts(["a b"], unknown="drop", min_count=2), "min_count", "at most 1"),
+    (lambda: Vocabulary.from_texts(["..."], unknown="drop"), "min_count", "at most 0"),
+    (lambda: Vocabulary.from_texts(["a"], unknown="drop", max_size=0), "max_size", "an integer"),
+    (lambda: Vocabulary(["a"], "drop").decode([[2]]), "ids[0]", "from 0 to 1"),
+    (lambda: Vocabulary(["a"], "drop").decode([[-1]]), "ids[0]", "from 0 to 1"),
+    # Mechanisms that replace words: tables against plain formulas, losses against all outputs.
+    # Beyond gamma TEM's loss does not depend on epsilon.
+    (lambda: calibrate(CusText, SMALL, loss=1.0), "kind", "a class with a finite loss"),
+    (lambda: calibrate(TEM, SMALL, loss=50.0), "loss", "one that TEM has for some epsilon"),
+    (lambda: calibrate(SanText, SMALL, loss=0.0), "loss", "a finite number above 0"),
+    # Linkage of rewritten texts: against a loop over likelihoods, at both extremes, and bad input.
+    (lambda: link(SanText(VECTORS, 1.0), ["w1"], ["w1"]), "originals", "two texts or more"),
+    (lambda: link(SanText(VECTORS, 1.0), ["w1", "w2"], ["w1"]), "outputs", "one for each of 2"),
+    (lambda: link(SanText(VECTORS, 1.0), ["w1", ""], ["w1", "w2"]), "originals[1]", "at least"),
+    (lambda: Linkage(3, 2, 1, 0.5, "likelihood"), "right", "an integer from 0 to 2"),
+    # Wrong arguments and inputs of mechanisms that replace words, each named by its message.
+    (lambda: SanText(SMALL, 1.0)("", 1, 1), "x", "a word or a text with at least one word"),
+    (lambda: SanText(SMALL, 1.0)("good cat", 1, 1), "x", "made of words with a vector"),
+    (lambda: SanText(SMALL, 1.0)(4, 1, 1), "x", "an integer from 0 to 3"),
+    (lambda: SanText(SMALL, 1.0)("good", -1, 1), "size", "an integer at least 0"),
+    (lambda: SanText(SMALL, 1.0).pair("good", "bad grim"), "b", "a text of as many words as a, 1"),
+    (lambda: SanText(SMALL, 1.0).pair("good", "good"), "b", "different from a"),
+    (lambda: SanText(SMALL, 1.0).replace([4], 1), "numbers", "whole numbers from 0 to 3"),
+    (lambda: SanText(SMALL, 1.0).replace([[1]], 1), "numbers", "shape"),
+    (lambda: SanText(SMALL, 1.0).log_ratio([4], Pair("good", "bad")), "outputs", "word numbers"),
+    (lambda: SanText(SMALL, 1.0).log_ratio([[1, 2]], Pair("good", "bad")), "outputs", "shape"),
+    (lambda: SanText(SMALL, 1.0).rewrite([""]), "texts[0]", "a text that is not empty"),
+    (lambda: SanText(SMALL, 1.0).rewrite(["good", "!"]), "texts[1]", "at least one word"),
+    (lambda: SanText(SMALL, 1.0).rewrite(["bad", "good cat"]), "texts[1]", "got 'cat'"),
+    (lambda: SanText(SMALL, 1.0).rewrite(["bad"], unknown="skip"), "unknown", "one of 'error'"),
+    (lambda: SanText(SMALL, 1.0).loss(Pair("good", "bad"), 1.0), "delta", "a finite"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    # Policies that mask words: which words, how many, in which style, and bad input.
+    (lambda: redact(["ab cc de"], Spans(lambda text: [(0.0, 2)])), "spans of texts[0]",
+     "an integer"),
+    (lambda: redact(["ab cc de"], Spans(lambda text: [4])), "spans of texts[0]", "pairs of places"),
+    (lambda: redact(TWO, lambda documents, rng: [["a", "b"], [0, 1, 1]], level=0.5),
+     "levels of <lambda> for texts[0]", "a number"),
+    (lambda: redact(TWO, lambda documents, rng: "ab", level=0.5), "levels of <lambda>", "a list"),
+    (lambda: redact(TWO, lambda documents, rng: None, level=0.5), "levels of <lambda>", "a list"),
+    (lambda: redact(texts="a text", policy=Random(), level=0.5), "texts", "a list"),
+    (lambda: redact(texts=["a text"], policy=Random, level=0.5), "policy", "a function"),
+    (lambda: Keywords("flu"), "keywords", "a list of at least one word"),
+    (lambda: Gazetteer([3]), "names[0]", "a text"),
+    (lambda: Spans("flu"), "function", "a function text"),
+    (lambda: Random("exact"), "exact", "True or False"),
+    # Generated corpora: learnable, repeatable, split as said.
+    (lambda: generated(None, 1000), "kind", "one of"),
+    (lambda: generated("topics", 1e3), "rows", "an integer"),
+    (lambda: generated("topics", 1000, 0.5), "rng", "None, an int in [0, 2**63)"),
+    # Readers: formats, guesses, and what is said of malformed and missing files.
+    (lambda: read(3), "path", "a path of a file or a folder"),
+    # Rewriters of texts as mechanisms.
+    (lambda: dpcore.audit(Rewriter(lambda texts: [1] * len(texts)), PAIR, claim=1.0),
+     "", "strings"),
+    # Training schedules: their formulas, their draws, and what of a user's function is refused.
+    (lambda: Constant("5"), "epsilon", "a finite number above 0"),
+    (lambda: Uniform(2, 10, every=1), "every", "one of"),
+    (lambda: OverEpochs(5)(1.0, 3), "epoch", "an integer"),
+    (lambda: Uniform(2, 10)(1, 3, None), "rng", "a Generator"),
+    (lambda: LogUniform(2, 10)(1, 3, 7), "rng", "a Generator"),
+    # Splits: equal texts together, shares kept, chance even.
+    (lambda: split(["a", "b"], (0.8, 0.1, 0.1), 1), "corpus", "a Corpus"),
+    (lambda: split(CORPUS, 0.8, 1), "shares", "three shares"),
+    (lambda: split(CORPUS, "abc", 1), "shares", "three shares"),
+    # Vocabulary: numbers, unknown words, n-grams.
+    (lambda: Vocabulary("abc", "drop"), "words", "a list of strings"),
+    (lambda: Vocabulary(["a"], "drop", tokenise="x"), "tokenise", "a function"),
+    (lambda: Vocabulary.from_texts("a b", unknown="drop"), "texts", "not a single string"),
+    (lambda: Vocabulary.from_texts(["a"], unknown="drop", tokenise=str.lower), "tokenise(text)",
+     "list of strings"),
+    (lambda: Vocabulary(["a"], "drop").encode("a"), "texts", "not a single string"),
+    (lambda: Vocabulary(["a"], "drop").decode([1]), "ids[0]", "a row of integers"),
+    (lambda: Vocabulary(["a"], "drop").decode([[0.5]]), "ids[0]", "a row of integers"),
+    # Mechanisms that replace words: tables against plain formulas, losses against all outputs.
+    # Beyond gamma TEM's loss does not depend on epsilon.
+    (lambda: calibrate("SanText", SMALL, loss=1.0), "kind", "a class of mechanisms"),
+    # Linkage of rewritten texts: against a loop over likelihoods, at both extremes, and bad input.
+    (lambda: link("SanText", ["a", "b"], ["a", "b"]), "mechanism", "a WordMechanism"),
+    (lambda: link(SanText(VECTORS, 1.0), "ab", ["w1", "w2"]), "originals", "a list of texts"),
+    (lambda: link(SanText(VECTORS, 1.0), [float("nan"), "w1"], ["w1", "w2"]), "originals[0]",
+     "a text or a list of words"),
+    # Wrong arguments and inputs of mechanisms that replace words, each named by its message.
+    (lambda: SanText(SMALL, 1.0)(1.5, 1, 1), "x", "a word, the number of one, a text"),
+    (lambda: SanText(SMALL, 1.0).replace([0.5], 1), "numbers", "whole numbers from 0 to 3, shape"),
+    (lambda: SanText(SMALL, 1.0).rewrite("good"), "texts", "a list of at least one text"),
+    (lambda: SanText(SMALL, 1.0).log_ratio([0.5], Pair("good", "bad")), "outputs", "word numbers"),
+]  # fmt: skip
+ZERO_DIVISION_ERRORS = [
+    # Training schedules: their formulas, their draws, and what of a user's function is refused.
+    (lambda: epsilon_of(lambda epoch, epochs, rng: 1 / 0, 1, 1, None), "", "division by zero"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+    check_messages(ZeroDivisionError, ZERO_DIVISION_ERRORS)
