@@ -215,25 +215,6 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
         small(certified=0)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"trials": 0}, ValueError, "trials must be"),
-        ({"repetitions": 1}, ValueError, "repetitions must be an integer at least 2"),
-        ({"rows": 99}, ValueError, "rows must be an integer at least 100"),
-        ({"rows": 1e3}, TypeError, "rows must be"),
-        ({"cases": ("n1",)}, ValueError, "cases must be"),
-        ({"cases": ()}, ValueError, "cases must be"),
-        ({"methods": ("ball", "ball")}, ValueError, "methods must be"),
-        ({"certified": -1}, ValueError, "certified must be"),
-        ({"seed": -1}, ValueError, "seed must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        accuracy.Config(**fields)
-
-
 def test_trials_are_shared_among_the_cases():
     assert accuracy.Config(trials=1).size("n1-one") == (2, 100)
     assert accuracy.Config(trials=10**7).size("n1-one") == (200, 1000)

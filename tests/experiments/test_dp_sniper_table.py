@@ -185,21 +185,3 @@ def test_the_picture(fake_audit):
     picture = table.run(few(repeats=1)).plot()
     assert "0.0000" in {text.get_text() for text in picture.axes[1].texts}
     picture.canvas.draw()
-
-
-@pytest.mark.parametrize(
-    ("fields", "error", "message"),
-    [
-        ({"trials": 0}, ValueError, "trials must be a whole number at least 1 and below"),
-        ({"repeats": 0}, ValueError, "repeats must be an integer at least 1, got 0"),
-        ({"seed": -1}, ValueError, "seed must be an integer from 0 to"),
-        ({"confidence": 1.0}, ValueError, "confidence must be a finite number above 0 and"),
-        ({"mechanisms": ()}, ValueError, "mechanisms must be not empty and without repetition"),
-        ({"mechanisms": ("SVT1", "SVT1")}, ValueError, "mechanisms must be not empty and without"),
-        ({"mechanisms": ("SVT7",)}, ValueError, "mechanisms must be one of 'Laplace', "),
-        ({"mechanisms": (1,)}, TypeError, "mechanisms must be one of 'Laplace', "),
-    ],
-)
-def test_bad_configurations(fields, error, message):
-    with pytest.raises(error, match=f"^{message}"):
-        table.Config(**fields)

@@ -211,25 +211,6 @@ def test_full_means_more():
     assert len(sound) == 4 * len(EPSILONS)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"dims": (1,)}, ValueError, "dims must be"),
-        ({"dims": (8, 8)}, ValueError, "dims must be not empty"),
-        ({"epsilons": (0.0,)}, ValueError, "epsilons must be"),
-        ({"mus": (1.0,)}, ValueError, "mus must be"),
-        ({"lines": ("adaptive",)}, ValueError, "lines must be one of"),
-        ({"data": 3}, TypeError, "data must be"),
-        ({"device": 3}, TypeError, "device must be"),
-        ({"full": 1}, TypeError, "full must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        Config(**fields)
-
-
 def test_what_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="device must be one of this machine"):
         run(device="nowhere")

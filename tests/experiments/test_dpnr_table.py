@@ -153,26 +153,6 @@ def test_micro_f1():
     assert micro_f1(truth, 0 * truth) == micro_f1(0 * truth, 0 * truth) == 0.0
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"data": 3}, TypeError, "data must be a path"),
-        ({"quick": 1}, TypeError, "quick must be True or False"),
-        ({"full": "yes"}, TypeError, "full must be True or False"),
-        ({"levels": ()}, ValueError, "levels must be not empty"),
-        ({"levels": (0.0,)}, ValueError, "levels must be"),
-        ({"claims": 1.0}, TypeError, "claims must be a list"),
-        ({"texts": 10}, ValueError, "texts must be"),
-        ({"dim": 1}, ValueError, "dim must be"),
-        ({"device": 3}, TypeError, "device must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        get("dpnr-table").Config(**fields)
-
-
 def test_what_is_not_there(tmp_path):
     with pytest.raises(ValueError, match="device must be one of this machine"):
         run(device="nowhere")

@@ -155,19 +155,3 @@ def test_records_compare_by_what_was_counted(result):
     row = result.rows[0]
     assert Row(row.system, row.audit, version=row.version, seconds=9.0) == row
     assert Result(result.config, result.rows, seconds=1.0) == result
-
-
-@pytest.mark.parametrize(
-    ("fields", "kind", "text"),
-    [
-        ({"trials": 0}, ValueError, "trials must be"),
-        ({"seed": -1}, ValueError, "seed must be"),
-        ({"confidence": 1.0}, ValueError, "confidence must be"),
-        ({"systems": ()}, ValueError, "systems must be"),
-        ({"systems": ("numpy",)}, ValueError, "systems must be one of"),
-        ({"systems": (OURS[0], OURS[0])}, ValueError, "systems must be"),
-    ],
-)
-def test_bad_arguments_are_named(fields, kind, text):
-    with pytest.raises(kind, match=text):
-        Config(**fields)

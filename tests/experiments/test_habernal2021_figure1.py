@@ -208,29 +208,6 @@ def test_both_clips_have_the_same_pairs_and_no_two_cells_more():
     assert len(set.union(*seeds.values())) == 6
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"trials": 0}, ValueError, "trials must be"),
-        ({"dims": ()}, ValueError, "dims must be not empty"),
-        ({"dims": (2, 2)}, ValueError, "dims must be not empty and without repetition"),
-        ({"dims": None}, TypeError, "dims must be a list or tuple, got None"),
-        ({"dims": {2, 3}}, TypeError, "dims must be a list or tuple"),
-        ({"dims": (0,)}, ValueError, "dims must be an integer from 1 to 4096, got 0"),
-        ({"dims": (4097,)}, ValueError, "dims must be an integer from 1 to 4096"),
-        ({"dims": (2.0,)}, TypeError, "dims must be an integer"),
-        ({"radius": 0}, ValueError, "radius must be"),
-        ({"radius": -10.0}, ValueError, "radius must be"),
-        ({"radius": math.nan}, ValueError, "radius must be"),
-        ({"epsilon": 0}, ValueError, "epsilon must be"),
-        ({"seed": "1"}, TypeError, "seed must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        figure1.Config(**fields)
-
-
 def test_extreme_units_change_nothing():
     shares = []
     for radius in (1e-90, 10.0, 1e90):

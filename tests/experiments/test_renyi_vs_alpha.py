@@ -137,21 +137,6 @@ def test_interrupted_it_keeps_what_was_done(monkeypatch):
         renyi_vs_alpha.run(config, progress=False)
 
 
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"trials": 99}, ValueError, "trials must be an integer at least 100"),
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"full": 1}, TypeError, "full must be True or False"),
-        ({"quick": "yes"}, TypeError, "quick must be True or False"),
-        ({"data": 3}, TypeError, "data must be a path of a folder"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        Config(**fields)
-
-
 @pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
 def test_real_abstracts():
     folder = Path(os.environ["DPCORE_DATA"])

@@ -116,17 +116,3 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
     calls[:] = range(3)
     with pytest.raises(KeyboardInterrupt):
         table.run(table.Config(trials=1000))
-
-
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"dim": 1}, ValueError, "dim must be an integer from 2 to 1024, got 1"),
-        ({"dim": 2.0}, TypeError, "dim must be"),
-        ({"trials": 0}, ValueError, "trials must be"),
-        ({"seed": -1}, ValueError, "seed must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        table.Config(**fields)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from shared_extras import needs
 
 from dpcore.cli.app import main
-from dpcore.experiments import get, reproduce, word2vec_leakage
+from dpcore.experiments import reproduce, word2vec_leakage
 from dpcore.experiments.word2vec_leakage import Config
 from dpcore.experiments.word2vec_leakage.experiment import is_reproduced
 
@@ -136,26 +135,6 @@ def test_what_counts_as_reproduced(result):
     assert not is_reproduced(found, 1, ".999")
     other = result.found("other", 0)
     assert is_reproduced(other, 1, ".000") == any(one.share(1).low < 0.0005 for one in other)
-
-
-@pytest.mark.parametrize(
-    ("fields", "error", "text"),
-    [
-        ({"trials": 999}, ValueError, "trials must be an integer at least 1000"),
-        ({"seeds": 0}, ValueError, "seeds must be"),
-        ({"full": 1}, TypeError, "full must be True or False"),
-        ({"data": 3}, TypeError, "data must be a path"),
-        ({"anchors": (-1,)}, ValueError, "anchors must be"),
-        ({"anchors": 5}, TypeError, "anchors must be a list"),
-        ({"epsilons": (0.0,)}, ValueError, "epsilons must be"),
-        ({"epsilons": (math.nan,)}, ValueError, "epsilons must be"),
-        ({"epsilons": ()}, ValueError, "epsilons must be not empty"),
-        ({"confidence": 1.0}, ValueError, "confidence must be"),
-    ],
-)
-def test_bad_configurations(fields, error, text):
-    with pytest.raises(error, match=f"^{text}"):
-        get("word2vec-leakage").Config(**fields)
 
 
 def test_data_that_are_not_there(tmp_path, capsys):
