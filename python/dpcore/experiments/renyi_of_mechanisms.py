@@ -448,19 +448,23 @@ _EPSILON_COLUMNS: Final = (
 )
 
 
+_CURVE_NAMES: Final = (
+    "mechanism=name method=estimate.method alphas=estimate.alphas truth value=estimate.value "
+    "std_error=estimate.std_error resolved=estimate.resolved certified"
+)
+_FIGURE_NAMES: Final = (
+    "alpha_max=estimate.alpha_max reason=estimate.reason delta=epsilon.delta epsilon_exact=exact "
+    "epsilon_lower=epsilon.epsilon_lower epsilon_hat=epsilon.epsilon_hat "
+    "epsilon_rdp=epsilon.epsilon_rdp epsilon_true_curve=converted "
+    "extrapolated=epsilon.extrapolated above seed=estimate.seed"
+)
+
+
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data for strict JSON."""
-    curves = "alphas=estimate.alphas truth value=estimate.value std_error=estimate.std_error"
-    figures = "epsilon_lower=epsilon.epsilon_lower epsilon_hat=epsilon.epsilon_hat"
-    more = "epsilon_rdp=epsilon.epsilon_rdp epsilon_true_curve=converted"
-    return {
-        **encode_attributes(row, "mechanism=name method=estimate.method"),
-        **encode_attributes(row, f"{curves} resolved=estimate.resolved certified"),
-        "belief": row.estimate.belief.tolist(),
-        **encode_attributes(row, "alpha_max=estimate.alpha_max reason=estimate.reason"),
-        **encode_attributes(row, f"delta=epsilon.delta epsilon_exact=exact {figures} {more}"),
-        **encode_attributes(row, "extrapolated=epsilon.extrapolated above seed=estimate.seed"),
-    }
+    belief = row.estimate.belief.tolist()
+    curves = encode_attributes(row, _CURVE_NAMES, belief=belief)
+    return curves | encode_attributes(row, _FIGURE_NAMES)
 
 
 _PANEL_COLUMNS: Final = 4
