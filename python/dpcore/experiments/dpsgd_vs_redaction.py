@@ -349,7 +349,6 @@ class Config(TextOptions):
     """
 
     seeds: int = setting(2, quick=1, full=5)
-
     device: str = "cpu"
 
     @property

@@ -7,18 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import field, fields
 from typing import Any, Final, get_args
 
+from .. import errors
 from ..bounds import BoundName
-from ..errors import (
-    choice,
-    confidence_level,
-    count,
-    flag,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    real,
-)
 from ..records import Shown
 
 SEED = 2022
@@ -28,39 +18,39 @@ SEED = 2022
 def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
     """Check a list without repetition, entry by entry, and return it as a tuple."""
     if isinstance(values, str) or not isinstance(values, Sequence):
-        raise mistyped(name, "a list or tuple", values)
+        raise errors.mistyped(name, "a list or tuple", values)
     found = tuple(map(checked, values))
     if not found or len(set(found)) < len(found):
-        raise invalid(name, "not empty and without repetition", values)
+        raise errors.invalid(name, "not empty and without repetition", values)
     return found
 
 
 def _check_folder(name: str, value: Any) -> str:
     if not isinstance(value, (str, os.PathLike)):
-        raise mistyped(name, "a path of a folder or a file", value)
+        raise errors.mistyped(name, "a path of a folder or a file", value)
     return str(value)
 
 
 def check_positive(name: str, value: Any) -> float:
     """Check a finite number above 0, such as an epsilon, and return it."""
-    return real(name, value, low=0.0, open_low=True)
+    return errors.real(name, value, low=0.0, open_low=True)
 
 
 def check_trials(name: str, value: Any, low: int) -> int:
     """Check a number of trials, or of what stands for them, that has a least value."""
-    return integer(name, count(name, value), low)
+    return errors.integer(name, errors.count(name, value), low)
 
 
 _COMMON_CHECKS: Final[dict[str, Callable[[str, Any], Any]]] = {
-    "trials": count,
-    "seed": lambda name, value: integer(name, value, 0, 2**63 - 1),
-    "seeds": lambda name, value: integer(name, value, 1),
+    "trials": errors.count,
+    "seed": lambda name, value: errors.integer(name, value, 0, 2**63 - 1),
+    "seeds": lambda name, value: errors.integer(name, value, 1),
     "data": _check_folder,
-    "full": flag,
-    "quick": flag,
-    "device": lambda name, value: instance(name, value, str),
-    "confidence": lambda name, value: confidence_level(value, name),
-    "bound": lambda name, value: choice(name, value, get_args(BoundName)),
+    "full": errors.flag,
+    "quick": errors.flag,
+    "device": lambda name, value: errors.instance(name, value, str),
+    "confidence": lambda name, value: errors.confidence_level(value, name),
+    "bound": lambda name, value: errors.choice(name, value, get_args(BoundName)),
 }
 """Checks of the fields that a `Config` has without `setting`."""
 
