@@ -88,8 +88,7 @@ MOST_REPEATED = 0.08
 
 SHARED = {
     # Every experiment has these.
-    "run", "Result", "Config", "Cell", "Row", "Case", "Job", "draw_figure", "write_plain_data",
-    "write_table", "write_head", "make_cell",
+    "run", "Result", "Config", "Cell", "Row", "Case", "Job", "write_head", "make_cell",
     # Every published system has its law of votes.
     "log_votes",
 }  # fmt: skip

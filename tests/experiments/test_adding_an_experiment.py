@@ -24,59 +24,54 @@ TOY = '''
 Nothing else is counted.
 """
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import numpy as np
 
 from ..report.figures import apply_style
-from ..report.text import align_rows
-from .presentation import make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import make_canvas, tidy_axes
+from .presentation import Column, align_columns
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, setting
 
-NAME = "toy-coin"
 
-
-@dataclass(frozen=True, slots=True)
-class Config:
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Settings):
     trials: int = 10**6
     seed: int = SEED
-
-    def __post_init__(self):
-        check_config(self)
+    seeds: int = setting(2, quick=1)
 
 
+NAME = "toy-coin"
+COLUMNS = (Column("coin", lambda coin: coin[0]), Column("heads", lambda coin: coin[1], ".2f"))
+
+
+@time_run
 def run(config, *, threads=None, progress=None):
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
-
-    def share(name):
-        rng = np.random.default_rng(cell_seed(config.seed, name))
+    def share(number):
+        rng = np.random.default_rng(cell_seed(config.seed, f"coin {number}"))
         return float((rng.random(config.trials) < 0.5).mean())
 
-    shares, partial = run_jobs("coins", ("one", "two"), share, progress)
-    return Result(config, shares, partial, time.perf_counter() - begun)
+    shares, partial = run_jobs("coins", range(config.seeds), share, progress)
+    return Result(config, shares, partial=partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
     config: Config
     shares: tuple[float, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def table(self):
-        shares = ((str(i), f"{share:.2f}") for i, share in enumerate(self.shares))
-        return align_rows([("coin", "heads"), *shares])
+        return self.join_parts("A toy.", align_columns(COLUMNS, enumerate(self.shares)))
 
     def to_dict(self):
-        return {**make_record_head(NAME, self), "shares": list(self.shares)}
+        return self.make_record(NAME, shares=list(self.shares))
 
     def plot(self, ax=None):
         picture = make_canvas(2.0, ax)
         axes = picture.subplots()
         axes.plot(self.shares)
-        tidy_axes(axes)
+        tidy_axes(axes, "coin", y="share of heads")
         return apply_style(picture)
 '''
 LINE = '    "toy-coin",\n'
@@ -149,7 +144,7 @@ def test_a_module_and_a_line_are_enough(named, tmp_path):
     asked = ("-m", "dpcore", "reproduce", "toy-coin", "--out", str(tmp_path), "--trials", "1000")
     done = python(*asked)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[0].split() == ["coin", "heads"]
+    assert done.stdout.splitlines()[2].split() == ["coin", "heads"]
     assert {path.suffix for path in tmp_path.glob("toy-coin.*")} == {".json", ".png", ".svg"}
     found = json.loads((tmp_path / "toy-coin.json").read_text(encoding="utf-8"))
     assert (found["experiment"], found["config"]["trials"]) == ("toy-coin", 1000)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
 from functools import cache
 
 import numpy as np
-import pytest
 from shared_extras import needs
 
 from dpcore.experiments import encoder_frontier
@@ -82,12 +80,3 @@ def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
 
 
 list_attackers = experiment._list_attackers
-
-
-@pytest.mark.parametrize(
-    ("changed", "words"),
-    [({"trials": 99}, "trials"), ({"seeds": 0}, "seeds"), ({"data": 3}, "data")],
-)
-def test_bad_fields_are_named(changed, words):
-    with pytest.raises((TypeError, ValueError), match=words):
-        replace(Config(), **changed)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from functools import cache
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -71,7 +72,12 @@ def test_ctrl_c_before_the_first_split_is_complete(monkeypatch):
 
 def test_more_attackers_with_full(monkeypatch):
     calls = []
-    monkeypatch.setattr(experiment.redaction, "sweep", lambda *sets, **more: calls.append(more))
+
+    def sweep(*sets, **more):
+        calls.append(more)
+        return SimpleNamespace(partial=False)
+
+    monkeypatch.setattr(experiment.redaction, "sweep", sweep)
     redaction_sweep.run(Config(full=True, seeds=2, trials=120), progress=False)
     assert [calls[0][name] for name in ("attackers", "splits", "nulls")] == ["usual", 2, 20]
     assert np.shape(calls[0]["levels"]) == (10,)

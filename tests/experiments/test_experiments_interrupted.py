@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import pytest
 
-from dpcore.experiments import get, habernal2022_figure2, presentation, reproduce, running
+from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
 
 
 def run(name, **fields):
@@ -121,7 +121,7 @@ def test_sigterm_is_handled_in_the_main_thread_and_only_where_nobody_else_does(
         """Do nothing."""
 
     monkeypatch.setattr(habernal2022_figure2, "run", look)
-    monkeypatch.setattr(presentation, "save_png_and_svg", look)
+    monkeypatch.setattr(drawing, "save_png_and_svg", look)
     before, found = signal.getsignal(signal.SIGTERM), []
     assert before is signal.SIG_DFL
     # While it runs, and while files are written.

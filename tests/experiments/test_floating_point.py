@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from shared_extras import needs
-from shared_messages import check_messages
 
 from dpcore.events import Never
 from dpcore.experiments import floating_point
@@ -156,17 +155,3 @@ def test_records_compare_by_what_was_counted(result):
     row = result.rows[0]
     assert Row(row.system, row.audit, version=row.version, seconds=9.0) == row
     assert Result(result.config, result.rows, seconds=1.0) == result
-
-
-VALUE_ERRORS = [
-    (lambda: Config(trials=0), "trials", "a whole number at least 1 and below"),
-    (lambda: Config(seed=-1), "seed", "an integer from 0 to 9223372036854775807"),
-    (lambda: Config(confidence=1.0), "confidence", "a finite number above 0 and below 1"),
-    (lambda: Config(systems=()), "systems", "not empty and without repetition"),
-    (lambda: Config(systems=("numpy",)), "systems", "one of"),
-    (lambda: Config(systems=(OURS[0], OURS[0])), "systems", "not empty and without repetition"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(ValueError, VALUE_ERRORS)

@@ -32,7 +32,7 @@ def make_result(values, **fields):
             table = np.tile(np.array(three)[:, None], (1, len(experiment.MEASURES)))
             cells.append(Cell(split, level, table, 80.0, 100.0))
     config = Config(quick=True, seeds=len(values))
-    return replace(Result(config, "texts", 0, 60, 24, 200, tuple(cells), False), **fields)
+    return replace(Result(config, "texts", 0, 60, 24, 200, tuple(cells)), **fields)
 
 
 def test_two_starts_are_farther_than_two_sets():

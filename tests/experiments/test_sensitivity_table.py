@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from shared_messages import check_messages
 
 from dpcore.experiments import sensitivity_table as table
 
@@ -117,18 +116,3 @@ def test_ctrl_c_keeps_what_was_done(monkeypatch):
     calls[:] = range(3)
     with pytest.raises(KeyboardInterrupt):
         table.run(table.Config(trials=1000))
-
-
-VALUE_ERRORS = [
-    (lambda: table.Config(dim=1), "dim", "an integer from 2 to 1024"),
-    (lambda: table.Config(trials=0), "trials", "a whole number at least 1 and below"),
-    (lambda: table.Config(seed=-1), "seed", "an integer from 0 to 9223372036854775807"),
-]  # fmt: skip
-TYPE_ERRORS = [
-    (lambda: table.Config(dim=2.0), "dim", "an integer from 2 to 1024"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(ValueError, VALUE_ERRORS)
-    check_messages(TypeError, TYPE_ERRORS)

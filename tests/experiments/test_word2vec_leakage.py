@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 
 import pytest
 from shared_extras import needs
 from shared_messages import check_messages
 
 from dpcore.cli.app import main
-from dpcore.experiments import get, reproduce, word2vec_leakage
+from dpcore.experiments import reproduce, word2vec_leakage
 from dpcore.experiments.word2vec_leakage import Config
 from dpcore.experiments.word2vec_leakage.experiment import is_reproduced
 

@@ -1,8 +1,9 @@
 """The figures and tables of the papers, each remade by name.
 
-An experiment is a module or a package here, and its name in `NAMES`: a frozen `Config` ->
-`run(config)` -> a frozen `Result` that has `plot()`, `to_dict()` and `table()`. It is imported when
-it is first used.
+An experiment is a module or a package here, and its name in `NAMES`. From top to bottom it has a
+frozen `Config`, whose fields are declared with their checks (`settings`); `run(config)`, which
+gives its work to a loop that Ctrl-C may end (`running`); and a frozen `Result` with `table()` and
+`to_dict()` (`presentation`), and `plot()` (`drawing`). It is imported when it is first used.
 """
 
 from __future__ import annotations
@@ -198,7 +199,7 @@ def reproduce(
     with _replace_sigterm(signal.SIG_IGN):
         record = json.dumps(result.to_dict(), allow_nan=False, indent=1)
         (folder / f"{name}.json").write_text(record + "\n", encoding="utf-8")
-        from .presentation import save_png_and_svg
+        from .drawing import save_png_and_svg
 
         save_png_and_svg(result, folder / name)
     return result

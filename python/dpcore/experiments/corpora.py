@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, flag, integer, invalid, mistyped, suggest_arguments
-from ..records import Shown
+from ..errors import choice, invalid, mistyped, suggest_arguments
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
-from .running import SEED, cell_seed, check_config
+from .running import cell_seed
+from .settings import SEED, Settings, check_trials, setting
 
 __all__ = ["Name", "read_corpus"]
 
@@ -41,7 +41,7 @@ _SENSITIVE_LABELS: Final[dict[bool, int | str]] = {True: 1, False: "money"}
 _GENERATED_ROWS: Final = {False: 4_000, True: 1_000}
 """Texts that are generated without and with `quick`."""
 
-_MIN_SET_TEXTS: Final = 100
+MIN_SET_TEXTS: Final = 100
 """Texts of a set below which halves of it are too few to fit on."""
 
 Parts = Iterator[tuple[str | None, Iterable[Row]]]
@@ -276,7 +276,7 @@ def _is_common_name(name: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class TextOptions(Shown):
+class TextOptions(Settings):
     """The options of an experiment on texts.
 
     Args:
@@ -293,28 +293,12 @@ class TextOptions(Shown):
         ValueError: if a value is out of range.
     """
 
-    SEEDS: ClassVar[tuple[int, int]] = (5, 20)
-    """Repetitions without and with `full`."""
-
-    trials: int = 10**6
+    trials: int = setting(10**6, check_trials, MIN_SET_TEXTS)
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(5, quick=1, full=20)
     data: str | None = None
     full: bool = False
     quick: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        integer("trials", self.trials, _MIN_SET_TEXTS)
-        if self.data is not None:
-            if not isinstance(self.data, (str, os.PathLike)):
-                raise mistyped("data", "a path of a folder", self.data)
-            object.__setattr__(self, "data", str(self.data))
-        own = self.SEEDS[flag("full", self.full)]
-        own = 1 if flag("quick", self.quick) else own
-        seeds = own if self.seeds is None else self.seeds
-        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
 
     @property
     def origin_note(self) -> str:
@@ -387,7 +371,7 @@ def read_two_sets(config: TextOptions) -> TwoSets:
     dropped = len(labels) - len(sensitive) - len(others)
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
     chosen = tuple(sensitive[row] for row in sorted(order[: config.trials].tolist()))
-    if len(chosen) < _MIN_SET_TEXTS or len(others) < 2 * len(chosen):
-        requirement = f"a corpus with {_MIN_SET_TEXTS} sensitive texts, and twice as many others"
+    if len(chosen) < MIN_SET_TEXTS or len(others) < 2 * len(chosen):
+        requirement = f"a corpus with {MIN_SET_TEXTS} sensitive texts, and twice as many others"
         raise invalid("data", requirement, f"{len(chosen):,} and {len(others):,}")
     return TwoSets(corpus.origin, chosen, tuple(others), tuple(others.values()), dropped)

@@ -24,23 +24,17 @@ import numpy.typing as npt
 
 from ..auditing.run import audit
 from ..claims import GDP
-from ..errors import AssumptionWarning, flag
+from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
 from ..text.optional_packages import require_module
 from ..training import audit_run, audit_step
-from .presentation import (
-    SMALL,
-    TEXT,
-    add_legend,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from .presentation import encode_fields
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -246,7 +240,7 @@ def make_opposed_record(records: Any) -> Vector:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """The size of the audits, and the data.
 
     Args:
@@ -269,12 +263,6 @@ class Config(Shown):
     seed: int = SEED
     full: bool = False
     quick: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        flag("full", self.full)
-        flag("quick", self.quick)
 
     @property
     def size(self) -> int:
@@ -327,6 +315,7 @@ class Cell(Shown):
         return self.way == ("many runs" if self.fault == FIXED else "one step") and not self.refuted
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit the recipe with every fault in every way.
 
@@ -350,8 +339,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [cell.refuted for cell in result.cells if cell.fault == "no noise"]
         [True, True, True]
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     jobs = [
         (data, fault, way)
         for data in config.corpora
@@ -362,7 +349,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     cells, partial_ = run_jobs(
         NAME, jobs, lambda job: _make_cell(config, rows[job[0]], *job), progress
     )
-    return Result(config, cells, partial_, time.perf_counter() - begun)
+    return Result(config, cells, partial=partial_)
 
 
 def _choose_ways(config: Config, data: str, fault: str) -> tuple[str, ...]:
@@ -469,14 +456,10 @@ class Result(Tabled):
     Args:
         config: the options.
         cells: one for each data set, fault and way.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def of(self, data: str, fault: str, way: str) -> Cell | None:
         """Return the audit of a fault in one way, or None."""
@@ -490,37 +473,43 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the audits as text, a row for each data set and fault."""
-        return write_table(self)
+        config = self.config
+        rows = [["data", "fault"]]
+        for way in WAYS:
+            rows[0] += [way, "claim", "s"]
+        for data in config.corpora:
+            for fault in FAULTS:
+                cells = [self.of(data, fault, way) for way in WAYS]
+                if any(cells):
+                    texts = (text for cell in cells for text in _write_cell(cell))
+                    rows.append([data, fault, *texts])
+        return self.join_parts(
+            f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed "
+            f"{config.seed}\n"
+            f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many "
+            f"runs: {config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
+            align_rows(rows, left=(0, 1)),
+            _AUDITS_GLOSSARY,
+            _judge_audits(self),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return write_plain_data(self)
+        cells = [encode_fields(cell) for cell in self.cells]
+        return self.make_record(NAME, faults=FAULTS, cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds as bars and claims as lines, a panel for each way."""
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Return the audits as text, a row for each data set and fault."""
-    config = result.config
-    head = (
-        f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed {config.seed}\n"
-        f"one step: sigma {STEP_SIGMA:g}; one run: {STEPS} steps, sigma {RUN_SIGMA:g}; many runs: "
-        f"{config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}"
-    )
-    rows = [["data", "fault"]]
-    for way in WAYS:
-        rows[0] += [way, "claim", "s"]
-    for data in config.corpora:
-        for fault in FAULTS:
-            cells = [result.of(data, fault, way) for way in WAYS]
-            if any(cells):
-                rows.append([data, fault, *(text for cell in cells for text in _write_cell(cell))])
-    parts = [head, align_rows(rows, left=(0, 1)), _AUDITS_GLOSSARY, _judge_audits(result)]
-    if result.partial:
-        parts.insert(1, "INTERRUPTED: only what was done is shown")
-    return "\n\n".join(parts)
+        picture = make_canvas(3.6, ax)
+        panels = picture.subplots(1, len(WAYS), sharey=True)
+        for axes, way in zip(panels, WAYS, strict=True):
+            _draw_way(axes, self, way)
+        panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
+        panels[0].invert_yaxis()
+        bars = " (upper bars: generated data, lower bars: digits)"
+        picture.supxlabel(f"mu{bars if len(self.config.corpora) > 1 else ''}", fontsize=TEXT)
+        add_legend(picture, panels[0], side="upper")
+        return apply_style(picture)
 
 
 _AUDITS_GLOSSARY: Final = """\
@@ -547,26 +536,6 @@ def _write_cell(cell: Cell | None) -> list[str]:
         return ["-", "-", "-"]
     mark = "!" if cell.refuted else " "
     return [f"{cell.certified:.2f}{mark}", f"{cell.claim:.2f}", f"{cell.seconds:.1f}"]
-
-
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data for strict JSON."""
-    cells = [encode_fields(cell) for cell in result.cells]
-    return {**make_record_head(NAME, result), "faults": FAULTS, "cells": cells}
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw certified bounds as bars and claims as lines, a panel for each way."""
-    picture = make_canvas(3.6, ax)
-    panels = picture.subplots(1, len(WAYS), sharey=True)
-    for axes, way in zip(panels, WAYS, strict=True):
-        _draw_way(axes, result, way)
-    panels[0].set_yticks(range(len(FAULTS)), list(FAULTS), fontsize=SMALL)
-    panels[0].invert_yaxis()
-    bars = " (upper bars: generated data, lower bars: digits)"
-    picture.supxlabel(f"mu{bars if len(result.config.corpora) > 1 else ''}", fontsize=TEXT)
-    add_legend(picture, panels[0], side="upper")
-    return apply_style(picture)
 
 
 def _draw_way(axes: Axes, result: Result, way: str) -> None:

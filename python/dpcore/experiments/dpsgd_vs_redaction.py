@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -34,17 +34,10 @@ from ..text.optional_packages import require_module
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .corpora import TextOptions, read_corpus, read_texts
-from .presentation import (
-    SMALL,
-    TEXT,
-    add_legend,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-    write_mean,
-)
-from .running import Tabled, cell_seed, gather_in_processes, require_own_config
+from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from .presentation import encode_fields, write_mean
+from .running import Tabled, cell_seed, gather_in_processes, time_run
+from .settings import setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -355,8 +348,7 @@ class Config(TextOptions):
         ['plain', 'no noise', 'DP-SGD 8', 'random 0.5', 'random 0.9', 'ranked 0.5', 'ranked 0.9']
     """
 
-    SEEDS: ClassVar[tuple[int, int]] = (2, 5)
-
+    seeds: int = setting(2, quick=1, full=5)
     device: str = "cpu"
 
     @property
@@ -387,6 +379,7 @@ class Config(TextOptions):
         return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train by every recipe, with canaries, and measure what each predicts and shows.
 
@@ -414,8 +407,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
     """
-    require_own_config(config, __name__)
-    begun, processes = time.perf_counter(), threads_of(threads)
+    processes = threads_of(threads)
     for package in ("torch", "opacus", "sklearn"):
         require_module(package, NAME)
     from ..torch.mechanisms import device_of
@@ -423,7 +415,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     device_of(config.device)
     with TemporaryDirectory() as folder:
         material = read_material(config, Path(folder))
-        numbers = range(config.seeds or 1)
+        numbers = range(config.seeds)
         jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
         cells, partial = gather_in_processes(
             NAME, measure_recipe, jobs, processes, progress, ended=lambda cell: cell.partial
@@ -432,7 +424,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     whole = tuple(cell for cell in cells if not cell.partial)
     if not whole:
         raise KeyboardInterrupt
-    return Result(config, material, whole, partial, time.perf_counter() - begun)
+    return Result(config, material, whole, partial=partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -443,15 +435,11 @@ class Result(Tabled):
         config: the options.
         material: the texts (not shown, not compared).
         cells: one for each recipe and repetition.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     material: Material = field(repr=False, compare=False)
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def recipes(self) -> tuple[Recipe, ...]:
@@ -552,15 +540,85 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return a row for each recipe, and the findings."""
-        return write_table(self)
+        config, material, first = self.config, self.material, self.cells[0]
+        rows = [
+            ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:",
+             "estimate"]
+        ]  # fmt: skip
+        rows += [_write_row(self, recipe) for recipe in self.recipes]
+        ends = {"unigram": first.measured.unigram or math.nan, "uniform": first.measured.uniform}
+        rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends.items()]
+        foot = (
+            "means over trainings (standard deviation). certified: epsilon of one text from below; "
+            "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
+            f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
+        )
+        if material.vectors is not None:
+            share = f"{100 * material.coverage:.0f} %"
+            foot += f"\nSanText: {share} of the training words have vectors, others become any word"
+        return self.join_parts(
+            f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
+            f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
+            f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, "
+            "taken from these texts: no epsilon covers that choice\n"
+            f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training "
+            f"texts and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
+            f"canaries: {config.canaries:,} texts of {CANARY_WORDS} random words, each in by a "
+            f"coin; {config.canaries // 4} guesses certify at most {first.ceiling:.2f} at delta "
+            f"{material.delta:.3g} and 95 %\n"
+            "the seed repeats the noise too: these models protect nobody, and are not kept",
+            align_rows(rows),
+            foot,
+            "\n".join(self.findings()),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON, without any text."""
-        return write_plain_data(self)
+        material = self.material
+        cells = [
+            encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
+            for cell in self.cells
+        ]
+        return self.make_record(
+            NAME,
+            corpus=material.origin,
+            training_texts=len(material.train),
+            delta=material.delta,
+            label=material.label,
+            a_side=len(material.rest),
+            canaries=self.config.canaries,
+            findings=self.findings(),
+            cells=cells,
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
-        return draw_figure(self, ax)
+        picture, ceiling = make_canvas(5.8, ax), self.cells[0].ceiling
+        panels = picture.subplots(2, 2, sharey=True).ravel()
+        for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
+            _draw_panel(axes, self, *panel)
+        levels = sorted({recipe.level for recipe in self.recipes if recipe.is_private}) or [1.0]
+        panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
+        panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
+        panels[0].minorticks_off()
+        panels[2].set_xlim(-0.1, 1.15 * ceiling)
+        panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
+        panels[2].text(
+            ceiling, 0.97, f"most that {self.config.canaries // 4} guesses certify\n", color=GREY,
+            rotation=90, transform=panels[2].get_xaxis_transform(), ha="right", va="top",
+            fontsize=SMALL,
+        )  # fmt: skip
+        panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
+        for number, axes in enumerate(panels):
+            _draw_lines(axes, self, named=number % 2 == 1)
+            tidy_axes(axes)
+        picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
+        made = "generated texts" if self.config.data is None else self.material.origin
+        many = self.config.seeds
+        runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
+        picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
+        add_legend(picture, panels[3])
+        return apply_style(picture)
 
 
 _RECIPE_STYLES: Final[dict[Kind, tuple[str, str, str]]] = {
@@ -586,39 +644,6 @@ _PANEL_FIGURES: Final = (
 """Of each panel the figure, one to which a line is drawn, and the label."""
 
 
-def write_table(result: Result) -> str:
-    """Return a row for each recipe, and the findings."""
-    config, material, first = result.config, result.material, result.cells[0]
-    head = (
-        f"DP-SGD against redaction: {material.origin}{config.origin_note}\n"
-        f"{len(material.train):,} training texts, seed {config.seed}, trainings of each "
-        f"recipe: {config.seeds}; {first.measured.uniform:,} words that can be predicted, taken "
-        "from these texts: no epsilon covers that choice\n"
-        f"test: {first.measured.texts:,} texts, {first.measured.left_out} more are training texts "
-        f"and left out; {100 * first.measured.unknown:.1f} % of the words unknown\n"
-        f"canaries: {config.canaries:,} texts of {CANARY_WORDS} random words, each in by a coin; "
-        f"{config.canaries // 4} guesses certify at most {first.ceiling:.2f} at delta "
-        f"{material.delta:.3g} and 95 %\n"
-        "the seed repeats the noise too: these models protect nobody, and are not kept"
-    )
-    rows = [
-        ["recipe", "perplexity", "log", "AUC", "certified", "guaranteed", "corpora:", "estimate"]
-    ]
-    rows += [_write_row(result, recipe) for recipe in result.recipes]
-    ends = (("unigram", first.measured.unigram or math.nan), ("uniform", first.measured.uniform))
-    rows += [[name, f"{x:.1f}", f"{math.log(x):.2f}", *[""] * 5] for name, x in ends]
-    foot = (
-        "means over trainings (standard deviation). certified: epsilon of one text from below; "
-        "guaranteed: by the accountant\ncorpora: epsilon of two corpora at delta "
-        f"{CORPORA_DELTA:g}, certified and estimated: not the epsilon of the other columns"
-    )
-    if material.vectors is not None:
-        share = f"{100 * material.coverage:.0f} %"
-        foot += f"\nSanText: {share} of the training words have vectors, others become any word"
-    early = ["INTERRUPTED: only complete trainings are shown"] if result.partial else []
-    return "\n\n".join([head, *early, align_rows(rows), foot, "\n".join(result.findings())])
-
-
 def _write_row(result: Result, recipe: Recipe) -> list[str]:
     cells = result.of(recipe.label)
 
@@ -631,54 +656,6 @@ def _write_row(result: Result, recipe: Recipe) -> list[str]:
         show("auc"), show("certified"), show("guaranteed", missing="nothing"),
         show("corpora_lower"), show("corpora_hat"),
     ]  # fmt: skip
-
-
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data for strict JSON, without any text."""
-    material = result.material
-    facts = {
-        "corpus": material.origin, "training_texts": len(material.train), "delta": material.delta,
-        "label": material.label, "a_side": len(material.rest), "canaries": result.config.canaries,
-    }  # fmt: skip
-    cells = [
-        encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
-        for cell in result.cells
-    ]
-    return {
-        **make_record_head(NAME, result),
-        **facts,
-        "findings": result.findings(),
-        "cells": cells,
-    }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""
-    picture, ceiling = make_canvas(5.8, ax), result.cells[0].ceiling
-    panels = picture.subplots(2, 2, sharey=True).ravel()
-    for axes, panel in zip(panels, _PANEL_FIGURES, strict=True):
-        _draw_panel(axes, result, *panel)
-    levels = sorted({recipe.level for recipe in result.recipes if recipe.is_private}) or [1.0]
-    panels[0].set(xscale="log", xlim=(levels[0] / 2.0, levels[-1] * 2.0))
-    panels[0].set_xticks(levels, [f"{level:g}" for level in levels])
-    panels[0].minorticks_off()
-    panels[2].set_xlim(-0.1, 1.15 * ceiling)
-    panels[2].axvline(ceiling, color=GREY, linewidth=0.8, linestyle=":")
-    panels[2].text(
-        ceiling, 0.97, f"most that {result.config.canaries // 4} guesses certify\n", rotation=90,
-        transform=panels[2].get_xaxis_transform(), ha="right", va="top", fontsize=SMALL, color=GREY,
-    )  # fmt: skip
-    panels[3].axvline(0.5, color=GREY, linewidth=0.8, linestyle=":")
-    for number, axes in enumerate(panels):
-        _draw_lines(axes, result, named=number % 2 == 1)
-        tidy_axes(axes)
-    picture.supylabel("log-perplexity of the test texts (lower predicts better)", fontsize=TEXT)
-    made = "generated texts" if result.config.data is None else result.material.origin
-    many = result.config.seeds or 1
-    runs = f"; means of {many} trainings, small marks: each" if many > 1 else ""
-    picture.suptitle(f"Next-word models of {made}{runs}", fontsize=TEXT)
-    add_legend(picture, panels[3])
-    return apply_style(picture)
 
 
 def _draw_lines(axes: Axes, result: Result, named: bool) -> None:

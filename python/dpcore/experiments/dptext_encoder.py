@@ -8,20 +8,16 @@ training did not see, and attacked. An epsilon that is learnt is flagged: nobody
 from __future__ import annotations
 
 import math
-import os
 import statistics
-import time
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
 from ..auditing.run import audit
 from ..bounds import limits
-from ..errors import choice, flag, instance, integer, invalid, mistyped, real
+from ..errors import choice, integer, invalid
 from ..records import Counts, Shown
-from ..report.encoding import encode_float
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
@@ -29,8 +25,19 @@ from ..structure import inspect
 from ..text import Corpus, generated
 from ..text.inference import Attacker, infer, usual
 from .corpora import read_corpus
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+from .drawing import (
+    SMALL,
+    TEXT,
+    add_legend,
+    make_canvas,
+    make_line,
+    make_mark,
+    set_ticks,
+    tidy_axes,
+)
+from .presentation import encode_attributes, list_counts
+from .running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from .settings import SEED, Settings, check_positive, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -44,10 +51,6 @@ NOISES: Final[tuple[Noise, ...]] = ("zero", "resample", "repaired")
 
 _ONE_SIDED_DRAWS = 1024
 """Outputs in each of the two main calls of an inspection: one-sided noise needs few."""
-
-_FIXED_CLAIMS: Final = {False: (0.1, 1.0, 10.0), True: (1.0,)}
-_LEARNT_STARTS: Final = {False: (1.0, 10.0), True: (10.0,)}
-_USUAL_TEXTS: Final = {False: 4000, True: 600}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -203,12 +206,8 @@ def compute_majority_share(corpus: Corpus) -> float:
     return float(np.unique(corpus.test.labels, return_counts=True)[1].max() / len(corpus.test))
 
 
-def _read_positive_level(name: str, value: Any) -> float:
-    return real(name, value, low=0.0, open_low=True)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the texts, the epsilons, and the length of training.
 
     Args:
@@ -240,45 +239,24 @@ class Config(Shown):
 
     trials: int = 10**6
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(1, full=5)
     data: str | None = None
     full: bool = False
     quick: bool = False
     device: str = "cpu"
-    noises: tuple[Noise, ...] = NOISES
-    claims: tuple[float, ...] | None = None
-    starts: tuple[float, ...] | None = None
-    cap: float = 20.0
-    epochs: int = 8
-    texts: int | None = None
+    noises: tuple[Noise, ...] = setting(NOISES, choice, NOISES, listed=True)
+    claims: tuple[float, ...] = setting(
+        (0.1, 1.0, 10.0), check_positive, quick=(1.0,), ascending=True
+    )
+    starts: tuple[float, ...] = setting((1.0, 10.0), check_positive, quick=(10.0,), ascending=True)
+    cap: float = setting(20.0, check_positive)
+    epochs: int = setting(8, integer, 1)
+    texts: int = setting(4000, integer, 300, quick=600)
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check_config(self)
-        instance("device", self.device, str)
-        if self.data is not None:
-            if not isinstance(self.data, (str, os.PathLike)):
-                raise mistyped("data", "a path of a folder or a file", self.data)
-            object.__setattr__(self, "data", str(self.data))
-        quick = flag("quick", self.quick)
-        seeds = (5 if flag("full", self.full) else 1) if self.seeds is None else self.seeds
-        texts = _USUAL_TEXTS[quick] if self.texts is None else self.texts
-        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
-        object.__setattr__(self, "texts", integer("texts", texts, 300))
-        object.__setattr__(self, "epochs", integer("epochs", self.epochs, 1))
-        noises = check_list("noises", self.noises, partial(choice, "noises", options=NOISES))
-        object.__setattr__(self, "noises", noises)
-        for name, usual_values in (("claims", _FIXED_CLAIMS), ("starts", _LEARNT_STARTS)):
-            given = getattr(self, name)
-            levels = check_list(
-                name,
-                usual_values[quick] if given is None else given,
-                partial(_read_positive_level, name),
-            )
-            object.__setattr__(self, name, tuple(sorted(levels)))
-        object.__setattr__(self, "cap", _read_positive_level("cap", self.cap))
-        assert self.starts is not None
+        Settings.__post_init__(self)
         if self.starts[-1] > self.cap:
             raise invalid("starts", f"at most the cap, {self.cap:g}", self.starts)
 
@@ -290,8 +268,6 @@ class Config(Shown):
     @property
     def cases(self) -> tuple[Case, ...]:
         """The systems, noise by noise."""
-        assert self.claims is not None
-        assert self.starts is not None
         caps = (self.cap,) if self.quick else (self.cap, None)
         return tuple(
             case
@@ -343,6 +319,7 @@ class Row(Shown):
         return not any(run.utility[1] > majority for run in self.runs)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train, inspect, audit and attack every system.
 
@@ -369,16 +346,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=2000, quick=True, texts=300, epochs=1, noises=("zero",))
         ...     assert all("one_sided" in row.flags for row in run(config).rows)
     """
-    require_own_config(config, __name__)
     threads_of(threads)
     from ..text.systems.training import one_thread
     from ..torch.mechanisms import device_of
 
     device_of(config.device)
-    begun = time.perf_counter()
     corpus = _read_or_generate_corpus(config)
     pair = choose_unseen_pair(corpus)
-    assert config.seeds is not None
     jobs = [(case, number) for case in config.cases for number in range(config.seeds)]
 
     def work(job: tuple[Case, int]) -> Found:
@@ -390,17 +364,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     with one_thread():
         done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda one: one.partial)
-    found: dict[Case, list[Found]] = {}
-    for (case, _), one in zip(jobs, done, strict=False):
-        found.setdefault(case, []).append(one)
-    rows = tuple(Row(case, tuple(runs)) for case, runs in found.items())
-    seconds = time.perf_counter() - begun
-    return Result(config, corpus.origin, compute_majority_share(corpus), pair, rows, ended, seconds)
+    rows = tuple(Row(*one) for one in group_answers((case for case, _ in jobs), done).items())
+    majority = compute_majority_share(corpus)
+    return Result(config, corpus.origin, majority, pair, rows, partial=ended)
 
 
 def _read_or_generate_corpus(config: Config) -> Corpus:
     if config.data is None:
-        assert config.texts is not None
         return generated("topics", config.texts, rng=cell_seed(config.seed, "corpus"))
     corpus = read_corpus(config.data, "dpnr_ag")
     # Missing ones are refused before the first training.
@@ -418,8 +388,6 @@ class Result(Tabled):
         majority: the share of the most frequent label among the test texts.
         pair: the two texts of the audits.
         rows: one for each system.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
@@ -427,8 +395,6 @@ class Result(Tabled):
     majority: float
     pair: tuple[str, str]
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def row(self, noise: str, level: str) -> Row:
         """Return the row of a noise and a level of the table, such as "1" or "from 1, no cap".
@@ -443,11 +409,33 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Format the figures as text, then what they mean."""
-        return write_table(self)
+        config = self.config
+        runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
+        made = " (made-up texts: give --data for real ones)" if config.data is None else ""
+        rows = [*_SYSTEM_HEAD, *(_format_system_row(row, self) for row in self.rows)]
+        return self.join_parts(
+            f"DPText: {self.corpus}{made}\nprivate attribute {config.attribute}; {config.epochs} "
+            f"epochs, {config.trials:,} trials a side, {runs}, seed {config.seed};\nintervals and "
+            f"bounds at {100 * config.confidence:g} % each; majority of the main task "
+            f"{self.majority:.3f}",
+            align_rows(rows, left=(0, 1, 3, 7, 9, 10, 12)),
+            "\n".join(_write_notes(self)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        return write_plain_data(self)
+        rows = [
+            {
+                **encode_attributes(row.case, "noise epsilon learnt=learn cap"),
+                "claim": None if row.case.learn else row.case.epsilon,
+                "flags": list(row.flags),
+                "at_majority": row.useless(self.majority),
+                "runs": [_training_to_dict(run) for run in row.runs],
+            }
+            for row in self.rows
+        ]
+        facts = encode_attributes(self, "corpus majority pair")
+        return self.make_record(NAME, **facts, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified against claimed epsilon, and learnt epsilon by epoch.
@@ -455,7 +443,20 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        picture = make_canvas(3.9, ax)
+        left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
+        _draw_certified_panel(left, self)
+        _draw_learnt_panel(right, self)
+        where = "made-up texts" if self.config.data is None else self.corpus.partition(":")[0]
+        seeds = self.config.seeds
+        runs = f", means of {seeds} seeds" if seeds > 1 else ""
+        picture.suptitle(
+            f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
+            f"{self.config.trials:,} trials a side",
+            fontsize=TEXT,
+        )
+        add_legend(picture, _make_noise_legend(), 4)
+        return apply_style(picture)
 
 
 _SYSTEM_HEAD = (
@@ -463,25 +464,6 @@ _SYSTEM_HEAD = (
      "AUC of the attacker", "floor", "attacker"),
     ("", "", "or learnt", "verdict", "", "as it is", "if right", "", "", "", "", "", ""),
 )  # fmt: skip
-
-
-def write_table(result: Result) -> str:
-    """Format the figures, then what they mean."""
-    config = result.config
-    runs = f"mean and spread of {config.seeds} seeds" if config.seeds != 1 else "1 seed"
-    made = " (made-up texts: give --data for real ones)" if config.data is None else ""
-    parts = [
-        f"DPText: {result.corpus}{made}\nprivate attribute {config.attribute}; {config.epochs} "
-        f"epochs, {config.trials:,} trials a side, {runs}, seed {config.seed};\nintervals and "
-        f"bounds at {100 * config.confidence:g} % each; majority of the main task "
-        f"{result.majority:.3f}"
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was done is shown")
-    rows = [*_SYSTEM_HEAD, *(_format_system_row(row, result) for row in result.rows)]
-    parts.append(align_rows(rows, left=(0, 1, 3, 7, 9, 10, 12)))
-    parts.append("\n".join(_write_notes(result)))
-    return "\n\n".join(parts)
 
 
 def _format_system_row(row: Row, result: Result) -> tuple[str, ...]:
@@ -547,47 +529,12 @@ def _write_notes(result: Result) -> list[str]:
     return notes
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything for strict JSON."""
-    rows = [
-        {
-            "noise": row.case.noise,
-            "epsilon": row.case.epsilon,
-            "learnt": row.case.learn,
-            "cap": row.case.cap,
-            "claim": None if row.case.learn else row.case.epsilon,
-            "flags": list(row.flags),
-            "at_majority": row.useless(result.majority),
-            "runs": [_training_to_dict(run) for run in row.runs],
-        }
-        for row in result.rows
-    ]
-    return {
-        **make_record_head(NAME, result),
-        "corpus": result.corpus,
-        "majority": result.majority,
-        "pair": list(result.pair),
-        "rows": rows,
-    }
-
-
 def _training_to_dict(run: Any) -> dict[str, Any]:
+    names = "event refuted certified exact exact_if_right=right flags utility attacker auc floor"
     return {
-        "seed": str(run.seed),
-        "audit_seed": str(run.audit_seed),
-        "epsilons": list(run.epsilons),
-        "counts": [getattr(run.counts, key) for key in ("k", "n", "k_prime", "n_prime")],
-        "event": run.event,
-        "refuted": run.refuted,
-        "certified": encode_float(run.certified),
-        "exact": encode_float(run.exact),
-        "exact_if_right": encode_float(run.right),
-        "flags": list(run.flags),
-        "utility": list(run.utility),
-        "attacker": run.attacker,
-        "auc": list(run.auc),
-        "floor": run.floor,
-        "above_floor": run.beaten,
+        **encode_attributes(run, "seed audit_seed epsilons"),
+        "counts": list_counts(run.counts),
+        **encode_attributes(run, f"{names} above_floor=beaten"),
     }
 
 
@@ -597,30 +544,6 @@ _MIN_DRAWN_BOUND: Final = 0.03
 """Certified bounds below it are drawn at it."""
 _NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """The three noises of one claim stand side by side."""
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw left certified against claimed or learnt epsilon, right learnt epsilon by epoch."""
-    picture = make_canvas(3.9, ax)
-    left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
-    _draw_certified_panel(left, result)
-    _draw_learnt_panel(right, result)
-    where = "made-up texts" if result.config.data is None else result.corpus.partition(":")[0]
-    seeds = result.config.seeds
-    runs = f", means of {seeds} seeds" if seeds and seeds > 1 else ""
-    picture.suptitle(
-        f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
-        f"{result.config.trials:,} trials a side",
-        fontsize=TEXT,
-    )
-    picture.legend(
-        handles=_make_noise_legend(),
-        loc="outside lower center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_certified_panel(axes: Axes, result: Result) -> None:
@@ -633,18 +556,12 @@ def _draw_certified_panel(axes: Axes, result: Result) -> None:
     axes.set(xscale="log", yscale="log", xlim=ends, ylim=(0.8 * _MIN_DRAWN_BOUND, 1.6 * top))
     ticks = [tick for tick in (0.1, 1.0, 10.0) if ends[0] < tick < ends[1]]
     axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    marks = {
-        _MIN_DRAWN_BOUND: f"under {_MIN_DRAWN_BOUND:g}",
-        0.1: "0.1",
-        1.0: "1",
-        10.0: "10",
-        top: "infinite",
-    }
-    axes.set_yticks(list(marks), list(marks.values()))
+    labels = (f"under {_MIN_DRAWN_BOUND:g}", "0.1", "1", "10", "infinite")
+    axes.set_yticks([_MIN_DRAWN_BOUND, 0.1, 1.0, 10.0, top], labels)
     axes.axhline(top, color=GREY, linewidth=0.5)
-    axes.set_xlabel("epsilon claimed; hollow: learnt, nobody claims it", fontsize=TEXT)
-    axes.set_ylabel("privacy loss of the pair", fontsize=TEXT)
-    tidy_axes(axes)
+    tidy_axes(
+        axes, "epsilon claimed; hollow: learnt, nobody claims it", y="privacy loss of the pair"
+    )
 
 
 def _draw_system_point(axes: Axes, row: Row, top: float) -> None:
@@ -690,32 +607,20 @@ def _draw_learnt_panel(axes: Axes, result: Result) -> None:
     low, high = axes.get_ylim()
     axes.set_ylim(low, max(high, 1.35 * cap))
     axes.minorticks_off()
-    ticks = [
-        tick
-        for tick in (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-        if low <= tick <= max(high, cap)
-    ]
-    axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xlabel("epoch", fontsize=TEXT)
-    axes.set_ylabel("learnt epsilon; dashed: with the cap", fontsize=TEXT)
+    every = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+    set_ticks(axes.yaxis, [tick for tick in every if low <= tick <= max(high, cap)])
     axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
-    tidy_axes(axes)
+    tidy_axes(axes, "epoch", y="learnt epsilon; dashed: with the cap")
 
 
 def _make_noise_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    marks = [
-        Line2D([], [], color=_NOISE_COLOURS[name], marker=_NOISE_MARKS[name], markersize=5,
-               linestyle="none", label=f"certified, {name}")
-        for name in NOISES
-    ]  # fmt: skip
-    line: dict[str, Any] = {"color": INK, "marker": "^", "markersize": 4, "markevery": [1]}
+    # Of two points, for the mark stands at the second one alone.
+    arrow: dict[str, Any] = {"xdata": [0, 1], "ydata": [0, 0], "marker": "^", "markersize": 4}
+    arrow |= {"markevery": [1]}
     return [
-        *marks,
-        Line2D([], [], color=GREY, linestyle="--", linewidth=1.0, label="certified = claimed"),
-        Line2D([0, 1], [0, 0], label="refuted; true loss infinite", linewidth=0.9, **line),
-        Line2D([0, 1], [0, 0], label="not refuted; infinite", linewidth=0.7, linestyle=":", **line),
-        Line2D([], [], color=INK, marker="_", markersize=7, linestyle="none",
-               label="exact loss, repaired"),
-    ]  # fmt: skip
+        *(make_mark(f"certified, {x}", _NOISE_COLOURS[x], _NOISE_MARKS[x], 5) for x in NOISES),
+        make_line("certified = claimed", GREY, linestyle="--", linewidth=1.0),
+        make_line("refuted; true loss infinite", linewidth=0.9, **arrow),
+        make_line("not refuted; infinite", linewidth=0.7, linestyle=":", **arrow),
+        make_mark("exact loss, repaired", INK, "_", 7),
+    ]

@@ -9,10 +9,9 @@ attributes are inferred that were planted in the texts, one in 5 % of them and o
 from __future__ import annotations
 
 import statistics
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -32,9 +31,11 @@ from ..text.frontiers import (  # fmt: skip
 )
 from ..text.inference import Attacker, Inference, usual
 from ..text.optional_packages import require_module
-from .corpora import TextOptions, read_corpus
-from .presentation import SMALL, add_legend, make_canvas, make_record_head, tidy_axes, write_mean
-from .running import Tabled, cell_seed, gather_in_processes, require_own_config
+from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus
+from .drawing import SMALL, add_legend, make_canvas, tidy_axes
+from .presentation import encode_attributes, write_mean
+from .running import Tabled, cell_seed, gather_in_processes, time_run
+from .settings import check_trials, setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -91,9 +92,9 @@ class Config(TextOptions):
         (5, (8.0, 100.0))
     """
 
-    SEEDS: ClassVar[tuple[int, int]] = (5, 10)
+    seeds: int = setting(5, quick=1, full=10)
 
-    trials: int = 2_000
+    trials: int = setting(2_000, check_trials, MIN_SET_TEXTS)
 
     @property
     def epsilons(self) -> tuple[float, ...]:
@@ -137,6 +138,7 @@ class Cell(Record):
         return read_certificate(getattr(self, name))
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Release vectors in every way at every epsilon, and measure utility and attack.
 
@@ -159,13 +161,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     for package in ("torch", "sklearn"):
         require_module(package, NAME)
     corpus, others = _read_corpus_texts(config)
     vectors = _encode_by_minilm([*corpus.texts, *others])
-    assert config.seeds is not None
     jobs = [
         (line, number, config, corpus, vectors)
         for number in range(config.seeds)
@@ -173,7 +172,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
     cells = tuple(cell for cells in found for cell in cells)
-    return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
+    return Result(config, corpus.origin, cells, partial=partial)
 
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
@@ -287,15 +286,11 @@ class Result(Tabled):
         config: the options.
         corpus: where the texts come from.
         cells: of every line, epsilon and repetition.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     corpus: str
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def keys(self) -> tuple[tuple[str, float], ...]:
@@ -338,43 +333,78 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        return write_table(self)
+        config, first = self.config, self.cells[0]
+        train, valid, test = first.release.utility.sizes
+        rows = [
+            ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
+             "worst loss"]
+        ]  # fmt: skip
+        rows += [_write_row(self, line, epsilon) for line, epsilon in self.keys]
+        return self.join_parts(
+            f"Private vectors of MiniLM: {self.corpus}{config.origin_note}\n{train:,} + "
+            f"{valid:,} + {test:,} texts, repetitions {config.seeds}, seed {config.seed}",
+            align_rows(rows),
+            "means over repetitions (standard deviation). utility: accuracy of the main label; AUC "
+            f"of the best of {len(first.rare.tried)} attackers\non an attribute planted in 5 and "
+            "in 50 % of the texts; certified: the largest; worst loss: exact, of the two texts\n"
+            "farthest apart; signal: share of a vector's energy that is no noise. Directions, mean "
+            "and radius are of public\ntexts of the same corpus but where the line says otherwise.",
+            "\n".join(self.findings()),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, without any text."""
-        return write_plain_data(self)
+        return self.make_record(
+            NAME,
+            corpus=self.corpus,
+            findings=self.findings(),
+            cells=[_cell_to_dict(cell) for cell in self.cells],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and both attacks against epsilon."""
-        return draw_figure(self, ax)
+        picture = make_canvas(2.9, ax)
+        panels = picture.subplots(1, 3)
+        floor = self.cells[0].release.utility.floors[0].accuracy
+        titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
+        for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
+            for line in dict.fromkeys(cell.line for cell in self.cells):
+                epsilons = [epsilon for one, epsilon in self.keys if one == line]
+                values = [self.mean(line, epsilon, name) for epsilon in epsilons]
+                if line == CLEAN:
+                    panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
+                    continue
+                spread = [
+                    statistics.pstdev(cell.figure(name) for cell in self.of(line, epsilon))
+                    for epsilon in epsilons
+                ]
+                panel.errorbar(
+                    epsilons, values, spread, color=_LINE_COLOURS[line], marker="o", markersize=3,
+                    linewidth=1.0, label=line,
+                )  # fmt: skip
+            guessing = floor if name == "utility" else 0.5
+            panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
+            panel.set(xscale="log")
+            panel.set_xlabel("epsilon", fontsize=SMALL)
+            panel.set_xticks(self.config.epsilons, [f"{one:g}" for one in self.config.epsilons])
+            panel.set_xticks([], minor=True)
+            panel.set_title(title, loc="left", fontsize=SMALL)
+            tidy_axes(panel)
+        add_legend(picture, panels[0], 4)
+        return apply_style(picture)
 
 
 _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PURPLE), strict=True))
 
 
-def write_table(result: Result) -> str:
-    """Return the figures as text."""
-    config = result.config
-    sizes = result.cells[0].release.utility.sizes
-    tried = len(result.cells[0].rare.tried)
-    head = (
-        f"Private vectors of MiniLM: {result.corpus}{config.origin_note}\n{sizes[0]:,} + "
-        f"{sizes[1]:,} + {sizes[2]:,} texts, repetitions {config.seeds}, seed {config.seed}"
-    )
-    rows = [
-        ["release", "epsilon", "signal", "utility", "AUC 5 %", "AUC 50 %", "certified",
-         "worst loss"]
-    ]  # fmt: skip
-    rows += [_write_row(result, line, epsilon) for line, epsilon in result.keys]
-    foot = (
-        "means over repetitions (standard deviation). utility: accuracy of the main label; AUC "
-        f"of the best of {tried} attackers\non an attribute planted in 5 and in 50 % of the "
-        "texts; certified: the largest; worst loss: exact, of the two texts\nfarthest apart; "
-        "signal: share of a vector's energy that is no noise. Directions, mean and radius are "
-        "of public\ntexts of the same corpus but where the line says otherwise."
-    )
-    early = ["INTERRUPTED: only complete lines are shown"] if result.partial else []
-    return "\n\n".join([head, *early, align_rows(rows), foot, "\n".join(result.findings())])
+def _cell_to_dict(cell: Cell) -> dict[str, Any]:
+    names = "line number epsilon=release.epsilon dim=release.dim noise=release.noise"
+    figures = ("utility", *SHARES, "worst_loss", "signal")
+    return {
+        **encode_attributes(cell, names),
+        **{name: encode_value(cell.figure(name)) for name in figures},
+        "certified": {name: encode_value(cell.certified(name)) for name in SHARES},
+    }
 
 
 def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
@@ -390,52 +420,3 @@ def _write_row(result: Result, line: str, epsilon: float) -> list[str]:
         f"{max(bounds):.2f}" if bounds else "-",
         f"{max(cell.figure('worst_loss') for cell in cells):.4g}",
     ]  # fmt: skip
-
-
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data, without any text."""
-    names = ("utility", *SHARES, "worst_loss", "signal")
-    cells = [
-        {
-            "line": cell.line, "number": cell.number, "epsilon": encode_value(cell.release.epsilon),
-            "dim": cell.release.dim, "noise": cell.release.noise,
-            **{name: encode_value(cell.figure(name)) for name in names},
-            "certified": {name: encode_value(cell.certified(name)) for name in SHARES},
-        }
-        for cell in result.cells
-    ]  # fmt: skip
-    own_fields = {"corpus": result.corpus, "findings": result.findings(), "cells": cells}
-    return {**make_record_head(NAME, result), **own_fields}
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw utility and both attacks against epsilon."""
-    picture = make_canvas(2.9, ax)
-    panels = picture.subplots(1, 3)
-    floor = result.cells[0].release.utility.floors[0].accuracy
-    titles = ("utility: accuracy", "attack, 5 %: AUC", "attack, 50 %: AUC")
-    for panel, name, title in zip(panels, ("utility", *SHARES), titles, strict=True):
-        for line in dict.fromkeys(cell.line for cell in result.cells):
-            epsilons = [epsilon for one, epsilon in result.keys if one == line]
-            values = [result.mean(line, epsilon, name) for epsilon in epsilons]
-            if line == CLEAN:
-                panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
-                continue
-            spread = [
-                statistics.pstdev(cell.figure(name) for cell in result.of(line, epsilon))
-                for epsilon in epsilons
-            ]
-            panel.errorbar(
-                epsilons, values, spread, color=_LINE_COLOURS[line], marker="o", markersize=3,
-                linewidth=1.0, label=line,
-            )  # fmt: skip
-        guessing = floor if name == "utility" else 0.5
-        panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
-        panel.set(xscale="log")
-        panel.set_xlabel("epsilon", fontsize=SMALL)
-        panel.set_xticks(result.config.epsilons, [f"{one:g}" for one in result.config.epsilons])
-        panel.set_xticks([], minor=True)
-        panel.set_title(title, loc="left", fontsize=SMALL)
-        tidy_axes(panel)
-    add_legend(picture, panels[0], 4)
-    return apply_style(picture)

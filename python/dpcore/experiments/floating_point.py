@@ -32,8 +32,10 @@ from ..records import Pair, Shown
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+from .drawing import SMALL, add_legend, make_canvas, make_line, make_patch, tidy_axes
+from .presentation import Column, align_columns, encode_attributes
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -225,7 +227,7 @@ _SYSTEM_NAMES = tuple(system.name for system in SYSTEMS)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the systems, and the size of the audits.
 
     Args:
@@ -247,15 +249,7 @@ class Config(Shown):
     trials: int = 10**6
     seed: int = SEED
     confidence: float = 0.95
-    systems: tuple[str, ...] = _SYSTEM_NAMES
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        names = check_list(
-            "systems", self.systems, lambda name: choice("systems", name, _SYSTEM_NAMES)
-        )
-        object.__setattr__(self, "systems", names)
+    systems: tuple[str, ...] = setting(_SYSTEM_NAMES, choice, _SYSTEM_NAMES, listed=True)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -282,6 +276,7 @@ class Row(Shown):
         return None if self.audit is None else self.audit.refuted
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every system that can be imported.
 
@@ -305,8 +300,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.found for row in result.rows]
         [True, False]
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
     rows, partial = run_jobs(
         "floating point",
@@ -316,7 +309,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ended=lambda row: row.audit is not None and row.audit.partial,
         worth=lambda row: row.audit is not None,
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _make_system_row(system: System, config: Config, threads: int | None) -> Row:
@@ -366,22 +359,34 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each system, in the order of the configuration.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
         """Return the figures as text, then the events that were counted."""
-        return write_table(self)
+        config = self.config
+        own = any(not row.system.seeded and row.audit for row in self.rows)
+        events = [(row.system.name, _describe_event(row)) for row in self.rows]
+        return self.join_parts(
+            "Low-order bits of value + noise, x = 0 against x' = 1: traces of the "
+            f"floating-point\nimplementation, seed {config.seed}, each bound at "
+            f"{100 * config.confidence:g} % confidence on its own (Clopper-Pearson)",
+            align_columns(_COLUMNS, self.rows),
+            "* draws from the operating system: the seed does not repeat its counts" if own else "",
+            "Events counted:\n" + align_rows(events, left=(0, 1)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        names = "system=system.name package=system.package version lattice=system.lattice"
+        names += " seeded=system.seeded missing seconds"
+        rows = [
+            encode_attributes(row, names, audit=None if row.audit is None else row.audit.to_dict())
+            for row in self.rows
+        ]
+        return self.make_record(NAME, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds as bars, one for each system, and the claims.
@@ -389,29 +394,36 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Format the figures, then the events that were counted."""
-    config = result.config
-    head = (
-        "system", "version", "draws a side", "hits on x", "on x'", "certified", "claim",
-        "verdict", "seconds",
-    )  # fmt: skip
-    parts = [
-        "Low-order bits of value + noise, x = 0 against x' = 1: traces of the "
-        f"floating-point\nimplementation, seed {config.seed}, each bound at "
-        f"{100 * config.confidence:g} % confidence on its own (Clopper-Pearson)"
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    parts.append(align_rows([head, *map(_format_system_audit, result.rows)], left=(0, 1, 7)))
-    if any(not row.system.seeded and row.audit for row in result.rows):
-        parts.append("* draws from the operating system: the seed does not repeat its counts")
-    events = [(row.system.name, _describe_event(row)) for row in result.rows]
-    parts.append("Events counted:\n" + align_rows(events, left=(0, 1)))
-    return "\n\n".join(parts)
+        rows = self.rows
+        picture = make_canvas(0.9 + 0.24 * len(rows), ax)
+        axes = picture.subplots()
+        right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
+        for place, row in enumerate(reversed(rows)):
+            claim = row.system.claim
+            ends = [place - 0.4, place + 0.4]
+            axes.plot([claim, claim], ends, color=INK, linewidth=1.2, zorder=3)
+            if row.audit is None:
+                reason = row.missing.partition(":")[0]
+                axes.text(claim + 0.02 * right, place, reason, va="center", fontsize=SMALL)
+                continue
+            bound = row.audit.epsilon_lower
+            axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)
+            beyond = max(bound, claim) + 0.01 * right
+            axes.text(beyond, place, f"{bound:.3g}", va="center", fontsize=SMALL, color=INK)
+        split = sum(not row.system.lattice for row in rows)
+        if 0 < split < len(rows):
+            axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
+        axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
+        axes.set_yticks(range(len(rows)), [row.system.name for row in reversed(rows)])
+        tidy_axes(axes, "certified privacy loss epsilon")
+        axes.tick_params(axis="y", length=0)
+        handles = [
+            make_patch(color=RED, label="certified, refutes the claim"),
+            make_patch(color=BLUE, label="certified, does not"),
+            make_line(color=INK, linewidth=1.2, label="claim"),
+        ]
+        add_legend(picture, handles, 3, "upper")
+        return apply_style(picture)
 
 
 def _describe_event(row: Row) -> str:
@@ -423,84 +435,31 @@ def _describe_event(row: Row) -> str:
     return str(row.audit.event)
 
 
-def _format_system_audit(row: Row) -> tuple[str, ...]:
-    name = row.system.name if row.system.seeded else f"{row.system.name} *"
-    claim = f"{row.system.claim:g}"
-    if row.system.delta:
-        claim = f"({claim}, {row.system.delta:g})"
-    if row.audit is None:
-        return name, row.version, "-", "-", "-", "-", claim, row.missing.partition(":")[0], "-"
-    counts = row.audit.counts
-    return (
-        name,
-        row.version,
-        f"{counts.n:,}",
-        f"{counts.k:,}",
-        f"{counts.k_prime:,}",
-        format_epsilon(row.audit.epsilon_lower),
-        claim,
-        row.audit.verdict,
-        f"{row.seconds:.2f}" if math.isfinite(row.seconds) else "-",
-    )
+def _format_audit(text: Callable[[Audit], str]) -> Callable[[Row], str]:
+    """Return a function that formats the audit of a row, or a hyphen for a missing library."""
+    return lambda row: "-" if row.audit is None else text(row.audit)
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [
-        {
-            "system": row.system.name,
-            "package": row.system.package,
-            "version": row.version,
-            "lattice": row.system.lattice,
-            "seeded": row.system.seeded,
-            "missing": row.missing,
-            "seconds": row.seconds,
-            "audit": None if row.audit is None else row.audit.to_dict(),
-        }
-        for row in result.rows
-    ]
-    return {**make_record_head(NAME, result), "rows": rows}
+def _format_claim(system: System) -> str:
+    return f"({system.claim:g}, {system.delta:g})" if system.delta else f"{system.claim:g}"
 
 
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw certified bounds as bars, claims as ticks, and a note where there is no audit."""
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
+def _format_seconds(row: Row) -> str:
+    return f"{row.seconds:.2f}" if row.audit and math.isfinite(row.seconds) else "-"
 
-    rows = result.rows
-    picture = make_canvas(0.9 + 0.24 * len(rows), ax)
-    axes = picture.subplots()
-    right = max([4.0, *(row.audit.epsilon_lower for row in rows if row.audit)]) * 1.15
-    for place, row in enumerate(reversed(rows)):
-        claim = row.system.claim
-        axes.plot([claim, claim], [place - 0.4, place + 0.4], color=INK, linewidth=1.2, zorder=3)
-        if row.audit is None:
-            axes.text(
-                claim + 0.02 * right,
-                place,
-                row.missing.partition(":")[0],
-                va="center",
-                fontsize=SMALL,
-            )
-            continue
-        bound = row.audit.epsilon_lower
-        axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)
-        beyond = max(bound, claim) + 0.01 * right
-        axes.text(beyond, place, f"{bound:.3g}", va="center", fontsize=SMALL, color=INK)
-    split = sum(not row.system.lattice for row in rows)
-    if 0 < split < len(rows):
-        axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
-    axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
-    axes.set_yticks(range(len(rows)), [row.system.name for row in reversed(rows)])
-    axes.set_xlabel("certified privacy loss epsilon", fontsize=TEXT)
-    tidy_axes(axes)
-    axes.tick_params(axis="y", length=0)
-    handles = [
-        Patch(color=RED, label="certified, refutes the claim"),
-        Patch(color=BLUE, label="certified, does not"),
-        Line2D([], [], color=INK, linewidth=1.2, label="claim"),
-    ]
-    picture.legend(
-        handles=handles, loc="outside upper center", ncols=3, frameon=False, fontsize=SMALL
-    )
-    return apply_style(picture)
+
+_COLUMNS: Final = (
+    Column("system", "system", lambda one: one.name + " *" * (not one.seeded), left=True),
+    Column("version", "version", left=True),
+    Column("draws a side", _format_audit(lambda audit: f"{audit.counts.n:,}")),
+    Column("hits on x", _format_audit(lambda audit: f"{audit.counts.k:,}")),
+    Column("on x'", _format_audit(lambda audit: f"{audit.counts.k_prime:,}")),
+    Column("certified", _format_audit(lambda audit: format_epsilon(audit.epsilon_lower))),
+    Column("claim", "system", _format_claim),
+    Column(
+        "verdict",
+        lambda row: row.audit.verdict if row.audit else row.missing.partition(":")[0],
+        left=True,
+    ),
+    Column("seconds", _format_seconds),
+)

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import itertools
 import math
-import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -27,8 +26,10 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+from .drawing import SMALL, make_canvas, make_line, set_ticks, tidy_axes
+from .presentation import encode_attributes
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -219,7 +220,7 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the sizes, and the number of pairs.
 
     Args:
@@ -239,20 +240,12 @@ class Config(Shown):
     """
 
     trials: int = COMPARED_PAIRS
-    dims: tuple[int, ...] = tuple(range(1, 256))
-    radius: float = 10.0
-    epsilon: float = 1.0
+    dims: tuple[int, ...] = setting(
+        tuple(range(1, 256)), integer, 1, _core.MOST_PAIR_ENTRIES, listed=True
+    )
+    radius: float = setting(10.0, real, low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
+    epsilon: float = setting(1.0, real, low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
     seed: int = SEED
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        most = _core.MOST_PAIR_ENTRIES
-        dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 1, most))
-        object.__setattr__(self, "dims", dims)
-        for name in ("radius", "epsilon"):
-            value = real(name, getattr(self, name), low=1.0 / _MAX_MAGNITUDE, high=_MAX_MAGNITUDE)
-            object.__setattr__(self, name, value)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -300,6 +293,7 @@ class Cell(Shown):
         return p_value((self.beyond, self.pairs), self.compared, COMPARED_PAIRS)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Count the pairs of every size, law and clip.
 
@@ -324,8 +318,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(cell.share for cell in result.cells if cell.norm == "l1")
         0.0
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     using = threads_of(threads)
     done, partial = run_jobs(
         "figure 1",
@@ -335,7 +327,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         size=lambda dim: dim,
     )
     cells = tuple(itertools.chain.from_iterable(done))
-    return Result(config, cells, partial, time.perf_counter() - begun)
+    return Result(config, cells, partial=partial)
 
 
 def _count_unprotected_pairs(config: Config, dim: int, threads: int) -> list[Cell]:
@@ -357,14 +349,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         cells: one for each size, law and clip.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @cached_property
     def _by_name(self) -> dict[tuple[int, str, str], Cell]:
@@ -401,11 +389,30 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: shares, the true sensitivity, and costs of the remedies."""
-        return write_table(self)
+        config = self.config
+        return self.join_parts(
+            f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
+            f"{config.trials:,} pairs for each size and law, C = {config.radius:g}, "
+            f"seed {config.seed}",
+            _format_shares_table(self),
+            _format_excesses(self),
+            _format_remedies(self),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        return self.make_record(
+            NAME,
+            smallest_p_value=self.smallest_p_value,
+            cells=[_count_to_dict(cell) for cell in self.cells],
+            true_sensitivity=[
+                encode_attributes(row, "dim claimed true attained factor") for row in self.excesses
+            ],
+            remedies=[
+                encode_attributes(cost, "law clip=norm dim scale signal noise_to_signal=ratio")
+                for cost in self.costs
+            ],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the figure above, and the costs of the remedies below.
@@ -413,25 +420,18 @@ class Result(Tabled):
         Returns:
             A matplotlib figure of three panels.
         """
-        return draw_figure(self, ax)
+        picture = make_canvas(6.0, ax)
+        panels = picture.subplot_mosaic(
+            [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
+        )
+        _draw_shares(panels["share"], self)
+        _draw_scales(panels["scale"], self)
+        _draw_ratios(panels["ratio"], self)
+        return apply_style(picture)
 
 
 _MAX_TABLE_SIZES: Final = 16
 """Sizes that a table shows; of more, those that have something to be compared with."""
-
-
-def write_table(result: Result) -> str:
-    """Format all tables."""
-    config = result.config
-    parts = [
-        f"Habernal (2021), figure 1: share of pairs more than 2C apart in L1 after clipping\n"
-        f"{config.trials:,} pairs for each size and law, C = {config.radius:g}, "
-        f"seed {config.seed}"
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_format_shares_table(result), _format_excesses(result), _format_remedies(result)]
-    return "\n\n".join(parts)
 
 
 def _format_shares_table(result: Result) -> str:
@@ -506,51 +506,11 @@ def _format_remedies(result: Result) -> str:
     return f"{title}\n{align_rows(rows, left=())}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data."""
-    return {
-        **make_record_head(NAME, result),
-        "smallest_p_value": result.smallest_p_value,
-        "cells": [_count_to_dict(cell) for cell in result.cells],
-        "true_sensitivity": [
-            {
-                "dim": row.dim,
-                "claimed": row.claimed,
-                "true": row.true,
-                "attained": row.attained,
-                "factor": row.factor,
-            }
-            for row in result.excesses
-        ],
-        "remedies": [_cost_to_dict(cost) for cost in result.costs],
-    }
-
-
 def _count_to_dict(cell: Cell) -> dict[str, Any]:
-    low, high = cell.interval
     return {
-        "dim": cell.dim,
-        "law": cell.law,
-        "clip": cell.norm,
-        "beyond": cell.beyond,
-        "pairs": cell.pairs,
-        "share": cell.share,
-        "low": low,
-        "high": high,
-        "compared": cell.compared,
-        "p_value": cell.p_value,
-        "seed": str(cell.seed),
-    }
-
-
-def _cost_to_dict(cost: Cost) -> dict[str, Any]:
-    return {
-        "law": cost.law,
-        "clip": cost.norm,
-        "dim": cost.dim,
-        "scale": cost.scale,
-        "signal": cost.signal,
-        "noise_to_signal": cost.ratio,
+        **encode_attributes(cell, "dim law clip=norm beyond pairs share"),
+        **dict(zip(("low", "high"), cell.interval, strict=True)),
+        **encode_attributes(cell, "compared p_value seed"),
     }
 
 
@@ -563,18 +523,6 @@ _LAW_STYLES: Final[dict[str, tuple[str, str, Any]]] = {
 
 _REMEDY_LINES: Final[dict[str, Any]] = {"l2": "-", "l1": "--"}
 """Line of each remedy."""
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw shares of unprotected pairs above; below, scale of the noise and noise to signal."""
-    picture = make_canvas(6.0, ax)
-    panels = picture.subplot_mosaic(
-        [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
-    )
-    _draw_shares(panels["share"], result)
-    _draw_scales(panels["scale"], result)
-    _draw_ratios(panels["ratio"], result)
-    return apply_style(picture)
 
 
 def _draw_shares(axes: Axes, result: Result) -> None:
@@ -594,15 +542,12 @@ def _draw_shares(axes: Axes, result: Result) -> None:
     axes.plot([], [], marker="o", label="another run of 10,000 pairs", **hollow)
     _set_size_axis(axes, dims)
     axes.set(ylim=(-4.0, 104.0))
-    axes.set_ylabel("pairs more than 2C apart in L1 (%)", fontsize=TEXT)
     title = "Pairs that ADePT's noise, of scale 2C / epsilon, does not protect"
-    axes.set_title(title, fontsize=TEXT, loc="left")
+    tidy_axes(axes, y="pairs more than 2C apart in L1 (%)", title=title)
     axes.legend(loc="center right", fontsize=SMALL, frameon=False, bbox_to_anchor=(0.87, 0.5))
 
 
 def _draw_scales(axes: Axes, result: Result) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     law = next(iter(LAWS))
     styles = (
         ("l2", RED, "-", "after the clip in L2: 2C sqrt(n) / epsilon"),
@@ -614,14 +559,11 @@ def _draw_scales(axes: Axes, result: Result) -> None:
         dims, scales = [cost.dim for cost in found], [cost.scale for cost in found]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
     _set_size_axis(axes, dims)
-    axes.yaxis.set_major_locator(FixedLocator([scales[0] * 2.0**power for power in range(6)]))
-    axes.yaxis.set_minor_locator(NullLocator())
-    axes.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    set_ticks(axes.yaxis, [scales[0] * 2.0**power for power in range(6)])
     # Space for the legend above the line.
     axes.set_ylim(scales[0] / 1.3, scales[0] * 2.0**6.3)
-    axes.set_ylabel("scale of the noise (units of the input)", fontsize=TEXT)
     title = f"Repaired: noise on each entry, epsilon = {result.config.epsilon:g}"
-    axes.set_title(title, fontsize=TEXT, loc="left")
+    tidy_axes(axes, y="scale of the noise (units of the input)", title=title)
     axes.legend(loc="upper left", fontsize=SMALL, frameon=False)
 
 
@@ -637,34 +579,24 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
     _set_size_axis(axes, dims)
     # Space for the legend above the lines.
     axes.set_ylim(top=30.0 * max(cost.ratio for cost in result.costs))
-    axes.set_ylabel("noise / clipped vector (ratio)", fontsize=TEXT)
-    axes.set_title("Repaired: noise to signal, by L2 lengths", fontsize=TEXT, loc="left")
+    title = "Repaired: noise to signal, by L2 lengths"
+    tidy_axes(axes, y="noise / clipped vector (ratio)", title=title)
     axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
 
 
 def _make_law_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    laws = [
-        Line2D([], [], color=colour, marker=marker, markersize=3.4, label=LAWS[name].title)
-        for name, (colour, marker, _) in _LAW_STYLES.items()
+    laws = _LAW_STYLES.items()
+    clips = _REMEDY_LINES.items()
+    return [
+        *(make_line(LAWS[n].title, c, marker=m, markersize=3.4) for n, (c, m, _) in laws),
+        *(make_line(f"clipped in {norm.upper()}", GREY, linestyle=line) for norm, line in clips),
     ]
-    clips = [
-        Line2D([], [], color=GREY, linestyle=line, label=f"clipped in {norm.upper()}")
-        for norm, line in _REMEDY_LINES.items()
-    ]
-    return [*laws, *clips]
 
 
 def _set_size_axis(axes: Axes, dims: list[int]) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     axes.set_xscale("log", base=2)
     low, high = min(dims), max(dims)
     marks = [2**power for power in range(13) if low <= 2**power <= high]
-    axes.xaxis.set_major_locator(FixedLocator(marks or [low]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    set_ticks(axes.xaxis, marks or [low])
     axes.set_xlim(low / 1.08, high * 1.08)
-    axes.set_xlabel("entries n of the vector", fontsize=TEXT)
-    tidy_axes(axes)
+    tidy_axes(axes, "entries n of the vector")

@@ -13,23 +13,24 @@ ADePT's true loss there is finite (13.7 to 284); the certified bound is finite e
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from ..errors import choice, integer, real
+from ..errors import choice, integer
 from ..exact import VoteLaw, loss, vote_log_probabilities
 from ..mechanisms import Identity, Native, RandomBits
 from ..pairs import zeros_ones
 from ..published import ADePTReference, DPText, HalfNoise, HalvedOutput, LaplaceMechanism
 from ..records import Shown
-from ..report.encoding import encode_float, encode_value
+from ..report.encoding import encode_value
 from ..report.figures import INK, PALE, apply_style
 from ..report.text import align_rows
 from ..results.audits import Audit
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
+from .drawing import SMALL, TEXT, make_canvas, make_line, make_mark, set_ticks, tidy_axes
+from .presentation import encode_attributes
+from .running import Job, Tabled, run_audits, time_run
+from .settings import SEED, Settings, check_positive, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +51,7 @@ MECHANISMS: dict[str, Callable[[float, int], Native]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """The grid, by default the paper's.
 
     Args:
@@ -76,21 +77,12 @@ class Config(Shown):
 
     trials: int = 10**7
     seed: int = SEED
-    epsilons: tuple[float, ...] = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-    dims: tuple[int, ...] = (1, 2, 8, 32, 64, 128)
-    mechanisms: tuple[str, ...] = tuple(MECHANISMS)
+    epsilons: tuple[float, ...] = setting(
+        (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0), check_positive, listed=True
+    )
+    dims: tuple[int, ...] = setting((1, 2, 8, 32, 64, 128), integer, 1, listed=True)
+    mechanisms: tuple[str, ...] = setting(tuple(MECHANISMS), choice, tuple(MECHANISMS), listed=True)
     confidence: float = 0.95
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        checks: dict[str, Callable[[Any], Any]] = {
-            "epsilons": lambda epsilon: real("epsilons", epsilon, low=0.0, open_low=True),
-            "dims": lambda dim: integer("dims", dim, 1),
-            "mechanisms": lambda name: choice("mechanisms", name, tuple(MECHANISMS)),
-        }
-        for name, checked in checks.items():
-            object.__setattr__(self, name, check_list(name, getattr(self, name), checked))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -132,6 +124,7 @@ class Cell(Shown):
         return law
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every cell of the grid.
 
@@ -155,8 +148,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> round(cell.exact, 4), abs(cell.audit.epsilon_hat - cell.exact) < 0.05
         (0.8997, True)
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     grid = [
         (name, epsilon, dim)
         for name in config.mechanisms
@@ -169,7 +160,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     audits, partial = run_audits("figure 1", jobs, config, threads, progress)
     cells = tuple(Cell(*place, audit) for place, audit in zip(grid, audits, strict=False))
-    return Result(config, cells, partial, time.perf_counter() - begun)
+    return Result(config, cells, partial=partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -179,14 +170,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         cells: in the order mechanism, epsilon, number of entries.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def of(self, mechanism: str) -> tuple[Cell, ...]:
         """Return the cells of one panel."""
@@ -203,11 +190,22 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: estimate / closed form, a block for each mechanism."""
-        return write_table(self)
+        config = self.config
+        return self.join_parts(
+            f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
+            "empirical loss / loss in closed form; rows epsilon, columns number of entries",
+            *(_format_mechanism(self, name) for name in config.mechanisms if self.of(name)),
+            f"{2 * len(self.cells)} counts against the exact law: smallest two-sided p-value "
+            f"{self.smallest_p_value:.2g} (about {0.5 / len(self.cells):.2g} is expected)",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        return self.make_record(
+            NAME,
+            smallest_p_value=self.smallest_p_value,
+            cells=[_audit_cell_to_dict(cell) for cell in self.cells],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
@@ -215,7 +213,28 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        names = self.config.mechanisms
+        columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
+        rows = -(-(len(names) + 1) // columns)
+        picture = make_canvas(0.5 + 2.2 * rows, ax)
+        panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
+        colours = _choose_colours(self.config.dims)
+        for axes, name in zip(panels, names, strict=False):
+            _draw_frame(axes, self)
+            axes.set_title(_MECHANISM_TITLES[name], fontsize=TEXT, loc="left")
+            for place, dim in enumerate(self.config.dims):
+                cells = [cell for cell in self.of(name) if cell.dim == dim]
+                share = (place + 1) / (len(colours) + 1)
+                low, high = _INFINITE_LOSS_BAND
+                _draw_dimension(axes, cells, colours[dim], low ** (1 - share) * high**share)
+        for axes in panels[len(names) :]:
+            axes.set_axis_off()
+        for place in range(len(names) - columns, len(names)):
+            panels[max(0, place)].tick_params(labelbottom=True)
+        _make_dimension_legend(panels[len(names)], colours, self.config.confidence)
+        picture.supxlabel("claimed epsilon", fontsize=TEXT)
+        picture.supylabel("privacy loss (nats)", fontsize=TEXT)
+        return apply_style(picture)
 
 
 def _p_value(k: int, n: int, p: float) -> float:
@@ -226,23 +245,6 @@ def _p_value(k: int, n: int, p: float) -> float:
     above = 1.0 if k == 0 else float(betainc(k, n - k + 1, p))
     below = 1.0 if k == n else float(betainc(n - k, k + 1, 1.0 - p))
     return min(1.0, 2.0 * min(above, below))
-
-
-def write_table(result: Result) -> str:
-    """Format a block for each mechanism."""
-    config = result.config
-    parts = [
-        f"Habernal (2022), figure 1: {config.trials:,} trials a side, seed {config.seed}\n"
-        "empirical loss / loss in closed form; rows epsilon, columns number of entries"
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_format_mechanism(result, name) for name in config.mechanisms if result.of(name)]
-    parts.append(
-        f"{2 * len(result.cells)} counts against the exact law: smallest two-sided p-value "
-        f"{result.smallest_p_value:.2g} (about {0.5 / len(result.cells):.2g} is expected)"
-    )
-    return "\n\n".join(parts)
 
 
 def _format_mechanism(result: Result, name: str) -> str:
@@ -266,32 +268,13 @@ def _format_nats(value: float) -> str:
     return f"{value:.4f}" if value < 10.0 else f"{value:.4g}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    return {
-        **make_record_head(NAME, result),
-        "smallest_p_value": result.smallest_p_value,
-        "cells": [_audit_cell_to_dict(cell) for cell in result.cells],
-    }
-
-
 def _audit_cell_to_dict(cell: Cell) -> dict[str, Any]:
-    audit = cell.audit
     return {
-        "mechanism": cell.mechanism,
-        "epsilon": cell.epsilon,
-        "dim": cell.dim,
-        "counts": {f.name: getattr(audit.counts, f.name) for f in fields(audit.counts)},
-        "vote": audit.event.vote,
-        "direction": audit.direction,
-        "epsilon_hat": encode_float(audit.epsilon_hat),
-        "epsilon_lower": encode_float(audit.epsilon_lower),
-        "exact": encode_float(cell.exact),
-        "verdict": audit.verdict,
-        "native": encode_value(audit.mechanism),
-        "seed": str(audit.seed),
-        "block": audit.block,
-        "partial": audit.partial,
+        **encode_attributes(cell, "mechanism epsilon dim"),
+        "counts": asdict(cell.audit.counts),
+        **encode_attributes(cell.audit, "vote=event.vote direction epsilon_hat epsilon_lower"),
+        "exact": encode_value(cell.exact),
+        **encode_attributes(cell.audit, "verdict native=mechanism seed block partial"),
     }
 
 
@@ -313,36 +296,6 @@ _MECHANISM_TITLES = {
 }
 
 
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw empirical loss (points), closed form (lines) and certified bound (ticks) by epsilon."""
-    names = result.config.mechanisms
-    columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
-    rows = -(-(len(names) + 1) // columns)
-    picture = make_canvas(0.5 + 2.2 * rows, ax)
-    panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
-    colours = _choose_colours(result.config.dims)
-    for axes, name in zip(panels, names, strict=False):
-        _draw_frame(axes, result)
-        axes.set_title(_MECHANISM_TITLES[name], fontsize=TEXT, loc="left")
-        for place, dim in enumerate(result.config.dims):
-            cells = [cell for cell in result.of(name) if cell.dim == dim]
-            share = (place + 1) / (len(colours) + 1)
-            _draw_dimension(
-                axes,
-                cells,
-                colours[dim],
-                _INFINITE_LOSS_BAND[0] ** (1 - share) * _INFINITE_LOSS_BAND[1] ** share,
-            )
-    for axes in panels[len(names) :]:
-        axes.set_axis_off()
-    for place in range(len(names) - columns, len(names)):
-        panels[max(0, place)].tick_params(labelbottom=True)
-    _make_dimension_legend(panels[len(names)], colours, result.config.confidence)
-    picture.supxlabel("claimed epsilon", fontsize=TEXT)
-    picture.supylabel("privacy loss (nats)", fontsize=TEXT)
-    return apply_style(picture)
-
-
 def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     from matplotlib import colormaps
 
@@ -352,8 +305,6 @@ def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
 
 
 def _draw_frame(axes: Axes, result: Result) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator
-
     epsilons = result.config.epsilons
     low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
     axes.set_xscale("log")
@@ -362,15 +313,13 @@ def _draw_frame(axes: Axes, result: Result) -> None:
     axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
-    axes.xaxis.set_major_locator(FixedLocator(marks))
-    axes.xaxis.set_major_formatter("{x:g}")
-    axes.xaxis.set_minor_locator(NullLocator())
+    set_ticks(axes.xaxis, marks)
     levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
     axes.set_yticks(
         [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],
         [*(f"{v:g}" for v in levels), "infinite"],
     )
-    axes.yaxis.set_minor_locator(NullLocator())
+    axes.set_yticks([], minor=True)
     tidy_axes(axes)
 
 
@@ -393,20 +342,13 @@ def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float)
 
 
 def _make_dimension_legend(axes: Axes, colours: dict[int, Any], confidence: float) -> None:
-    from matplotlib.lines import Line2D
-
-    def entry(label: str, colour: Any = INK, **style: Any) -> Line2D:
-        return Line2D([], [], color=colour, label=label, **{"linestyle": "none", **style})
-
-    dims = [
-        entry(f"n = {dim}", colour, linestyle="-", linewidth=2) for dim, colour in colours.items()
-    ]
+    dims = [make_line(f"n = {dim}", colour, linewidth=2) for dim, colour in colours.items()]
     marks = [
-        entry("empirical loss", marker="o", markersize=3.2),
-        entry("empirical loss, infinite", marker="^", markersize=3.6),
-        entry(f"certified at {100 * confidence:g} %", marker="_", markersize=6),
-        entry("closed form", linestyle="-", linewidth=0.9),
-        entry("loss = claim", linestyle="--", linewidth=0.8),
+        make_mark("empirical loss", INK, "o", 3.2),
+        make_mark("empirical loss, infinite", INK, "^", 3.6),
+        make_mark(f"certified at {100 * confidence:g} %", INK, "_", 6),
+        make_line("closed form", linewidth=0.9),
+        make_line("loss = claim", linestyle="--", linewidth=0.8),
     ]
     kinds: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "borderaxespad": 0.0}
     first = axes.legend(handles=dims, loc="upper left", ncols=2, columnspacing=1.0, **kinds)

@@ -11,8 +11,7 @@ their histograms would be one histogram; each gets its own seed here.
 from __future__ import annotations
 
 import math
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,12 +19,12 @@ import numpy.typing as npt
 
 from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
-from ..report.encoding import encode_value
 from ..report.figures import BLUE, INK, RED, apply_style
-from ..report.text import align_rows
 from ..sampling.sources import sample
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import SMALL, TEXT, make_canvas, make_line, make_patch, tidy_axes
+from .presentation import Column, align_columns, encode_attributes
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +80,7 @@ LAWS: dict[str, Law] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the number of draws.
 
     Args:
@@ -99,10 +98,6 @@ class Config(Shown):
 
     trials: int = 4 * 10**6
     seed: int = SEED
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -140,13 +135,22 @@ class Histogram(Shown):
         return sum(self.counts) + self.zeros + self.outside
 
     @property
-    def errors(self) -> tuple[float, float]:
-        """Standard errors of `mean` and `square` under the exact law."""
-        law = self.law
-        variances = (law.square - law.mean**2, law.fourth - law.square**2)
-        return math.sqrt(variances[0] / self.trials), math.sqrt(variances[1] / self.trials)
+    def mean_error(self) -> float:
+        """Standard error of `mean` under the exact law."""
+        return math.sqrt((self.law.square - self.law.mean**2) / self.trials)
+
+    @property
+    def square_error(self) -> float:
+        """Standard error of `square` under the exact law."""
+        return math.sqrt((self.law.fourth - self.law.square**2) / self.trials)
+
+    @property
+    def expected_zeros(self) -> float:
+        """Number of zeros that the exact law has among so many draws."""
+        return self.law.atom * self.trials
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Draw the five histograms.
 
@@ -169,12 +173,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     done, partial = run_jobs(
         "figure 2", tuple(LAWS), lambda name: _make_histogram(name, config, threads), progress
     )
-    return Result(config, done, partial, time.perf_counter() - begun)
+    return Result(config, done, partial=partial)
 
 
 def _make_histogram(name: str, config: Config, threads: int | None) -> Histogram:
@@ -201,22 +203,26 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         histograms: one for each law, in the order of `LAWS`.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     histograms: tuple[Histogram, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
         """Return the figures as text: moments with the expected ones, zeros and negative draws."""
-        return write_table(self)
+        return self.join_parts(
+            f"Habernal (2022), appendix figure: {self.config.trials:,} draws each, "
+            f"seed {self.config.seed}",
+            align_columns(_COLUMNS, self.histograms),
+            "The three correct formulas give the same bits on the grid of 2^53 uniforms; they\n"
+            "have different seeds here.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        rows = [encode_attributes(drawn, _JSON_NAMES) for drawn in self.histograms]
+        bins = {"low": LOW, "high": HIGH, "bins": BINS}
+        return self.make_record(NAME, **bins, histograms=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the histograms over the exact densities; an atom is a stem.
@@ -224,86 +230,40 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Format a row for each histogram."""
-    head = ("noise of scale 1", "mean", "expected", "E[s^2]", "expected", "s = 0", "s < 0")
-    rows = [
-        (
-            drawn.law.title,
-            f"{round(drawn.mean, 4) + 0.0:.4f}",
-            f"{drawn.law.mean:g}",
-            f"{drawn.square:.4f}",
-            f"{drawn.law.square:g}",
-            f"{drawn.zeros / drawn.trials:.4f}",
-            f"{drawn.below / drawn.trials:.4f}",
+        picture = make_canvas(4.2, ax)
+        panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
+        panels[2].tick_params(labelbottom=True)
+        for axes, drawn in zip(panels, self.histograms, strict=False):
+            _draw_histogram(axes, drawn)
+        for axes in panels[len(self.histograms) :]:
+            axes.set_axis_off()
+        picture.supxlabel("noise s (scale b = 1)", fontsize=TEXT)
+        picture.supylabel("density", fontsize=TEXT)
+        panels[-1].legend(
+            handles=_make_histogram_legend(), loc="upper left", frameon=False, fontsize=SMALL
         )
-        for drawn in result.histograms
-    ]
-    title = (
-        f"Habernal (2022), appendix figure: {result.config.trials:,} draws each, "
-        f"seed {result.config.seed}"
-    )
-    note = (
-        "The three correct formulas give the same bits on the grid of 2^53 uniforms; they\n"
-        "have different seeds here."
-    )
-    parts = [title, align_rows([head, *rows]), note]
-    if result.partial:
-        parts.insert(1, "INTERRUPTED: only what was drawn is shown")
-    return "\n\n".join(parts)
+        note = (
+            f"{self.config.trials:,} draws each.\nThe three correct formulas give\n"
+            "the same bits on dpcore's grid\nof uniforms: different seeds here."
+        )
+        place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
+        panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
+        return apply_style(picture)
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [_histogram_to_dict(drawn) for drawn in result.histograms]
-    bins = {"low": LOW, "high": HIGH, "bins": BINS}
-    return {**make_record_head(NAME, result), **bins, "histograms": rows}
-
-
-def _histogram_to_dict(drawn: Histogram) -> dict[str, Any]:
-    return {
-        "name": drawn.name,
-        "native": encode_value(drawn.law.noise),
-        "seed": str(drawn.seed),
-        "trials": drawn.trials,
-        "mean": drawn.mean,
-        "expected_mean": drawn.law.mean,
-        "mean_error": drawn.errors[0],
-        "square": drawn.square,
-        "expected_square": drawn.law.square,
-        "square_error": drawn.errors[1],
-        "zeros": drawn.zeros,
-        "expected_zeros": drawn.law.atom * drawn.trials,
-        "below": drawn.below,
-        "outside": drawn.outside,
-        "counts": list(drawn.counts),
-    }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw histograms as filled steps, exact densities as lines, and an atom as a stem."""
-    picture = make_canvas(4.2, ax)
-    panels = picture.subplots(2, 3, sharex=True, sharey=True).ravel()
-    panels[2].tick_params(labelbottom=True)
-    for axes, drawn in zip(panels, result.histograms, strict=False):
-        _draw_histogram(axes, drawn)
-    for axes in panels[len(result.histograms) :]:
-        axes.set_axis_off()
-    picture.supxlabel("noise s (scale b = 1)", fontsize=TEXT)
-    picture.supylabel("density", fontsize=TEXT)
-    panels[-1].legend(
-        handles=_make_histogram_legend(), loc="upper left", frameon=False, fontsize=SMALL
-    )
-    note = (
-        f"{result.config.trials:,} draws each.\nThe three correct formulas give\n"
-        "the same bits on dpcore's grid\nof uniforms: different seeds here."
-    )
-    place = {"transform": panels[-1].transAxes, "va": "bottom", "fontsize": SMALL}
-    panels[-1].text(0.04, 0.0, note, linespacing=1.35, **place)
-    return apply_style(picture)
+_COLUMNS = (
+    Column("noise of scale 1", "law.title", left=True),
+    Column("mean", lambda drawn: round(drawn.mean, 4) + 0.0, ".4f"),
+    Column("expected", "law.mean", "g"),
+    Column("E[s^2]", "square", ".4f"),
+    Column("expected", "law.square", "g"),
+    Column("s = 0", lambda drawn: drawn.zeros / drawn.trials, ".4f"),
+    Column("s < 0", lambda drawn: drawn.below / drawn.trials, ".4f"),
+)
+_JSON_NAMES = (
+    "name native=law.noise seed trials mean expected_mean=law.mean mean_error square "
+    "expected_square=law.square square_error zeros expected_zeros below outside counts"
+)
 
 
 def _draw_histogram(axes: Axes, drawn: Histogram) -> None:
@@ -324,18 +284,14 @@ def _draw_histogram(axes: Axes, drawn: Histogram) -> None:
         f"E[s²] {drawn.square:.4f} (expected {law.square:g})"
     )
     axes.text(0.99, 0.97, moments, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
-    axes.set_title(law.title, fontsize=TEXT, loc="left")
     axes.set(xlim=(LOW, HIGH), ylim=(0.0, 1.3))
-    tidy_axes(axes)
+    tidy_axes(axes, title=law.title)
 
 
 def _make_histogram_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
     return [
-        Patch(color=BLUE, alpha=0.45, label="drawn, correct formula"),
-        Patch(color=RED, alpha=0.45, label="drawn, DPText's formula"),
-        Line2D([], [], color=INK, linewidth=0.9, label="exact density"),
-        Line2D([], [], color=INK, linewidth=2.2, marker="o", markersize=5, label="atom (a mass)"),
+        make_patch("drawn, correct formula", BLUE, alpha=0.45),
+        make_patch("drawn, DPText's formula", RED, alpha=0.45),
+        make_line("exact density", linewidth=0.9),
+        make_line("atom (a mass)", linewidth=2.2, marker="o", markersize=5),
     ]

@@ -9,11 +9,10 @@ no difference but chance. Only the excess over their distance is due to the sets
 from __future__ import annotations
 
 import textwrap
-import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -21,11 +20,16 @@ from scipy.special import stdtrit
 
 from ..errors import choice, invalid
 from ..records import Record, list_shown_fields
+from ..report.figures import BLUE, GREY, INK, RED, apply_style
+from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
 from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
-from .running import Tabled, cell_seed, gather_in_processes, require_own_config
+from .drawing import SMALL, add_legend, make_canvas, tidy_axes
+from .presentation import encode_attributes, write_mean
+from .running import Tabled, cell_seed, gather_in_processes, time_run
+from .settings import setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -118,7 +122,7 @@ class Config(TextOptions):
         (5, 5, 1)
     """
 
-    SEEDS: ClassVar[tuple[int, int]] = (5, 5)
+    seeds: int = setting(5, quick=1, full=5)
 
 
 @dataclass(frozen=True, slots=True, repr=False, eq=False)
@@ -144,6 +148,7 @@ class Cell(Record):
     p_values: Floats | None = None
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train four models in each split at each level, and compare them.
 
@@ -170,16 +175,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
-    require_own_config(config, __name__)
-    begun, processes = time.perf_counter(), threads_of(threads)
+    processes = threads_of(threads)
     require_module("torch", NAME)
     sets = read_two_sets(config)
     study = _Study(config, sets)
-    jobs = [(split, level) for split in range(config.seeds or 1) for level in study.levels]
+    jobs = [(split, level) for split in range(config.seeds) for level in study.levels]
     cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, processes, progress)
     sizes = study.texts, 2 * study.held_out, study.words
-    seconds = time.perf_counter() - begun
-    return Result(config, sets.origin, sets.dropped, *sizes, cells, partial, seconds)
+    return Result(config, sets.origin, sets.dropped, *sizes, cells, partial=partial)
 
 
 class _Study:
@@ -288,8 +291,6 @@ class Result(Tabled):
             choose epoch and rate.
         words: words of the vocabulary, with the one for unknown words.
         cells: the distances, for each split and level.
-        partial: True if Ctrl-C ended the experiment early.
-        seconds: time taken (not compared).
     """
 
     config: Config
@@ -299,8 +300,6 @@ class Result(Tabled):
     held_out: int
     words: int
     cells: tuple[Cell, ...]
-    partial: bool
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def levels(self) -> tuple[float, ...]:
@@ -377,9 +376,6 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        from ..report.text import align_rows
-        from .presentation import write_mean
-
         head = (
             f"Closeness of next-word models: {self.corpus}{self.config.origin_note}\n"
             f"{self.texts:,} texts a model, {self.words:,} words; compared on {self.held_out:,} "
@@ -400,27 +396,20 @@ class Result(Tabled):
             rows += [(f"{level:g}", "permutation p", *map("{:.2f}".format, one)) for one in tested]
             model, law = np.mean([(cell.perplexity, cell.unigram) for cell in cells], axis=0)
             rates.append(f"{level:g}: {model:.1f} ({law:.1f})")
-        notes = [
-            *_TABLE_NOTES,
-            f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}.",
-        ]
-        notes += ["INTERRUPTED: not every split has every level."] if self.partial else []
-        lines = (textwrap.fill(note, 110) for note in (*notes, *self.findings()))
-        return "\n\n".join([head, align_rows(rows, left=(0, 1)), "\n".join(lines)])
+        law_note = f"Perplexity of these texts, in brackets unigram: {', '.join(rates)}."
+        notes = (textwrap.fill(note, 110) for note in (*_TABLE_NOTES, law_note, *self.findings()))
+        return self.join_parts(head, align_rows(rows, left=(0, 1)), "\n".join(notes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""
-        from .presentation import make_record_head
-
-        names = ("corpus", "dropped", "texts", "held_out", "words")
-        own_fields = {name: getattr(self, name) for name in names}
+        own_fields = encode_attributes(self, "corpus dropped texts held_out words")
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
         axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         found = {"cells": cells, "findings": self.findings()}
-        return {**make_record_head(NAME, self), **own_fields, **axes, **found}
+        return self.make_record(NAME, **own_fields, **axes, **found)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the distances above, and the excess of sensitive/safe over the control below.
@@ -428,9 +417,6 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        from ..report.figures import BLUE, GREY, INK, RED, apply_style
-        from .presentation import SMALL, add_legend, make_canvas, tidy_axes
-
         picture = make_canvas(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)
         for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):

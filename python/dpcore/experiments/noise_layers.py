@@ -9,25 +9,34 @@ matter: it concerns the floats that a layer returns, not the law of its noise.
 from __future__ import annotations
 
 import math
-import statistics
-import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..auditing.run import audit
-from ..errors import choice, instance, integer, real
+from ..errors import choice
 from ..records import Counts, Shown
-from ..report.encoding import encode_float
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, check_list, require_own_config, run_jobs
+from .drawing import (
+    SMALL,
+    add_legend,
+    draw_arrow,
+    make_canvas,
+    make_line,
+    make_mark,
+    make_patch,
+    tidy_axes,
+    write_beside,
+)
+from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
+from .running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from .settings import SEED, Settings, check_positive, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -143,71 +152,34 @@ def _make_torch_laplace(bridge: Any, scale: float) -> Any:
 
 CASES: tuple[Case, ...] = (
     Case("LaplaceNoise", lambda t: t.Clip("l1", 1.0), lambda t, e: "laplace"),
-    Case(
-        "torch's Laplace",
-        lambda t: t.Clip("l1", 1.0),
-        lambda t, e: _make_torch_laplace(t, 2.0 / e),
-        ("float32",),
-        "LaplaceNoise",
-        what="24 random bits in float32: few values in the tail",
-    ),
-    Case(
-        "DPTextNoise, zero",
-        lambda t: t.Clip("l1", 1.0),
-        lambda t, e: t.DPTextNoise(2.0 / e),
-        DTYPES,
-        "LaplaceNoise",
-        what="never below the input, and often equal to it",
-    ),
-    Case(
-        "DPTextNoise, resample",
-        lambda t: t.Clip("l1", 1.0),
-        lambda t, e: t.DPTextNoise(2.0 / e, "resample"),
-        DTYPES,
-        "LaplaceNoise",
-        what="never below the input",
-    ),
+    Case("torch's Laplace", lambda t: t.Clip("l1", 1.0),
+         lambda t, e: _make_torch_laplace(t, 2.0 / e), ("float32",), "LaplaceNoise",
+         what="24 random bits in float32: few values in the tail"),
+    Case("DPTextNoise, zero", lambda t: t.Clip("l1", 1.0), lambda t, e: t.DPTextNoise(2.0 / e),
+         DTYPES, "LaplaceNoise", what="never below the input, and often equal to it"),
+    Case("DPTextNoise, resample", lambda t: t.Clip("l1", 1.0),
+         lambda t, e: t.DPTextNoise(2.0 / e, "resample"), DTYPES, "LaplaceNoise",
+         what="never below the input"),
     Case("L1 scale, L2 clip", lambda t: t.Clip("l2", 1.0), lambda t, e: "laplace"),
-    Case(
-        "L2 scale, L2 clip",
-        lambda t: t.Clip("l2", 1.0),
-        lambda t, e: t.LaplaceNoise(2.0 / e),
-        DTYPES,
-        "L1 scale, L2 clip",
-        what="ADePT: Laplace noise for a distance in L2 is too small by sqrt(32)",
-    ),
+    Case("L2 scale, L2 clip", lambda t: t.Clip("l2", 1.0), lambda t, e: t.LaplaceNoise(2.0 / e),
+         DTYPES, "L1 scale, L2 clip",
+         what="ADePT: Laplace noise for a distance in L2 is too small by sqrt(32)"),
     Case("MinMax, scale 32", lambda t: t.MinMax(), lambda t, e: "laplace"),
-    Case(
-        "MinMax, scale 1",
-        lambda t: t.MinMax(),
-        lambda t, e: t.LaplaceNoise(1.0 / e),
-        DTYPES,
-        "MinMax, scale 32",
-        what="DPNR: each of 32 entries moves by 1, not all of them together",
-    ),
-    Case(
-        "SharedNoise",
-        lambda t: t.MinMax(),
-        lambda t, e: t.SharedNoise(1.0 / e),
-        DTYPES,
-        "MinMax, scale 32",
-        what="DPNR's code: one draw for a whole row",
-    ),
+    Case("MinMax, scale 1", lambda t: t.MinMax(), lambda t, e: t.LaplaceNoise(1.0 / e), DTYPES,
+         "MinMax, scale 32", what="DPNR: each of 32 entries moves by 1, not all of them together"),
+    Case("SharedNoise", lambda t: t.MinMax(), lambda t, e: t.SharedNoise(1.0 / e), DTYPES,
+         "MinMax, scale 32", what="DPNR's code: one draw for a whole row"),
     Case("GaussianNoise", lambda t: t.Clip("l2", 1.0), lambda t, e: "gaussian", delta=DELTA),
-    Case(
-        "L2LaplaceNoise",
-        lambda t: t.Clip("l2", 1.0),
-        lambda t, e: "l2_laplace",
-        skip=("shared_size",),
-    ),
-)
+    Case("L2LaplaceNoise", lambda t: t.Clip("l2", 1.0), lambda t, e: "l2_laplace",
+         skip=("shared_size",)),
+)  # fmt: skip
 """Every layer, faults beside their repairs."""
 
 _CASES_BY_NAME = {case.name: case for case in CASES}
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the layers, and the number and size of audits.
 
     Args:
@@ -232,21 +204,11 @@ class Config(Shown):
     seed: int = SEED
     seeds: int = 3
     device: str = "cpu"
-    epsilon: float = 1.0
+    epsilon: float = setting(1.0, check_positive)
     confidence: float = 0.95
-    layers: tuple[str, ...] = tuple(_CASES_BY_NAME)
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        instance("device", self.device, str)
-        object.__setattr__(self, "seeds", integer("seeds", self.seeds, 1))
-        level = real("epsilon", self.epsilon, low=0.0, open_low=True)
-        object.__setattr__(self, "epsilon", level)
-        names = check_list(
-            "layers", self.layers, lambda name: choice("layers", name, tuple(_CASES_BY_NAME))
-        )
-        object.__setattr__(self, "layers", names)
+    layers: tuple[str, ...] = setting(
+        tuple(_CASES_BY_NAME), choice, tuple(_CASES_BY_NAME), listed=True
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -337,11 +299,32 @@ class Row(Shown):
         return any(one.refuted for one in self.audits)
 
     @property
+    def fault(self) -> str:
+        """The fault in this dtype, "" for none."""
+        return self.case.what if self.faulty else ""
+
+    @property
+    def repair(self) -> str:
+        """The repair of the fault, "" for none."""
+        return self.case.repair if self.faulty else ""
+
+    @property
+    def mean(self) -> float:
+        """Mean of the certified bounds over the seeds."""
+        return compute_mean_sd(self.certified)[0]
+
+    @property
+    def spread(self) -> float:
+        """Standard deviation of the certified bounds over the seeds."""
+        return compute_mean_sd(self.certified)[1]
+
+    @property
     def caught(self) -> bool:
         """True if the claim was refuted or the structure flagged."""
         return self.beyond or bool(self.flags)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit and inspect every layer.
 
@@ -368,11 +351,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=10**4, seeds=1, layers=("SharedNoise",))
         ...     assert all(row.caught for row in run(config).rows)
     """
-    require_own_config(config, __name__)
     from ..torch.mechanisms import device_of
 
     device_of(config.device)
-    begun = time.perf_counter()
     jobs = [
         (name, dtype, number)
         for name in config.layers
@@ -387,13 +368,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
             progress,
             ended=lambda one: one[0].partial,
         )
-    found: dict[tuple[str, str], list[tuple[Found, tuple[str, ...]]]] = {}
-    for (name, dtype, _), one in zip(jobs, done, strict=False):
-        found.setdefault((name, dtype), []).append(one)
+    found = group_answers((job[:2] for job in jobs), done)
     rows = tuple(
         Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found.items()
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 @contextmanager
@@ -435,11 +414,6 @@ def _audit_and_inspect(
     return Found.of(found), flags
 
 
-def compute_mean_sd(values: tuple[float, ...]) -> tuple[float, float]:
-    """Compute the mean and the standard deviation, which is 0 for a single value."""
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
-
-
 @dataclass(frozen=True, slots=True, repr=False)
 class Result(Tabled):
     """The audits, layer by layer.
@@ -447,14 +421,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each layer and dtype.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def agreement(self) -> tuple[int, int, int, int]:
         """Count the faults and the layers without fault that were caught.
@@ -468,11 +438,43 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, then the fault of each faulty layer."""
-        return write_table(self)
+        config = self.config
+        several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
+        caught, faults, wrong, right = self.agreement()
+        shown = {row.layer for row in self.rows}
+        repairs = [
+            (case.name, f"{case.what}; repaired: {case.repair}")
+            for case in CASES
+            if case.name in shown and case.faulty
+        ]
+        return self.join_parts(
+            f"Noise layers behind an encoder of texts: {config.trials:,} trials a side, seed "
+            f"{config.seed}{several},\neach bound at {100 * config.confidence:g} % confidence on "
+            "its own; two texts, a made-up encoder (words hashed to 32 numbers)",
+            align_columns(_list_columns(config.epsilon), self.rows),
+            f"{caught} of {faults} faults certified beyond the claim or flagged, {wrong} of "
+            f"{right} layers without fault.",
+            "Faults:\n" + align_rows(repairs, left=(0, 1)) if repairs else "",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        rows = [
+            {
+                **encode_attributes(row, "layer dtype fault repair"),
+                "claim": self.config.epsilon,
+                **encode_attributes(row, "delta=case.delta exact certified rounding mean spread"),
+                "flags": list(row.flags),
+                "counts": [list_counts(audit.counts) for audit in row.audits],
+                "seeds": [str(audit.seed) for audit in row.audits],
+                "events": [audit.event for audit in row.audits],
+            }
+            for row in self.rows
+        ]
+        names = ("faults_caught", "faults", "others_caught", "others")
+        agreement = dict(zip(names, self.agreement(), strict=True))
+        own_fields = {"pair": list(PAIR), "rows": rows, "agreement": agreement}
+        return self.make_record(NAME, **own_fields)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds and the claim, a line for each layer and dtype.
@@ -480,57 +482,45 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        rows = sorted(self.rows, key=lambda row: row.faulty)
+        claim = self.config.epsilon
+        picture = make_canvas(1.1 + 0.2 * len(rows), ax)
+        axes = picture.subplots()
+        largest = [row.mean for row in rows]
+        exact = [row.exact for row in rows if math.isfinite(row.exact)]
+        right = 1.3 * max([2.0 * claim, *largest, *exact])
+        for place, row in enumerate(reversed(rows)):
+            _draw_layer(axes, place, row, claim, right)
+        axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5)
+        split = sum(row.faulty for row in rows)
+        if 0 < split < len(rows):
+            axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
+        axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
+        axes.set_yticks(range(len(rows)), [f"{row.layer}, {row.dtype}" for row in reversed(rows)])
+        label = "privacy loss epsilon of two texts; a made-up encoder (words hashed to 32 numbers)"
+        spots = (("layers and repairs", (split + len(rows)) / 2), ("faults", split / 2))
+        for text, middle in spots if 0 < split < len(rows) else ():
+            write_beside(axes, middle - 0.5, text)
+        tidy_axes(axes, label)
+        axes.tick_params(axis="y", length=0)
+        add_legend(picture, _make_layer_legend(), 3, "upper")
+        return apply_style(picture)
 
 
-def write_table(result: Result) -> str:
-    """Format the figures, then the fault of each faulty layer."""
-    config = result.config
-    several = f", mean and spread of {config.seeds} seeds" if config.seeds > 1 else ""
-    head = ("layer", "dtype", "", "claim", "exact loss", "certified", "rounding", "flags")
-    parts = [
-        f"Noise layers behind an encoder of texts: {config.trials:,} trials a side, seed "
-        f"{config.seed}{several},\neach bound at {100 * config.confidence:g} % confidence on its "
-        "own; two texts, a made-up encoder (words hashed to 32 numbers)"
+def _list_columns(epsilon: float) -> list[Column]:
+    def format_claim(delta: float) -> str:
+        return f"({epsilon:g}, {delta:g})" if delta else f"{epsilon:g}"
+
+    return [
+        Column("layer", "layer", left=True),
+        Column("dtype", "dtype", left=True),
+        Column("", lambda row: "fault" if row.faulty else "", left=True),
+        Column("claim", "case.delta", format_claim),
+        Column("exact loss", "exact", format_epsilon),
+        Column("certified", "certified", _format_mean_and_sd),
+        Column("rounding", "rounding", _format_mean_and_sd),
+        Column("flags", lambda row: ", ".join(row.flags) or "-", left=True),
     ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    parts.append(
-        align_rows(
-            [head, *(_format_layer_row(row, config.epsilon) for row in result.rows)],
-            left=(0, 1, 2, 7),
-        )
-    )
-    caught, faults, wrong, right = result.agreement()
-    parts.append(
-        f"{caught} of {faults} faults certified beyond the claim or flagged, {wrong} of {right} "
-        "layers without fault."
-    )
-    shown = {row.layer for row in result.rows}
-    told = [
-        (case.name, f"{case.what}; repaired: {case.repair}")
-        for case in CASES
-        if case.name in shown and case.faulty
-    ]
-    if told:
-        parts.append("Faults:\n" + align_rows(told, left=(0, 1)))
-    return "\n\n".join(parts)
-
-
-def _format_layer_row(row: Row, level: float) -> tuple[str, ...]:
-    claim = f"{level:g}"
-    if row.case.delta:
-        claim = f"({claim}, {row.case.delta:g})"
-    return (
-        row.layer,
-        row.dtype,
-        "fault" if row.faulty else "",
-        claim,
-        format_epsilon(row.exact),
-        _format_mean_and_sd(row.certified),
-        _format_mean_and_sd(row.rounding),
-        ", ".join(row.flags) or "-",
-    )
 
 
 def _format_mean_and_sd(values: tuple[float, ...]) -> str:
@@ -540,88 +530,15 @@ def _format_mean_and_sd(values: tuple[float, ...]) -> str:
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [
-        {
-            "layer": row.layer,
-            "dtype": row.dtype,
-            "fault": row.case.what if row.faulty else "",
-            "repair": row.case.repair if row.faulty else "",
-            "claim": result.config.epsilon,
-            "delta": row.case.delta,
-            "exact": encode_float(row.exact),
-            "certified": [encode_float(value) for value in row.certified],
-            "rounding": [encode_float(value) for value in row.rounding],
-            "mean": encode_float(compute_mean_sd(row.certified)[0]),
-            "spread": encode_float(compute_mean_sd(row.certified)[1]),
-            "flags": list(row.flags),
-            "counts": [
-                [getattr(audit.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
-                for audit in row.audits
-            ],
-            "seeds": [str(audit.seed) for audit in row.audits],
-            "events": [audit.event for audit in row.audits],
-        }
-        for row in result.rows
-    ]
-    names = ("faults_caught", "faults", "others_caught", "others")
-    agreement = dict(zip(names, result.agreement(), strict=True))
-    return {
-        **make_record_head(NAME, result),
-        "pair": list(PAIR),
-        "rows": rows,
-        "agreement": agreement,
-    }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw certified bounds as bars, exact losses as diamonds or arrows, the claim as a line."""
-    rows = sorted(result.rows, key=lambda row: row.faulty)
-    claim = result.config.epsilon
-    picture = make_canvas(1.1 + 0.2 * len(rows), ax)
-    axes = picture.subplots()
-    largest = [compute_mean_sd(row.certified)[0] for row in rows]
-    exact = [row.exact for row in rows if math.isfinite(row.exact)]
-    right = 1.3 * max([2.0 * claim, *largest, *exact])
-    for place, row in enumerate(reversed(rows)):
-        _draw_layer(axes, place, row, claim, right)
-    axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=2.5)
-    split = sum(row.faulty for row in rows)
-    if 0 < split < len(rows):
-        axes.axhline(split - 0.5, color=GREY, linewidth=0.6)
-    axes.set(xlim=(0.0, right), ylim=(-0.7, len(rows) - 0.3))
-    axes.set_yticks(range(len(rows)), [f"{row.layer}, {row.dtype}" for row in reversed(rows)])
-    label = "privacy loss epsilon of two texts; a made-up encoder (words hashed to 32 numbers)"
-    axes.set_xlabel(label, fontsize=TEXT)
-    spots = (("layers and repairs", (split + len(rows)) / 2), ("faults", split / 2))
-    for text, middle in spots if 0 < split < len(rows) else ():
-        transform = axes.get_yaxis_transform()
-        axes.text(
-            1.02, middle - 0.5, text, transform=transform, rotation=270, va="center", fontsize=SMALL
-        )
-    tidy_axes(axes)
-    axes.tick_params(axis="y", length=0)
-    picture.legend(
-        handles=_make_layer_legend(),
-        loc="outside upper center",
-        ncols=3,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
-
-
 def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
-    mean, wide = compute_mean_sd(row.certified)
+    mean, wide = row.mean, row.spread
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)
     if math.isfinite(row.exact):
         style: dict[str, Any] = {"markeredgecolor": WHITE, "markeredgewidth": 0.7}
         axes.plot([row.exact], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
     else:
-        tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.0, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", (right, place), (0.95 * right, place), arrowprops=tip)
+        draw_arrow(axes, 0.95 * right, right, place)
     if row.flags:
         note = f"flagged: {', '.join(row.flags)}"
         # In a long bar, or else right of all marks.
@@ -633,15 +550,10 @@ def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) ->
 
 
 def _make_layer_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    mark: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 4.5}
-    arrow = {**mark, "markersize": 11, "markeredgewidth": 0.4}
     return [
-        Patch(color=RED, label="certified, refutes the claim"),
-        Patch(color=BLUE, label="certified, does not"),
-        Line2D([], [], color=GREY, linestyle="--", linewidth=1.2, label="claim"),
-        Line2D([], [], marker="D", label="exact loss of the pair", **mark),
-        Line2D([], [], marker=r"$\rightarrow$", label="infinite", **arrow),
+        make_patch("certified, refutes the claim", RED),
+        make_patch("certified, does not", BLUE),
+        make_line("claim", GREY, linestyle="--", linewidth=1.2),
+        make_mark("exact loss of the pair", INK, "D", 4.5),
+        make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
     ]

@@ -1,60 +1,19 @@
-"""Parts of the tables, the plain data and the pictures of all experiments."""
+"""Parts of the tables and of the plain data of all experiments."""
 
 from __future__ import annotations
 
 import statistics
-from dataclasses import asdict, fields
-from pathlib import Path
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict, dataclass, fields
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from .._core import __version__
-from ..report import figures
 from ..report.encoding import encode_value
+from ..report.text import align_rows
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-TEXT, SMALL = 8.0, 7.0
-"""Text sizes in points: readable where the picture is printed at its own width."""
-
-WIDTH = 7.2
-"""Width of a picture in inches: the text width of a two-column page."""
-
-
-def make_canvas(height: float, ax: Any = None) -> Figure:
-    """Make an empty picture of the common width, `height` inches high, with automatic layout."""
-    return figures.get_canvas(ax, (WIDTH, height))
-
-
-def tidy_axes(axes: Axes) -> None:
-    """Hide two sides of the axes, and make lines thin and tick labels small."""
-    axes.spines[["top", "right"]].set_visible(False)
-    axes.spines[["left", "bottom"]].set_linewidth(0.6)
-    axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)
-    axes.tick_params(which="minor", length=0)
-
-
-def add_legend(picture: Figure, axes: Axes, ncols: int = 3, side: str = "lower") -> None:
-    """Name the lines of one panel outside of all panels."""
-    lines = axes.get_legend_handles_labels()
-    where: Any = f"outside {side} center"
-    picture.legend(*lines, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
-
-
-def save_png_and_svg(result: Any, stem: Path) -> None:
-    """Write `stem`.png and `stem`.svg; one result always gives the same bytes.
-
-    Args:
-        result: what an experiment returned.
-        stem: path of the files without their endings.
-    """
-    with figures.use_own_style() as figure:
-        result.plot(ax=figure)
-        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
-        # A date would make every SVG differ from the last.
-        figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None})
-
+    pass
 
 FORMAT = "dpcore.experiment/1"
 
@@ -80,6 +39,70 @@ def encode_fields(cell: Any) -> dict[str, Any]:
         else encode_value(value)
         for name, value in asdict(cell).items()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table.
+
+    Args:
+        head: its head.
+        value: the attribute of a row that it shows, dotted for one of an attribute; or a function
+            of the row.
+        text: returns the text of the value; or a format such as ".3f".
+        left: True if it is set flush left.
+    """
+
+    head: str
+    value: str | Callable[[Any], Any]
+    text: Callable[[Any], str] | str = str
+    left: bool = False
+
+    def format_value(self, row: Any) -> str:
+        """Return the text of one row."""
+        value = attrgetter(self.value)(row) if isinstance(self.value, str) else self.value(row)
+        return format(value, self.text) if isinstance(self.text, str) else self.text(value)
+
+
+def align_columns(columns: Sequence[Column], rows: Iterable[Any]) -> str:
+    """Return a table with a line for each row."""
+    lines = [[one.format_value(row) for one in columns] for row in rows]
+    left = [place for place, one in enumerate(columns) if one.left]
+    return align_rows([[one.head for one in columns], *lines], left)
+
+
+def encode_attributes(record: Any, names: str, **more: Any) -> dict[str, Any]:
+    """Return attributes of a record as plain data, a seed as text.
+
+    Args:
+        record: has the attributes.
+        names: their names, separated by blanks; `key=name` where the key differs, a dotted name
+            for an attribute of an attribute.
+        **more: further entries, plain data.
+
+    Example:
+        >>> encode_attributes(3 + 4j, "real size=imag", unit="m")
+        {'real': 3.0, 'size': 4.0, 'unit': 'm'}
+    """
+    pairs = (one.rpartition("=") for one in names.split())
+    found = {key or name: attrgetter(name)(record) for key, _, name in pairs}
+    plain = {k: str(v) if k.endswith("seed") else encode_value(v) for k, v in found.items()}
+    return plain | more
+
+
+def list_counts(counts: Any) -> list[int]:
+    """Return the four counts of an audit as a list."""
+    return [counts.k, counts.n, counts.k_prime, counts.n_prime]
+
+
+def compute_mean_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Compute the mean and the standard deviation, which is 0 for a single value.
+
+    Example:
+        >>> compute_mean_sd((1.0, 3.0)), compute_mean_sd((2.0,))
+        ((2.0, 1.4142135623730951), (2.0, 0.0))
+    """
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def write_mean(values: Any, digits: int = 3) -> str:

@@ -8,26 +8,37 @@ which the other attacks refute: an audit that refutes nothing is not evidence of
 
 from __future__ import annotations
 
+import functools
 import math
-import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from ..attacks import Auto, Coordinatewise, MajorityVote
-from ..errors import integer, real
+from ..errors import integer
 from ..mechanisms.native import law_of
 from ..mechanisms.systems import System
 from ..pairs import distance
 from ..published import SYSTEMS
 from ..records import Shown
-from ..report.encoding import encode_float
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ..report.text import align_rows, format_epsilon
+from ..report.text import format_epsilon
 from ..results.audits import Audit
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Job, Tabled, check_config, check_list, require_own_config, run_audits
+from .drawing import (
+    TEXT,
+    add_legend,
+    draw_arrow,
+    make_canvas,
+    make_line,
+    make_mark,
+    set_ticks,
+    tidy_axes,
+    write_beside,
+)
+from .presentation import Column, align_columns, encode_attributes
+from .running import Job, Tabled, run_audits, time_run
+from .settings import SEED, Settings, check_positive, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +58,7 @@ _LEARNING_TRIALS_DIVISOR = 10
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the sizes of the inputs and of the audits.
 
     Args:
@@ -68,21 +79,13 @@ class Config(Shown):
 
     trials: int = 10**7
     seed: int = SEED
-    epsilon: float = 1.0
-    dims: tuple[int, ...] = (2, 128)
+    epsilon: float = setting(1.0, check_positive)
+    dims: tuple[int, ...] = setting((2, 128), integer, 2, listed=True)
     confidence: float = 0.95
 
     def counted(self, attack: str) -> int:
         """Return the number of trials a side of one of the `ATTACKS`."""
         return self.trials if attack == VOTE else -(-self.trials // _LEARNING_TRIALS_DIVISOR)
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        level = real("epsilon", self.epsilon, low=0.0, open_low=True)
-        object.__setattr__(self, "epsilon", level)
-        dims = check_list("dims", self.dims, lambda dim: integer("dims", dim, 2))
-        object.__setattr__(self, "dims", dims)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -105,9 +108,14 @@ class Row(Shown):
         return type(self.audit.mechanism).__name__
 
     @property
+    def known(self) -> Any:
+        """The class: whether its claim is true, its fault and its source."""
+        return CLASSES[self.system]
+
+    @property
     def sound(self) -> bool:
         """True if the claim is true."""
-        return CLASSES[self.system].sound
+        return bool(self.known.sound)
 
     @property
     def true_loss(self) -> float:
@@ -126,6 +134,7 @@ class Row(Shown):
         return law.cost(noise, distance(self.audit.pair, law.norm)).epsilon
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every published system by every one of the `ATTACKS`.
 
@@ -148,8 +157,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.agreement(2), result.agreement(2, "vote")
         ((4, 4, 0, 5), (4, 4, 0, 5))
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     cells = [
         (dim, attack, cls(config.epsilon))
         for dim in config.dims
@@ -159,7 +166,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs = [_make_job(config, *cell) for cell in cells]
     audits, partial = run_audits("published systems", jobs, config, threads, progress)
     rows = tuple(Row(*cell[:2], audit) for cell, audit in zip(cells, audits, strict=False))
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _make_job(config: Config, dim: int, attack: str, system: System) -> Job:
@@ -185,14 +192,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each number of entries, attack and system.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
         """Return the rows with that number of entries, by system and then by attack."""
@@ -233,11 +236,34 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, a table for each number of entries with conclusions."""
-        return write_table(self)
+        config = self.config
+        lines = [
+            f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
+            "certified bounds,",
+            f"each at {100 * config.confidence:g} % confidence on its own (Clopper-Pearson), seed "
+            f"{config.seed}. A star: above the claim, which is refuted.",
+        ]
+        lines += [
+            f"  {name:<14}  {config.counted(name):,} trials a side: {kind}"
+            for name, kind in _ATTACK_DESCRIPTIONS.items()
+        ]
+        parts = [_format_part(self, dim) for dim in config.dims if self.at(dim)]
+        return self.join_parts("\n".join(lines), *parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        return write_plain_data(self)
+        names = "system dim attack sound fault=known.fault source=known.source true_loss"
+        rows = [encode_attributes(row, names, audit=row.audit.to_dict()) for row in self.rows]
+        agreement = {
+            str(dim): {
+                **_agreement_to_dict(self, dim, None),
+                "by_attack": {name: _agreement_to_dict(self, dim, name) for name in ATTACKS},
+            }
+            for dim in self.config.dims
+        }
+        missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
+        own_fields = {"rows": rows, "agreement": agreement, "missed": missed}
+        return self.make_record(NAME, **own_fields)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the certified bounds of every attack with the true loss and the claim.
@@ -245,7 +271,25 @@ class Result(Tabled):
         Returns:
             A matplotlib figure, one panel for each number of entries.
         """
-        return draw_figure(self, ax)
+        picture = make_canvas(4.6, ax)
+        panels = picture.subplots(1, len(self.config.dims), sharey=True, squeeze=False)[0]
+        # Sound systems on top, so that what is refuted should be exactly the lower group.
+        order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
+        places = {cls.__name__: len(order) - 1 - i for i, cls in enumerate(order)}
+        split = sum(not cls.sound for cls in order) - 0.5
+        for axes, dim in zip(panels, self.config.dims, strict=True):
+            for name, rows in self.at(dim).items():
+                _draw_system(axes, places[name], rows, self.config.epsilon)
+            _set_scale(axes, len(places), self.config.epsilon)
+            axes.axhline(split, color=INK, linewidth=0.6)
+            axes.set_title(f"{dim} entries", fontsize=TEXT, loc="left")
+        panels[0].set_yticks(list(places.values()), list(places))
+        for text, middle in (("claim true", (split + len(order)) / 2), ("claim false", split / 2)):
+            write_beside(panels[-1], middle, text)
+        label = "privacy loss epsilon (linear up to the claim, logarithmic beyond)"
+        picture.supxlabel(label, fontsize=TEXT)
+        add_legend(picture, _make_attack_legend(), 4, "upper")
+        return apply_style(picture)
 
 
 def refuting_attacks(rows: Iterable[Row]) -> tuple[str, ...]:
@@ -284,33 +328,19 @@ _NOT_REFUTED_NOTE = (
 )
 
 
-def write_table(result: Result) -> str:
-    """Format a table for each number of entries with conclusions."""
-    config = result.config
-    lines = [
-        f"Published systems, each claiming epsilon = {config.epsilon:g}, on their worst pairs: "
-        "certified bounds,",
-        f"each at {100 * config.confidence:g} % confidence on its own (Clopper-Pearson), seed "
-        f"{config.seed}. A star: above the claim, which is refuted.",
-    ]
-    lines += [
-        f"  {name:<14}  {config.counted(name):,} trials a side: {kind}"
-        for name, kind in _ATTACK_DESCRIPTIONS.items()
-    ]
-    parts = ["\n".join(lines)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    parts += [_format_part(result, dim) for dim in config.dims if result.at(dim)]
-    return "\n\n".join(parts)
-
-
 def _format_part(result: Result, dim: int) -> str:
-    head = ("system", "claim is", "true loss", "vote can see", *ATTACKS, "verdict")
-    cells = [_format_system_bounds(name, rows) for name, rows in result.at(dim).items()]
+    columns = [
+        Column("system", lambda rows: rows[VOTE].system, left=True),
+        Column("claim is", lambda rows: "true" if rows[VOTE].sound else "false", left=True),
+        Column("true loss", lambda rows: rows[VOTE].true_loss, format_epsilon),
+        Column("vote can see", lambda rows: rows[VOTE].audit.exact, format_epsilon),
+        *(Column(name, functools.partial(_format_bound, name)) for name in ATTACKS),
+        Column("verdict", _format_refuting, left=True),
+    ]
     found, broken, wrong, sound = result.agreement(dim)
     lines = [
         f"{dim} entries",
-        align_rows([head, *cells], left=(0, 1, len(head) - 1)),
+        align_columns(columns, result.at(dim).values()),
         f"Verdicts against the truth at {dim} entries: {found} of {broken} false claims "
         f"refuted, {wrong} of {sound} true claims refuted.",
     ]
@@ -321,23 +351,12 @@ def _format_part(result: Result, dim: int) -> str:
     return "\n".join(lines)
 
 
-def _format_system_bounds(name: str, rows: dict[str, Row]) -> tuple[str, ...]:
-    first = next(iter(rows.values()))
-    return (
-        name,
-        "true" if CLASSES[name].sound else "false",
-        format_epsilon(first.true_loss),
-        format_epsilon(rows[VOTE].audit.exact),
-        *(_format_bound(rows.get(attack)) for attack in ATTACKS),
-        _format_refuting(rows),
-    )
-
-
-def _format_bound(row: Row | None) -> str:
+def _format_bound(attack: str, rows: dict[str, Row]) -> str:
     """Format the bound of an attack, with a star if it refutes the claim, otherwise a blank."""
-    if row is None:
+    if attack not in rows:
         return "- "
-    return f"{row.audit.epsilon_lower:.4f}{'*' if row.audit.refuted else ' '}"
+    audit = rows[attack].audit
+    return f"{audit.epsilon_lower:.4f}{'*' if audit.refuted else ' '}"
 
 
 def _format_refuting(rows: dict[str, Row]) -> str:
@@ -345,37 +364,6 @@ def _format_refuting(rows: dict[str, Row]) -> str:
     if not hit:
         return "not refuted"
     return "refuted by all" if len(hit) == len(ATTACKS) else f"refuted by {', '.join(hit)}"
-
-
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [
-        {
-            "system": row.system,
-            "dim": row.dim,
-            "attack": row.attack,
-            "sound": row.sound,
-            "fault": CLASSES[row.system].fault,
-            "source": CLASSES[row.system].source,
-            "true_loss": encode_float(row.true_loss),
-            "audit": row.audit.to_dict(),
-        }
-        for row in result.rows
-    ]
-    agreement = {
-        str(dim): {
-            **_agreement_to_dict(result, dim, None),
-            "by_attack": {name: _agreement_to_dict(result, dim, name) for name in ATTACKS},
-        }
-        for dim in result.config.dims
-    }
-    missed = {str(dim): list(result.missed(dim)) for dim in result.config.dims}
-    return {
-        **make_record_head(NAME, result),
-        "rows": rows,
-        "agreement": agreement,
-        "missed": missed,
-    }
 
 
 def _agreement_to_dict(result: Result, dim: int, attack: str | None) -> dict[str, int]:
@@ -389,38 +377,6 @@ _ATTACK_OFFSETS = dict(zip(ATTACKS, (0.27, 0.0, -0.27), strict=True))
 _ATTACK_MARKERS = dict(zip(ATTACKS, ("o", "s", "D"), strict=True))
 _AXIS_END_IN_CLAIMS = 250.0
 """End of the axis, in units of the claim."""
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw certified bounds as points, true losses as bars or arrows, and the claim as a line."""
-    picture = make_canvas(4.6, ax)
-    panels = picture.subplots(1, len(result.config.dims), sharey=True, squeeze=False)[0]
-    # Sound systems on top, so that what is refuted should be exactly the lower group.
-    order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
-    places = {cls.__name__: len(order) - 1 - i for i, cls in enumerate(order)}
-    split = sum(not cls.sound for cls in order) - 0.5
-    for axes, dim in zip(panels, result.config.dims, strict=True):
-        for name, rows in result.at(dim).items():
-            _draw_system(axes, places[name], rows, result.config.epsilon)
-        _set_scale(axes, len(places), result.config.epsilon)
-        axes.axhline(split, color=INK, linewidth=0.6)
-        axes.set_title(f"{dim} entries", fontsize=TEXT, loc="left")
-    panels[0].set_yticks(list(places.values()), list(places))
-    for text, middle in (("claim true", (split + len(order)) / 2), ("claim false", split / 2)):
-        spot = (1.02, middle)
-        transform = panels[-1].get_yaxis_transform()
-        panels[-1].text(*spot, text, transform=transform, rotation=270, va="center", fontsize=SMALL)
-    picture.supxlabel(
-        "privacy loss epsilon (linear up to the claim, logarithmic beyond)", fontsize=TEXT
-    )
-    picture.legend(
-        handles=_make_attack_legend(),
-        loc="outside upper center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
@@ -438,51 +394,30 @@ def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> 
     if loss <= right:
         axes.plot([loss, loss], [place - 0.42, place + 0.42], color=INK, linewidth=1.8, zorder=2.8)
     elif not math.isnan(loss):
-        tip = {"arrowstyle": "-|>", "color": INK, "lw": 1.4, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", (right, place), (0.4 * right, place), arrowprops=tip)
+        draw_arrow(axes, 0.4 * right, right, place, 1.4)
 
 
 def _set_scale(axes: Axes, systems: int, claim: float) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     axes.set_xscale("symlog", linthresh=claim, linscale=1.2)
     for place in range(1, systems):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=1.5)
     axes.set(xlim=(0.0, _AXIS_END_IN_CLAIMS * claim), ylim=(-0.6, systems - 0.4))
-    axes.xaxis.set_major_locator(FixedLocator([claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    set_ticks(axes.xaxis, [claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)])
     tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
 
 
 def _make_attack_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
     names = {**{name: name for name in ATTACKS}, "vote": "the papers' vote"}
-    marks = [
-        Line2D(
-            [],
-            [],
-            marker=_ATTACK_MARKERS[name],
-            color=INK,
-            markersize=4.0,
-            linewidth=1.2,
-            label=text,
-        )
-        for name, text in names.items()
-    ]
-    full: dict[str, Any] = {"linestyle": "none", "marker": "o", "markersize": 5.0}
-    hollow = {**full, "markerfacecolor": WHITE}
-    bar: dict[str, Any] = {"linestyle": "none", "color": INK, "markersize": 9.0}
     return [
-        *marks,
-        Line2D([], [], color=GREY, linestyle="--", linewidth=1.2, label="claim"),
-        Line2D([], [], color=RED, label="certified, refutes the claim", **full),
-        Line2D([], [], color=BLUE, label="certified, does not", **hollow),
-        Line2D([], [], marker="|", markeredgewidth=1.8, label="true loss", **bar),
-        Line2D(
-            [], [], marker=r"$\rightarrow$", markeredgewidth=0.4, label="true loss infinite", **bar
+        *(
+            make_line(text, marker=_ATTACK_MARKERS[name], markersize=4.0, linewidth=1.2)
+            for name, text in names.items()
         ),
+        make_line("claim", GREY, linestyle="--", linewidth=1.2),
+        make_mark("certified, refutes the claim", RED, "o", 5.0),
+        make_mark("certified, does not", BLUE, "o", 5.0, markerfacecolor=WHITE),
+        make_mark("true loss", INK, "|", 9.0, markeredgewidth=1.8),
+        make_mark("true loss infinite", INK, r"$\rightarrow$", 9.0, markeredgewidth=0.4),
     ]

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import math
 import statistics
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -26,8 +25,10 @@ from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
 from ..text.optional_packages import require_module
 from .corpora import ENTITIES, TextOptions, read_corpus
-from .presentation import TEXT, add_legend, encode_fields, make_canvas, make_record_head, tidy_axes
-from .running import Tabled, cell_seed, require_own_config, run_jobs
+from .drawing import TEXT, add_legend, make_canvas, tidy_axes
+from .presentation import encode_attributes, encode_fields
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -82,7 +83,7 @@ class Config(TextOptions):
         (3, 10, 1)
     """
 
-    SEEDS: ClassVar[tuple[int, int]] = (3, 10)
+    seeds: int = setting(3, quick=1, full=10)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -139,6 +140,7 @@ class _Material:
     redacted: dict[str, dict[str, str]]
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Infer the people and the topic from the texts under every policy.
 
@@ -164,9 +166,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=600), progress=False)
         ...     assert result.mean("none", "words", "Alder") > 0.9
     """
-    require_own_config(config, __name__)
     threads_of(threads)
-    begun = time.perf_counter()
     require_module("sklearn", NAME)
     material = _prepare_texts(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
@@ -174,7 +174,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
     jobs = [
         (number, policy, target)
-        for number in range(config.seeds or 1)
+        for number in range(config.seeds)
         for policy in POLICIES
         for target in (*people, TOPIC)
     ]
@@ -185,7 +185,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         config, material.corpus.origin, len(material.corpus), material.people,
         statistics.fmean(text != text.lower() for text in material.corpus.texts),
         tuple(_describe_masking(material, policy) for policy in POLICIES),
-        tuple(cell for cells in done for cell in cells), partial, time.perf_counter() - begun,
+        tuple(cell for cells in done for cell in cells), partial=partial,
     )  # fmt: skip
 
 
@@ -298,8 +298,6 @@ class Result(Tabled):
         cased: share of the texts that have a capital letter; elsewhere no name is masked.
         maskings: what each policy masks.
         cells: two for each split, policy and target.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
@@ -309,8 +307,6 @@ class Result(Tabled):
     cased: float
     maskings: tuple[Masking, ...]
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -329,15 +325,53 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return what is masked, and what is inferred of each person and of the topic."""
-        return write_table(self)
+        masked = [["masked", "words", "texts", *(f"{name} left" for name in self.people)]]
+        for one in self.maskings[1:]:
+            shares = (one.words, one.texts, *one.named)
+            masked.append([one.policy, *(f"{100 * share:.1f} %" for share in shares)])
+        rows = [["attacker reads", *self.targets]]
+        for policy, reads, label, *_ in KINDS:
+            found = (self.of(policy, reads, target) for target in self.targets)
+            rows.append([label, *map(_write_figure, found)])
+        floors = (self.of(POLICIES[0], "words", target)[0].floor for target in self.targets)
+        return self.join_parts(
+            _write_head(self),
+            align_rows(masked),
+            align_rows([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]),
+            "left: share of the texts on a person in which the name still occurs, in any case or "
+            "word\nF1 of each person, accuracy of the topic; +- half of the 95 % interval; * = "
+            "above the floor of a constant answer;\nintervals and stars are those of the first "
+            "split",
+            "\n".join(describe_findings(self)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return write_plain_data(self)
+        return self.make_record(
+            NAME,
+            **encode_attributes(self, "corpus texts people"),
+            findings=describe_findings(self),
+            maskings=[encode_fields(one) for one in self.maskings],
+            cells=[encode_fields(cell) for cell in self.cells],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
-        return draw_figure(self, ax)
+        picture = make_canvas(3.9, ax)
+        people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
+        for axes, is_topic in ((people, False), (topic, True)):
+            _draw_targets(axes, self, [one for one in self.targets if (one == TOPIC) == is_topic])
+        tidy_axes(people, y="F1 of the attack on each person")
+        tidy_axes(topic, y="accuracy of the topic")
+        made = "generated texts" if self.config.data is None else "AG news on five people"
+        listed = ", ".join(list_hidden(self, self.maskings[1]))
+        picture.suptitle(
+            f"Names masked in {self.texts:,} {made}: who is still inferred?\nthe list of first "
+            f"names has {listed}; hollow: not above the floor; intervals of the first split",
+            fontsize=TEXT,
+        )
+        add_legend(picture, people)
+        return apply_style(picture)
 
 
 KINDS: Final = (
@@ -352,31 +386,6 @@ KINDS: Final = (
 
 LISTED: Final = 0.5
 """A person's name is masked if it occurs in less than this share of the texts on him."""
-
-
-def write_table(result: Result) -> str:
-    """Return what is masked, and what is inferred of each person and of the topic."""
-    parts = [_write_head(result)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was done is shown")
-    masked = [["masked", "words", "texts", *(f"{name} left" for name in result.people)]]
-    for one in result.maskings[1:]:
-        shares = (one.words, one.texts, *one.named)
-        masked.append([one.policy, *(f"{100 * share:.1f} %" for share in shares)])
-    parts.append(align_rows(masked))
-    rows = [["attacker reads", *result.targets]]
-    for policy, reads, label, *_ in KINDS:
-        found = (result.of(policy, reads, target) for target in result.targets)
-        rows.append([label, *map(_write_figure, found)])
-    floors = (result.of(POLICIES[0], "words", target)[0].floor for target in result.targets)
-    parts.append(align_rows([*rows, ["floor", *(f"{floor:.3f}        " for floor in floors)]]))
-    parts.append(
-        "left: share of the texts on a person in which the name still occurs, in any case or word\n"
-        "F1 of each person, accuracy of the topic; +- half of the 95 % interval; * = above the "
-        "floor of a constant answer;\nintervals and stars are those of the first split"
-    )
-    parts.append("\n".join(describe_findings(result)))
-    return "\n\n".join(parts)
 
 
 def _write_head(result: Result) -> str:
@@ -427,38 +436,6 @@ def list_hidden(result: Result, masking: Masking) -> list[str]:
     return [name for name, share in pairs if share < LISTED]
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data for strict JSON."""
-    return {
-        **make_record_head(NAME, result),
-        "corpus": result.corpus,
-        "texts": result.texts,
-        "people": list(result.people),
-        "findings": describe_findings(result),
-        "maskings": [encode_fields(one) for one in result.maskings],
-        "cells": [encode_fields(cell) for cell in result.cells],
-    }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
-    picture = make_canvas(3.9, ax)
-    people, topic = picture.subplots(1, 2, width_ratios=(5, 1.3))
-    for axes, is_topic in ((people, False), (topic, True)):
-        _draw_targets(axes, result, [one for one in result.targets if (one == TOPIC) == is_topic])
-    people.set_ylabel("F1 of the attack on each person", fontsize=TEXT)
-    topic.set_ylabel("accuracy of the topic", fontsize=TEXT)
-    made = "generated texts" if result.config.data is None else "AG news on five people"
-    picture.suptitle(
-        f"Names masked in {result.texts:,} {made}: who is still inferred?\nthe list of first names "
-        f"has {', '.join(list_hidden(result, result.maskings[1]))}; hollow: not above the floor; "
-        "intervals of the first split",
-        fontsize=TEXT,
-    )
-    add_legend(picture, people)
-    return apply_style(picture)
-
-
 def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
     for place, target in enumerate(targets):
         floor = result.of(POLICIES[0], "words", target)[0].floor
@@ -479,4 +456,3 @@ def _draw_targets(axes: Axes, result: Result, targets: list[str]) -> None:
             )  # fmt: skip
     axes.set_xticks(range(len(targets)), targets)
     axes.set_ylim(-0.03, 1.04)
-    tidy_axes(axes)

@@ -7,8 +7,7 @@ bars, a null and certified bounds. An attack that finds the original of a redact
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,7 +16,7 @@ from ..streams import threads_of
 from ..text import redaction
 from ..text.optional_packages import require_module
 from .corpora import TextOptions, read_two_sets
-from .running import Tabled, cell_seed, require_own_config
+from .running import Tabled, cell_seed, time_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -58,6 +57,7 @@ class Config(TextOptions):
     """
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Sweep over random and ranked words.
 
@@ -84,9 +84,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.sweep["random", 0].attack.above_floor
     """
-    require_own_config(config, __name__)
     threads_of(threads)
-    begun = time.perf_counter()
     require_module("sklearn", NAME)
     sets = read_two_sets(config)
     sensitive = sets.sensitive[:_QUICK_TEXTS] if config.quick else sets.sensitive
@@ -100,13 +98,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         levels=_QUICK_LEVELS if config.quick else redaction.LEVELS,
         public=[sets.rest[row] for row in others],
         utility=[sets.rest_labels[row] for row in drawn],
-        splits=config.seeds or 1,
+        splits=config.seeds,
         nulls=_LABEL_PERMUTATIONS[config.quick],
         attackers="usual" if config.full else None,
         rng=cell_seed(config.seed, "splits"),
         progress=progress,
     )
-    return Result(config, sets.origin, sets.dropped, sweep, time.perf_counter() - begun)
+    return Result(config, sets.origin, sets.dropped, sweep, partial=sweep.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -118,19 +116,12 @@ class Result(Tabled):
         corpus: where the texts come from.
         dropped: distinct texts that were left out because they belong to both sets.
         sweep: the sweep over random and ranked words.
-        seconds: time taken (not compared).
     """
 
     config: Config
     corpus: str
     dropped: int
     sweep: redaction.Sweep
-    seconds: float = field(default=0.0, compare=False)
-
-    @property
-    def partial(self) -> bool:
-        """True if Ctrl-C ended the sweep after some of its splits."""
-        return self.sweep.partial
 
     def findings(self) -> list[str]:
         """Return sentences on the set and the document, and on utility against attack."""
@@ -167,10 +158,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        from .presentation import make_record_head
-
         own_fields = {"corpus": self.corpus, "dropped": self.dropped, "findings": self.findings()}
-        return {**make_record_head(NAME, self), **own_fields, "sweep": self.sweep.to_dict()}
+        return self.make_record(NAME, **own_fields, sweep=self.sweep.to_dict())
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw divergence, attack and linkage against the share masked, and the utility.

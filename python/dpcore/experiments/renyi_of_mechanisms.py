@@ -8,25 +8,33 @@ an estimate is worth, where it stops being resolved, and that nothing certified 
 from __future__ import annotations
 
 import math
-import time
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..calibration import RandomisedResponse, gaussian_epsilon
 from ..divergence import Epsilon, Estimate, canonne_kamath_steinke, closed_forms, renyi
-from ..errors import integer, real
+from ..errors import real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
-from ..records import Record, Shown
-from ..report import encoding
+from ..records import Record
 from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
-from ..report.text import align_rows
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import (
+    SMALL,
+    TEXT,
+    add_legend,
+    make_canvas,
+    make_line,
+    make_mark,
+    set_ticks,
+    tidy_axes,
+)
+from .presentation import Column, align_columns, encode_attributes
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, check_trials, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -193,7 +201,7 @@ CASES: Final[dict[str, Case]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the number of outputs, delta and confidence.
 
     Args:
@@ -211,17 +219,10 @@ class Config(Shown):
         20000
     """
 
-    trials: int = 20_000
-    delta: float = 0.05
+    trials: int = setting(20_000, check_trials, _MIN_OUTPUTS)
+    delta: float = setting(0.05, real, low=0.0, high=MOST_DELTA, open_low=True)
     confidence: float = 0.95
     seed: int = SEED
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        object.__setattr__(self, "trials", integer("trials", self.trials, _MIN_OUTPUTS))
-        delta = real("delta", self.delta, low=0.0, high=MOST_DELTA, open_low=True)
-        object.__setattr__(self, "delta", delta)
 
     @property
     def each(self) -> float:
@@ -251,6 +252,11 @@ class Row(Record):
     converted: float
 
     @property
+    def title(self) -> str:
+        """The mechanism as text."""
+        return CASES[self.name].title
+
+    @property
     def certified(self) -> Reals:
         """Certified lower bounds, shape (2, n_alpha)."""
         found = self.estimate.certified
@@ -266,6 +272,7 @@ class Row(Record):
         return curves + int(lower is not None and lower > self.exact * room)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Draw, estimate and compare, mechanism by mechanism.
 
@@ -286,15 +293,13 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.above, len(result.rows)
         (0, 8)
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     rows, partial = run_jobs(
         "mechanisms",
         tuple(CASES),
         lambda name: _estimate_mechanism(name, config, threads),
         progress,
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
@@ -327,14 +332,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each mechanism.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def above(self) -> int:
@@ -343,11 +344,28 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        return write_table(self)
+        config = self.config
+        curves = (
+            _CurvePoint(row, side, place)
+            for row in self.rows
+            for side in (0, 1)
+            for place in shown_orders(row.estimate)
+        )
+        return self.join_parts(
+            f"Renyi divergences from {config.trials:,} outputs a side against the closed forms; "
+            f"certified figures hold\ntogether with {100.0 * config.confidence:g} % confidence, "
+            f"seed {config.seed}",
+            align_columns(_CURVE_COLUMNS, curves),
+            f"epsilon at delta = {config.delta:g}: exact; certified and estimated from a held-out "
+            "event; the estimated curve\nconverted, and the true curve converted",
+            align_columns(_EPSILON_COLUMNS, self.rows),
+            f"Certified figures above the truth: {self.above} of {3 * len(self.rows)}",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return write_plain_data(self)
+        rows = [mechanism_to_dict(row) for row in self.rows]
+        return self.make_record(NAME, above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
@@ -355,7 +373,18 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        panels = [(row, side) for row in self.rows for side in (0, 1)]
+        rows = -(-len(panels) // _PANEL_COLUMNS)
+        picture = make_canvas(0.8 + 1.75 * rows, ax)
+        axes = picture.subplots(rows, _PANEL_COLUMNS, squeeze=False).ravel()
+        for panel, (row, side) in zip(axes, panels, strict=False):
+            _draw_curve_panel(panel, row, side)
+        for panel in axes[len(panels) :]:
+            panel.set_axis_off()
+        picture.supxlabel("order alpha (1 is KL)", fontsize=TEXT)
+        picture.supylabel("nats", fontsize=TEXT)
+        add_legend(picture, _make_curve_legend(), 4, "upper")
+        return apply_style(picture)
 
 
 DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
@@ -363,80 +392,27 @@ DIRECTIONS: Final = ("D(P0||P1)", "D(P1||P0)")
 _TABLE_ORDERS: Final = (1.0, 2.0, 4.0)
 """The table has the orders of the grid that are nearest to these."""
 
-_CURVE_HEAD: Final = (
-    "mechanism", "direction", "alpha", "truth", "estimate", "+-", "off by", "certified", "belief",
-)  # fmt: skip
-
-
-def write_table(result: Result) -> str:
-    """Format the orders, then the epsilons, then the verdict."""
-    config = result.config
-    title = (
-        f"Renyi divergences from {config.trials:,} outputs a side against the closed forms; "
-        f"certified figures hold\ntogether with {100.0 * config.confidence:g} % confidence, seed "
-        f"{config.seed}"
-    )
-    curves = [_CURVE_HEAD, *(line for row in result.rows for line in _make_curve_lines(row))]
-    figures = [
-        ("mechanism", "exact", "certified", "estimate", "curve", "true curve", "method"),
-        *(_make_epsilon_line(row) for row in result.rows),
-    ]
-    words = (
-        f"epsilon at delta = {config.delta:g}: exact; certified and estimated from a held-out "
-        "event; the estimated curve\nconverted, and the true curve converted"
-    )
-    claims = 3 * len(result.rows)
-    verdict = f"Certified figures above the truth: {result.above} of {claims}"
-    parts = [
-        title,
-        "",
-        align_rows(curves, (0, 1, 8)),
-        "",
-        words,
-        "",
-        align_rows(figures, (0, 6)),
-        "",
-    ]
-    if result.partial:
-        parts.insert(0, "INTERRUPTED: the mechanisms that were done")
-    return "\n".join([*parts, verdict])
-
 
 def shown_orders(estimate: Estimate) -> list[int]:
     """Return the places of the orders that the table shows."""
     return sorted({int(np.argmin(np.abs(estimate.alphas - a))) for a in _TABLE_ORDERS})
 
 
-def _make_curve_lines(row: Row) -> list[tuple[str, ...]]:
-    estimate = row.estimate
-    lines: list[tuple[str, ...]] = []
-    for side, direction in enumerate(DIRECTIONS):
-        for place in shown_orders(estimate):
-            truth, value = row.truth[side, place], estimate.value[side, place]
-            lines.append(
-                (
-                    CASES[row.name].title,
-                    direction,
-                    f"{estimate.alphas[place]:.3g}",
-                    format_three_decimals(truth),
-                    format_three_decimals(value),
-                    format_three_decimals(estimate.std_error[side, place]),
-                    format_three_decimals(value - truth, "+") if math.isfinite(truth) else "",
-                    format_three_decimals(row.certified[side, place]),
-                    _shorten_belief(str(estimate.belief[side, place])),
-                )
-            )
-    return lines
+class _CurvePoint(NamedTuple):
+    """One order of one direction of a mechanism."""
 
+    row: Row
+    side: int
+    place: int
 
-def _shorten_belief(belief: str) -> str:
-    return belief.removesuffix(" at this alpha").removesuffix(" by its own certificate")
+    def of(self, values: Any) -> Any:
+        """Return the value here of an array of shape (2, n_alpha)."""
+        return values[self.side, self.place]
 
-
-def _make_epsilon_line(row: Row) -> tuple[str, ...]:
-    found = row.epsilon
-    figures = (row.exact, found.epsilon_lower, found.epsilon_hat, found.epsilon_rdp, row.converted)
-    return (CASES[row.name].title, *map(format_three_decimals, figures), row.estimate.method)
+    @property
+    def error(self) -> float:
+        """Estimate minus truth."""
+        return float(self.of(self.row.estimate.value) - self.of(self.row.truth))
 
 
 def format_three_decimals(value: float | None, sign: str = "") -> str:
@@ -446,77 +422,56 @@ def format_three_decimals(value: float | None, sign: str = "") -> str:
     return f"{value:{sign}z.3f}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [mechanism_to_dict(row) for row in result.rows]
-    return {**make_record_head(NAME, result), "above": result.above, "rows": rows}
+def _shorten_belief(belief: Any) -> str:
+    return str(belief).removesuffix(" at this alpha").removesuffix(" by its own certificate")
+
+
+_CURVE_COLUMNS: Final = (
+    Column("mechanism", "row.title", left=True),
+    Column("direction", lambda at: DIRECTIONS[at.side], left=True),
+    Column("alpha", lambda at: at.row.estimate.alphas[at.place], ".3g"),
+    Column("truth", lambda at: at.of(at.row.truth), format_three_decimals),
+    Column("estimate", lambda at: at.of(at.row.estimate.value), format_three_decimals),
+    Column("+-", lambda at: at.of(at.row.estimate.std_error), format_three_decimals),
+    Column("off by", "error", lambda x: format_three_decimals(x, "+") if math.isfinite(x) else ""),
+    Column("certified", lambda at: at.of(at.row.certified), format_three_decimals),
+    Column("belief", lambda at: at.of(at.row.estimate.belief), _shorten_belief, left=True),
+)
+_EPSILON_COLUMNS: Final = (
+    Column("mechanism", "title", left=True),
+    Column("exact", "exact", format_three_decimals),
+    Column("certified", "epsilon.epsilon_lower", format_three_decimals),
+    Column("estimate", "epsilon.epsilon_hat", format_three_decimals),
+    Column("curve", "epsilon.epsilon_rdp", format_three_decimals),
+    Column("true curve", "converted", format_three_decimals),
+    Column("method", "estimate.method", left=True),
+)
+
+
+_CURVE_NAMES: Final = (
+    "mechanism=name method=estimate.method alphas=estimate.alphas truth value=estimate.value "
+    "std_error=estimate.std_error resolved=estimate.resolved certified"
+)
+_FIGURE_NAMES: Final = (
+    "alpha_max=estimate.alpha_max reason=estimate.reason delta=epsilon.delta epsilon_exact=exact "
+    "epsilon_lower=epsilon.epsilon_lower epsilon_hat=epsilon.epsilon_hat "
+    "epsilon_rdp=epsilon.epsilon_rdp epsilon_true_curve=converted "
+    "extrapolated=epsilon.extrapolated above seed=estimate.seed"
+)
 
 
 def mechanism_to_dict(row: Row) -> dict[str, Any]:
     """Return one mechanism as plain data for strict JSON."""
-    estimate, found = row.estimate, row.epsilon
-    curves = {
-        "alphas": estimate.alphas,
-        "truth": row.truth,
-        "value": estimate.value,
-        "std_error": estimate.std_error,
-        "resolved": estimate.resolved,
-        "certified": row.certified,
-    }
-    return {
-        "mechanism": row.name,
-        "method": estimate.method,
-        **{key: encoding.encode_value(values) for key, values in curves.items()},
-        "belief": estimate.belief.tolist(),
-        "alpha_max": list(estimate.alpha_max),
-        "reason": estimate.reason,
-        "delta": found.delta,
-        "epsilon_exact": encoding.encode_value(row.exact),
-        "epsilon_lower": encoding.encode_value(found.epsilon_lower),
-        "epsilon_hat": encoding.encode_value(found.epsilon_hat),
-        "epsilon_rdp": encoding.encode_value(found.epsilon_rdp),
-        "epsilon_true_curve": encoding.encode_value(row.converted),
-        "extrapolated": found.extrapolated,
-        "above": row.above,
-        "seed": str(estimate.seed),
-    }
+    belief = row.estimate.belief.tolist()
+    curves = encode_attributes(row, _CURVE_NAMES, belief=belief)
+    return curves | encode_attributes(row, _FIGURE_NAMES)
 
 
 _PANEL_COLUMNS: Final = 4
 _ORDER_TICKS: Final = (1, 2, 4, 8, 16)
-_CURVE_LABELS: Final = (
-    "closed form",
-    "estimate, +- standard error",
-    "not resolved (hollow)",
-    "certified from below",
-)
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw truth, estimates and certified bounds, with unresolved orders in grey."""
-    panels = [(row, side) for row in result.rows for side in (0, 1)]
-    rows = -(-len(panels) // _PANEL_COLUMNS)
-    picture = make_canvas(0.8 + 1.75 * rows, ax)
-    axes = picture.subplots(rows, _PANEL_COLUMNS, squeeze=False).ravel()
-    for panel, (row, side) in zip(axes, panels, strict=False):
-        _draw_curve_panel(panel, row, side)
-    for panel in axes[len(panels) :]:
-        panel.set_axis_off()
-    picture.supxlabel("order alpha (1 is KL)", fontsize=TEXT)
-    picture.supylabel("nats", fontsize=TEXT)
-    picture.legend(
-        handles=_make_curve_legend(),
-        loc="outside upper center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     estimate, truth = row.estimate, row.truth[side]
     alphas, value = estimate.alphas, estimate.value[side]
     resolved = estimate.resolved[side]
@@ -538,9 +493,7 @@ def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
     _shade_unresolved_orders(axes, alphas, resolved)
     axes.set_ylim(*_panel_limits(row, side))
     tidy_axes(axes)
-    axes.xaxis.set_major_locator(FixedLocator([a for a in _ORDER_TICKS if a <= alphas[-1]]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
     axes.set_title(f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=SMALL)
 
 
@@ -566,12 +519,9 @@ def _panel_limits(row: Row, side: int) -> tuple[float, float]:
 
 
 def _make_curve_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    dot: dict[str, Any] = {"linestyle": "none", "marker": "o", "color": BLUE, "markersize": 3.5}
     return [
-        Line2D([], [], color=INK, linewidth=0.9, label=_CURVE_LABELS[0]),
-        Line2D([], [], label=_CURVE_LABELS[1], **dot),
-        Line2D([], [], markerfacecolor=WHITE, label=_CURVE_LABELS[2], **dot),
-        Line2D([], [], color=GREEN, linewidth=1.2, label=_CURVE_LABELS[3]),
+        make_line("closed form", linewidth=0.9),
+        make_mark("estimate, +- standard error", BLUE, "o", 3.5),
+        make_mark("not resolved (hollow)", BLUE, "o", 3.5, markerfacecolor=WHITE),
+        make_line("certified from below", GREEN, linewidth=1.2),
     ]

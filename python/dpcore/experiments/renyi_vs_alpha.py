@@ -8,10 +8,9 @@ its certified lower bound; and by all three on permuted labels, where every dive
 
 from __future__ import annotations
 
-import time
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -27,8 +26,9 @@ from ..streams import threads_of
 from ..text import TfidfSVD
 from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
-from .presentation import SMALL, TEXT, encode_fields, make_canvas, make_record_head, tidy_axes
-from .running import Tabled, cell_seed, require_own_config, run_jobs
+from .drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes
+from .presentation import encode_attributes, encode_fields
+from .running import Tabled, cell_seed, run_jobs, time_run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -106,6 +106,7 @@ class Cell(Shown):
     null_certified: tuple[Curves, ...] | None
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Estimate the curves of every method on every draw.
 
@@ -132,21 +133,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=200), progress=False)
         ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
     """
-    require_own_config(config, __name__)
     threads = threads_of(threads)
-    begun = time.perf_counter()
     require_module("sklearn", NAME)
     sets = read_two_sets(config)
     # The methods of one draw follow each other and share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
-    jobs = [(number, method) for number in range(config.seeds or 1) for method in METHODS]
+    jobs = [(number, method) for number in range(config.seeds) for method in METHODS]
     cells, partial = run_jobs(
         "renyi against alpha", jobs, lambda job: _make_cell(config, features, *job, threads),
         progress,
     )  # fmt: skip
     size = len(sets.sensitive)
     sizes = (size, len(sets.rest) - size, sets.dropped)
-    return Result(config, sets.origin, sizes, cells, partial, time.perf_counter() - begun)
+    return Result(config, sets.origin, sizes, cells, partial=partial)
 
 
 def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
@@ -207,16 +206,12 @@ class Result(Tabled):
         sizes: texts of each set, those that the encoder was fitted on, and those left out because
             they belong to both sets.
         cells: one for each draw and method.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     corpus: str
     sizes: tuple[int, int, int]
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def methods(self) -> tuple[str, ...]:
@@ -259,15 +254,48 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the curves, and what they show."""
-        return write_table(self)
+        return self.join_parts(
+            _write_head(self),
+            align_rows(_make_rows(self), left=(0, 1)),
+            "S: sensitive set, R: as many of the rest; permuted: mean of both directions where "
+            "labels were permuted, the truth is 0\n"
+            "? = not resolved or saturated in some draw; certified: from below on the first draw, "
+            "95 % in each direction; all other figures are estimates",
+            "\n".join(describe_findings(self)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return write_plain_data(self)
+        lines = {
+            name: {method: asdict(self.line(method, name)) for method in self.methods}
+            for name in ("value", "null")
+        }
+        return self.make_record(
+            NAME,
+            **encode_attributes(self, "corpus sizes", orders=list(ORDERS)),
+            findings=describe_findings(self),
+            lines=lines,
+            cells=[encode_fields(cell) for cell in self.cells],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the curves, a panel for each method."""
-        return draw_figure(self, ax)
+        picture = make_canvas(3.7, ax)
+        panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
+        for panel, method in zip(panels, METHODS, strict=True):
+            panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
+            if method in self.methods:
+                _draw_curves(panel, self, method)
+            _label_panel(panel, method)
+        made = "generated texts" if self.config.data is None else "medical abstracts"
+        picture.suptitle(
+            f"Renyi divergence of two sets of {self.sizes[0]:,} {made}\n"
+            "the shape is the formula's: it remains on permuted labels (grey), where the truth is "
+            "0",
+            fontsize=TEXT,
+        )
+        add_legend(picture, _make_legend(), 4)
+        return apply_style(picture)
 
 
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
@@ -298,22 +326,6 @@ def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
     columns = np.stack([np.ones(len(ORDERS)), 1.0 / (np.array(ORDERS) - 1.0)], axis=1)
     (a, b), *_ = np.linalg.lstsq(columns, values, rcond=None)
     return float(a), float(b), float(np.abs(columns @ [a, b] - values).max())
-
-
-def write_table(result: Result) -> str:
-    """Return the curves, and what they show."""
-    parts = [_write_head(result)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was done is shown")
-    parts.append(align_rows(_make_rows(result), left=(0, 1)))
-    parts.append(
-        "S: sensitive set, R: as many of the rest; permuted: mean of both directions where labels "
-        "were permuted, the truth is 0\n"
-        "? = not resolved or saturated in some draw; certified: from below on the first draw, 95 % "
-        "in each direction; all other figures are estimates"
-    )
-    parts.append("\n".join(describe_findings(result)))
-    return "\n\n".join(parts)
 
 
 def _write_head(result: Result) -> str:
@@ -399,44 +411,6 @@ def _write_line(one: Line, between: str) -> str:
     return f"{xi} + {rho} alpha{between}epsilon {epsilon}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data for strict JSON."""
-    lines = {
-        name: {method: asdict(result.line(method, name)) for method in result.methods}
-        for name in ("value", "null")
-    }
-    return {
-        **make_record_head(NAME, result),
-        "corpus": result.corpus,
-        "sizes": list(result.sizes),
-        "orders": list(ORDERS),
-        "findings": describe_findings(result),
-        "lines": lines,
-        "cells": [encode_fields(cell) for cell in result.cells],
-    }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw the curves, a panel for each method."""
-    picture = make_canvas(3.7, ax)
-    panels = np.atleast_1d(picture.subplots(1, len(METHODS), sharex=True))
-    for panel, method in zip(panels, METHODS, strict=True):
-        panel.set_title(f"{_METHOD_TITLES[method]} (k = {METHODS[method]})", fontsize=TEXT)
-        if method in result.methods:
-            _draw_curves(panel, result, method)
-        _label_panel(panel, method)
-    made = "generated texts" if result.config.data is None else "medical abstracts"
-    picture.suptitle(
-        f"Renyi divergence of two sets of {result.sizes[0]:,} {made}\n"
-        "the shape is the formula's: it remains on permuted labels (grey), where the truth is 0",
-        fontsize=TEXT,
-    )
-    picture.legend(
-        handles=_make_legend(), loc="outside lower center", ncols=4, frameon=False, fontsize=SMALL
-    )
-    return apply_style(picture)
-
-
 def _draw_curves(panel: Axes, result: Result, method: str) -> None:
     mean, sd, resolved = result.mean(method), result.sd(method), result.resolved(method)
     for side, (colour, mark) in enumerate(zip((BLUE, RED), "os", strict=True)):
@@ -478,26 +452,20 @@ def _draw_curves(panel: Axes, result: Result, method: str) -> None:
 
 def _label_panel(panel: Axes, method: str) -> None:
     panel.set_xticks([1.1, 4, 8, 12, 16], ["1.1", "4", "8", "12", "16"])
-    panel.set_xlabel("order alpha", fontsize=TEXT)
     if method == "paper-literal":
         panel.set_yscale("symlog", linthresh=1.0)
         panel.set_ylabel("nats", fontsize=TEXT)
-    tidy_axes(panel)
+    tidy_axes(panel, "order alpha")
 
 
 def _make_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    def entry(label: str, **style: Any) -> Line2D:
-        return Line2D([], [], label=label, **{"markersize": 4, **style})
-
+    hollow: dict[str, Any] = {"markersize": 4, "markerfacecolor": WHITE}
     return [
-        entry("from sensitive to rest", color=BLUE, marker="o", markerfacecolor=WHITE),
-        entry("from rest to sensitive", color=RED, marker="s", markerfacecolor=WHITE),
-        entry("hollow: not resolved, saturated", color=INK, marker="o", markerfacecolor=WHITE,
-              linestyle="none"),
-        entry("permuted labels, and range", color=GREY, linestyle="--"),
-        entry("certified, 95 % (excluded below)", color=INK, linewidth=2.2, alpha=0.8),
-        entry("ceiling of the score", color=INK, linestyle="-.", linewidth=0.8),
-        entry("the source's line", color=GREEN, linestyle=":"),
-    ]  # fmt: skip
+        make_line("from sensitive to rest", BLUE, marker="o", **hollow),
+        make_line("from rest to sensitive", RED, marker="s", **hollow),
+        make_line("hollow: not resolved, saturated", marker="o", linestyle="none", **hollow),
+        make_line("permuted labels, and range", GREY, linestyle="--"),
+        make_line("certified, 95 % (excluded below)", linewidth=2.2, alpha=0.8),
+        make_line("ceiling of the score", linestyle="-.", linewidth=0.8),
+        make_line("the source's line", GREEN, linestyle=":"),
+    ]

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar
+import functools
+import time
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, fields
+from typing import Any, TypeVar, cast
 
 import numpy as np
 
 from ..attacks import MajorityVote
 from ..auditing.run import audit
-from ..errors import confidence_level, count, integer, invalid, mistyped
+from ..errors import mistyped
 from ..mechanisms import Native
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..results.audits import Audit
-
-SEED = 2022
-"""The seed of the published files: the year of the paper."""
+from .presentation import make_record_head
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
+_KeyType = TypeVar("_KeyType", bound=Hashable)
+_RunType = TypeVar("_RunType", bound=Callable[..., Any])
 
 
 _PAPERS_ATTACK = MajorityVote()
@@ -50,27 +52,55 @@ class Job:
     effort: int = 1
 
 
+@dataclass(frozen=True, slots=True, repr=False)
 class Tabled(Shown):
-    """Base class of results: `repr` is one line, `str` is the table."""
+    """Base class of results: `repr` is one line, `str` is the table.
 
-    __slots__ = ()
+    Args:
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    partial: bool = field(default=False, kw_only=True)
+    seconds: float = field(default=0.0, compare=False, kw_only=True)
 
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
         name = _experiment_module(type(self).__module__).rpartition(".")[2].replace("_", "-")
-        shown = (field for field in fields(self) if field.repr)  # type: ignore[arg-type]
-        values = ((field.name, getattr(self, field.name)) for field in shown)
+        values = ((one.name, getattr(self, one.name)) for one in fields(self) if one.repr)
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
-        ended = ", ended early" if getattr(self, "partial", False) else ""
+        ended = ", ended early" if self.partial else ""
         return f"<{type(self).__name__} of {name}: {', '.join(parts)}{ended}>"
 
     def __str__(self) -> str:
         """Return the figures as aligned text."""
-        return str(self.table())
+        return self.table()
 
     def table(self) -> str:
         """Return the figures as aligned plain text."""
         raise NotImplementedError(f"{type(self).__name__} has no table")
+
+    def make_record(self, name: str, **entries: Any) -> dict[str, Any]:
+        """Return the result as plain data.
+
+        Args:
+            name: of the experiment.
+            **entries: what follows format, version, configuration and time, plain data too.
+        """
+        return {**make_record_head(name, self), **entries}
+
+    def join_parts(self, head: str, *parts: str) -> str:
+        """Join the parts of a table, without empty ones; after the head a partial result is named.
+
+        Args:
+            head: the first part.
+            *parts: all others.
+
+        Returns:
+            The parts, with an empty line between them.
+        """
+        early = "INTERRUPTED: only what was done is shown" if self.partial else ""
+        return "\n\n".join(part for part in (head, early, *parts) if part)
 
 
 def cell_seed(seed: int, key: str) -> int:
@@ -97,34 +127,29 @@ def cell_seed(seed: int, key: str) -> int:
     return int(sequence.generate_state(1, np.uint64)[0]) >> 1
 
 
-def check_config(config: Any) -> None:
-    """Check the fields that every `Config` has, and store them as plain numbers."""
-    object.__setattr__(config, "trials", count("trials", config.trials))
-    object.__setattr__(config, "seed", integer("seed", config.seed, 0, 2**63 - 1))
-    if hasattr(config, "confidence"):
-        object.__setattr__(config, "confidence", confidence_level(config.confidence))
+def time_run(run: _RunType) -> _RunType:
+    """Check the configuration of a run, and record in its result the time that it took.
 
+    Args:
+        run: the function `run` of an experiment, in the module of its `Config`.
+    """
 
-def require_own_config(config: Any, module: str) -> None:
-    """Check that a configuration is that of the experiment that this module runs."""
-    # By name: whoever replaces the class to change a default still runs the same experiment.
-    if type(config).__module__ != module:
-        raise mistyped("config", f"a Config of {_experiment_module(module)}", config)
+    @functools.wraps(run)
+    def timed(config: Any, **options: Any) -> Any:
+        # By name: whoever replaces the class to change a default still runs the same experiment.
+        if type(config).__module__ != run.__module__:
+            raise mistyped("config", f"a Config of {_experiment_module(run.__module__)}", config)
+        begun = time.perf_counter()
+        result = run(config, **options)
+        object.__setattr__(result, "seconds", time.perf_counter() - begun)
+        return result
+
+    return cast(_RunType, timed)
 
 
 def _experiment_module(module: str) -> str:
     """Return the module or package of an experiment: its own, or that of its `experiment`."""
     return module.removesuffix(".experiment")
-
-
-def check_list(name: str, values: Any, checked: Callable[[Any], Any]) -> tuple[Any, ...]:
-    """Check a list without repetition, entry by entry, and return it as a tuple."""
-    if isinstance(values, str) or not isinstance(values, Sequence):
-        raise mistyped(name, "a list or tuple", values)
-    found = tuple(map(checked, values))
-    if not found or len(set(found)) < len(found):
-        raise invalid(name, "not empty and without repetition", values)
-    return found
 
 
 def require_whole(model: Any) -> Any:
@@ -202,6 +227,22 @@ def run_jobs(
             if not any(map(worth, done)):
                 raise
     return tuple(done), len(done) < len(jobs) or ended(done[-1])
+
+
+def group_answers(
+    keys: Iterable[_KeyType], answers: Iterable[_AnswerType]
+) -> dict[_KeyType, tuple[_AnswerType, ...]]:
+    """Collect the answers of equal keys, in their order.
+
+    Example:
+        >>> group_answers("aba", (1, 2, 3))
+        {'a': (1, 3), 'b': (2,)}
+    """
+    found: dict[_KeyType, list[_AnswerType]] = {}
+    # After Ctrl-C the last keys have no answer.
+    for key, answer in zip(keys, answers, strict=False):
+        found.setdefault(key, []).append(answer)
+    return {key: tuple(values) for key, values in found.items()}
 
 
 def gather_in_processes(

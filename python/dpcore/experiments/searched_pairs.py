@@ -6,9 +6,8 @@ that stays with them cannot certify what the mechanism loses, with any number of
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -17,12 +16,14 @@ from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
 from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
-from ..report.text import align_rows, format_epsilon
+from ..report.text import format_epsilon
 from ..results.audits import Audit
 from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from .dp_sniper_table.truth import exact_supremum
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import SMALL, make_canvas, tidy_axes
+from .presentation import Column, align_columns
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -34,7 +35,7 @@ _QUERY_BOUND: Final = 30.0
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: size, confidence and bound of the audits.
 
     Args:
@@ -57,9 +58,14 @@ class Config(Shown):
     confidence: float = 0.9
     bound: BoundName = "exact"
 
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
+
+class _PairAudit(NamedTuple):
+    """One audit of a mechanism, with the exact loss on its pair."""
+
+    name: str
+    kind: str
+    audit: Audit
+    exact: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -80,7 +86,14 @@ class Row(Shown):
         """Compute the exact loss on the pair of one of the two audits."""
         return exact_supremum(self.name, (report.pair,))
 
+    @property
+    def audits(self) -> list[_PairAudit]:
+        """Both audits, with the exact loss on their pairs."""
+        both = (("usual", self.usual), ("searched", self.searched))
+        return [_PairAudit(self.name, kind, one, self.supremum(one)) for kind, one in both]
 
+
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every mechanism twice.
 
@@ -103,8 +116,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [row.name for row in result.rows]
         ['ReportNoisyMax1', 'SVT1']
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     rows, partial = run_jobs(
         "searched pairs",
         MECHANISMS,
@@ -112,7 +123,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         progress,
         ended=lambda row: row.usual.partial or row.searched.partial,
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _audit_both_pairs(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
@@ -145,51 +156,54 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each mechanism.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
         """Return the figures as text."""
-        return write_table(self)
+        config = self.config
+        return self.join_parts(
+            f"Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
+            f"{100 * config.confidence:g} % confidence ({config.bound})",
+            align_columns(_COLUMNS, [line for row in self.rows for line in row.audits]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return write_plain_data(self)
+        rows = [
+            {
+                "mechanism": row.name,
+                **{
+                    kind: {**report.to_dict(), "exact_loss": exact}
+                    for _, kind, report, exact in row.audits
+                },
+            }
+            for row in self.rows
+        ]
+        return self.make_record(NAME, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds and exact losses on both pairs of every mechanism."""
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Format two rows for each mechanism."""
-    config = result.config
-    head = ("mechanism", "claim", "pairs", "certified", "exact loss", "pair")
-    lines = [head]
-    for row in result.rows:
-        for kind, report in (("usual", row.usual), ("searched", row.searched)):
-            lines.append(
-                (
-                    row.name,
-                    f"{report.claim:g}",
-                    kind,
-                    format_epsilon(report.epsilon_lower),
-                    format_epsilon(row.supremum(report)),
-                    _format_pair(report),
-                )
-            )
-    note = "INTERRUPTED: only what was counted is shown\n" if result.partial else ""
-    return (
-        f"{note}Searched pairs: {config.trials:,} trials a side, seed {config.seed}, "
-        f"{100 * config.confidence:g} % confidence ({config.bound})\n\n"
-        + align_rows(lines, left=(0, 2, 5))
-    )
+        picture = make_canvas(0.9 + 0.9 * len(self.rows), ax)
+        axes = picture.subplots()
+        ticks: dict[float, str] = {}
+        for place, row in enumerate(reversed(self.rows)):
+            for at, (name, kind, report, exact) in zip(
+                (place + 0.2, place - 0.2), row.audits, strict=True
+            ):
+                ticks[at] = f"{name}, {kind} pair"
+                axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
+                axes.plot([exact], [at], "D", color=INK, markersize=4.0)
+                text = format_epsilon(report.epsilon_lower)
+                axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
+        claim = self.rows[0].usual.claimed_epsilon or 0.0
+        axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
+        axes.set_yticks(list(ticks), list(ticks.values()))
+        axes.set_xlim(0.0, 1.1 * claim)
+        tidy_axes(axes, "certified epsilon (bar), exact loss on that pair (diamond), claim (line)")
+        return apply_style(picture)
 
 
 def _format_pair(report: Audit) -> str:
@@ -201,44 +215,11 @@ def _format_pair(report: Audit) -> str:
     return f"{np.array2string(x, **edge)} change {steps} (Linf {apart:.3g})".replace("\n", "")
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [
-        {
-            "mechanism": row.name,
-            **{
-                kind: {**report.to_dict(), "exact_loss": row.supremum(report)}
-                for kind, report in (("usual", row.usual), ("searched", row.searched))
-            },
-        }
-        for row in result.rows
-    ]
-    return {**make_record_head(NAME, result), "rows": rows}
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw certified bounds and exact losses on both pairs of every mechanism."""
-    picture = make_canvas(0.9 + 0.9 * len(result.rows), ax)
-    axes = picture.subplots()
-    ticks: dict[float, str] = {}
-    for place, row in enumerate(reversed(result.rows)):
-        for shift, kind, report in (
-            (0.2, "usual", row.usual),
-            (-0.2, "searched", row.searched),
-        ):
-            at = place + shift
-            ticks[at] = f"{row.name}, {kind} pair"
-            axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
-            axes.plot([row.supremum(report)], [at], "D", color=INK, markersize=4.0)
-            text = format_epsilon(report.epsilon_lower)
-            axes.text(0.002, at, text, va="center", color=WHITE, fontsize=SMALL)
-    claim = result.rows[0].usual.claimed_epsilon or 0.0
-    axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.0)
-    axes.set_yticks(list(ticks), list(ticks.values()))
-    axes.set_xlim(0.0, 1.1 * claim)
-    axes.set_xlabel(
-        "certified epsilon (bar), exact loss on that pair (diamond), claim (line)",
-        fontsize=TEXT,
-    )
-    tidy_axes(axes)
-    return apply_style(picture)
+_COLUMNS: Final = (
+    Column("mechanism", "name", left=True),
+    Column("claim", "audit.claim", "g"),
+    Column("pairs", "kind", left=True),
+    Column("certified", "audit.epsilon_lower", format_epsilon),
+    Column("exact loss", "exact", format_epsilon),
+    Column("pair", "audit", _format_pair, left=True),
+)

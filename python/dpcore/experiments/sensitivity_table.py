@@ -6,8 +6,7 @@ not given the pair, and no closed form. What it finds is a lower bound on the se
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,9 +16,7 @@ from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
 from ..records import Shown
-from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
-from ..report.text import align_rows
 from ..sensitivity import (
     Ball,
     Histogram,
@@ -32,8 +29,10 @@ from ..sensitivity import (
 )
 from ..sensitivity.refutation import Refutation, refute
 from ..streams import threads_of
-from .presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import SMALL, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
+from .presentation import Column, align_columns, encode_attributes
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, setting
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -93,7 +92,7 @@ ENTRIES: Final[dict[str, Entry]] = {
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the size of the vectors and of the search.
 
     Args:
@@ -111,13 +110,8 @@ class Config(Shown):
     """
 
     trials: int = 200_000
-    dim: int = 8
+    dim: int = setting(8, integer, 2, _MAX_VECTOR_DIM)
     seed: int = SEED
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        object.__setattr__(self, "dim", integer("dim", self.dim, 2, _MAX_VECTOR_DIM))
 
     @property
     def share(self) -> int:
@@ -143,6 +137,21 @@ class Row(Shown):
     def norm(self) -> str:
         """The norm: "l1", "l2" or "linf"."""
         return self.closed.norm
+
+    @property
+    def title(self) -> str:
+        """The domain as text."""
+        return ENTRIES[self.name].title
+
+    @property
+    def closed_pair(self) -> tuple[Any, Any]:
+        """The two inputs of the closed form."""
+        return self.closed.pair.x, self.closed.pair.x_prime
+
+    @property
+    def search_pair(self) -> tuple[Any, Any]:
+        """The two inputs that the search found."""
+        return self.found.pair.x, self.found.pair.x_prime
 
     @property
     def formula(self) -> str:
@@ -171,6 +180,7 @@ def release_input(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return x
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Check every closed form and search for its value.
 
@@ -190,9 +200,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(row.error for row in result.rows) < 1e-12, result.above
         (True, 0)
     """
-    require_own_config(config, __name__)
     threads_of(threads)
-    begun = time.perf_counter()
     rows, partial = run_jobs(
         "sensitivities",
         [(name, norm) for name in ENTRIES for norm in NORMS],
@@ -200,7 +208,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         progress,
         ended=lambda row: row.found.partial,
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _check_closed_form(name: str, norm: Norm, config: Config) -> Row:
@@ -221,14 +229,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each domain and norm.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def above(self) -> int:
@@ -237,11 +241,21 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        return write_table(self)
+        config = self.config
+        least = min((row.reached for row in self.rows), default=0.0)
+        return self.join_parts(
+            f"Sensitivities in closed form: d = {config.dim}, C = {RADIUS:g}, a = {LOW:g}, "
+            f"b = {HIGH:g}; each searched for among\n{config.share:,} inputs, without its pair, "
+            f"seed {config.seed}",
+            align_columns(_COLUMNS, self.rows),
+            f"Above the closed form: {self.above} of {len(self.rows)} searches; the least found "
+            f"{100.0 * least:.2f} % of it.\nWhat a search finds is a lower bound.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return write_plain_data(self)
+        rows = [encode_attributes(row, _JSON_NAMES) for row in self.rows]
+        return self.make_record(NAME, above=self.above, rows=rows)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw closed forms, their pairs and search results on one logarithmic axis.
@@ -249,69 +263,60 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        names = list(dict.fromkeys(row.name for row in self.rows))
+        picture = make_canvas(1.1 + 0.5 * len(names), ax)
+        axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
+        beside.set_axis_off()
+        places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
+        for row in self.rows:
+            place = places[row.name] + _NORM_OFFSET * (1 - NORMS.index(row.norm))
+            _draw_sensitivities(axes, place, row)
+            style: dict[str, Any] = {"va": "center", "color": _NORM_STYLES[row.norm][0]}
+            for spot, column in _DRAWN_COLUMNS.items():
+                beside.text(spot, place, column.format_value(row), fontsize=SMALL, **style)
+        for spot, column in _DRAWN_COLUMNS.items():
+            head = column.head
+            beside.text(spot, len(names) - 0.42, head, va="bottom", color=INK, fontsize=SMALL)
+        for panel in (axes, beside):
+            for place in range(1, len(names)):
+                panel.axhline(place - 0.5, color=GREY, linewidth=0.3)
+        axes.set_xscale("log")
+        axes.set_ylim(-0.6, len(names) - 0.4)
+        axes.set_yticks(list(places.values()), [ENTRIES[name].title for name in places])
+        _set_log_ticks(axes, self)
+        tidy_axes(axes, f"sensitivity at d = {self.config.dim} (units of the input)")
+        axes.tick_params(axis="y", length=0)
+        add_legend(picture, _make_norm_legend(), 4, "upper")
+        return apply_style(picture)
 
 
-def write_table(result: Result) -> str:
-    """Format a row for each domain and norm."""
-    config = result.config
-    head = (
-        "domain",
-        "norm",
-        "closed form",
-        "value",
-        "by its pair",
-        "off by",
-        "search",
-        "share",
-    )
-    lines = [head]
-    for row in result.rows:
-        value, attained = f"{row.closed.value:.6g}", f"{row.attained:.6g}"
-        found = (f"{row.found.attained:.6g}", f"{100.0 * row.reached:.2f} %")
-        error = f"{row.error:.0e}" if row.error else "0"
-        title = ENTRIES[row.name].title
-        lines.append((title, row.norm, row.formula, value, attained, error, *found))
-    title = (
-        f"Sensitivities in closed form: d = {config.dim}, C = {RADIUS:g}, a = {LOW:g}, "
-        f"b = {HIGH:g}; each searched for among\n{config.share:,} inputs, without its pair, "
-        f"seed {config.seed}"
-    )
-    least = min((row.reached for row in result.rows), default=0.0)
-    note = (
-        f"Above the closed form: {result.above} of {len(result.rows)} searches; the least found "
-        f"{100.0 * least:.2f} % of it.\nWhat a search finds is a lower bound."
-    )
-    parts = [title, align_rows(lines, left=(0, 1, 2)), note]
-    if result.partial:
-        parts.insert(1, "INTERRUPTED: only what was searched is shown")
-    return "\n\n".join(parts)
+def _format_share(share: float) -> str:
+    return f"{100.0 * share:.2f} %"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    return {
-        **make_record_head(NAME, result),
-        "above": result.above,
-        "rows": [_sensitivity_row_to_dict(r) for r in result.rows],
-    }
+_COLUMNS: Final = (
+    Column("domain", "title", left=True),
+    Column("norm", "norm", left=True),
+    Column("closed form", "formula", left=True),
+    Column("value", "closed.value", ".6g"),
+    Column("by its pair", "attained", ".6g"),
+    Column("off by", "error", lambda error: f"{error:.0e}" if error else "0"),
+    Column("search", "found.attained", ".6g"),
+    Column("share", "reached", _format_share),
+)
+_DRAWN_COLUMNS: Final = {
+    0.0: Column("norm", "norm", lambda norm: _capitalise_norm(norm)),
+    0.17: Column("closed form", "formula"),
+    0.60: Column("value", "closed.value", ".4g"),
+    0.80: Column("found", "reached", _format_share),
+}
+"""Figures beside the panel, by the place where they stand."""
 
-
-def _sensitivity_row_to_dict(row: Row) -> dict[str, Any]:
-    return {
-        "domain": row.name,
-        "dim": row.closed.domain.dim,
-        "norm": row.norm,
-        "formula": row.formula,
-        "value": row.closed.value,
-        "pair": [encode_value(x) for x in (row.closed.pair.x, row.closed.pair.x_prime)],
-        "attained_by_pair": row.attained,
-        "attained_by_search": row.found.attained,
-        "search_pair": [encode_value(x) for x in (row.found.pair.x, row.found.pair.x_prime)],
-        "found_by": row.found.found_by,
-        "evaluations": row.found.evaluations,
-        "seed": str(row.found.seed),
-    }
+_JSON_NAMES: Final = (
+    "domain=name dim=closed.domain.dim norm formula value=closed.value pair=closed_pair "
+    "attained_by_pair=attained attained_by_search=found.attained search_pair "
+    "found_by=found.found_by evaluations=found.evaluations seed=found.seed"
+)
 
 
 _NORM_STYLES: Final[dict[str, tuple[str, str]]] = {
@@ -320,46 +325,6 @@ _NORM_STYLES: Final[dict[str, tuple[str, str]]] = {
     "linf": (GREEN, "^"),
 }
 _NORM_OFFSET: Final = 0.27
-_SENSITIVITY_COLUMNS: Final = (
-    ("norm", 0.0),
-    ("closed form", 0.17),
-    ("value", 0.60),
-    ("found", 0.80),
-)
-"""Heads of the figures beside the panel, and where they stand."""
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw three rows for each domain: closed form (hollow) and search result (filled)."""
-    names = list(dict.fromkeys(row.name for row in result.rows))
-    picture = make_canvas(1.1 + 0.5 * len(names), ax)
-    axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(1.0, 1.15))
-    beside.set_axis_off()
-    places = {name: float(len(names) - 1 - i) for i, name in enumerate(names)}
-    for row in result.rows:
-        place = places[row.name] + _NORM_OFFSET * (1 - NORMS.index(row.norm))
-        _draw_sensitivities(axes, place, row)
-        _write_sensitivities(beside, place, row)
-    for head, spot in _SENSITIVITY_COLUMNS:
-        beside.text(spot, len(names) - 0.42, head, va="bottom", color=INK, fontsize=SMALL)
-    for panel in (axes, beside):
-        for place in range(1, len(names)):
-            panel.axhline(place - 0.5, color=GREY, linewidth=0.3)
-    axes.set_xscale("log")
-    axes.set_ylim(-0.6, len(names) - 0.4)
-    axes.set_yticks(list(places.values()), [ENTRIES[name].title for name in places])
-    _set_log_ticks(axes, result)
-    tidy_axes(axes)
-    axes.tick_params(axis="y", length=0)
-    axes.set_xlabel(f"sensitivity at d = {result.config.dim} (units of the input)", fontsize=TEXT)
-    picture.legend(
-        handles=_make_norm_legend(),
-        loc="outside upper center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_sensitivities(axes: Axes, place: float, row: Row) -> None:
@@ -369,49 +334,22 @@ def _draw_sensitivities(axes: Axes, place: float, row: Row) -> None:
     axes.plot([row.found.attained], [place], marker, color=colour, markersize=3.6)
 
 
-def _write_sensitivities(beside: Axes, place: float, row: Row) -> None:
-    colour, _ = _NORM_STYLES[row.norm]
-    figures = (
-        _capitalise_norm(row.norm),
-        row.formula,
-        f"{row.closed.value:.4g}",
-        f"{100.0 * row.reached:.2f} %",
-    )
-    for (_, spot), words in zip(_SENSITIVITY_COLUMNS, figures, strict=True):
-        beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
-
-
 def _set_log_ticks(axes: Axes, result: Result) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
     values = [row.closed.value for row in result.rows]
     low, high = min(values) / 1.6, max(values) * 1.6
     marks = [m * 10.0**power for power in range(-1, 6) for m in (1, 3)]
-    axes.xaxis.set_major_locator(FixedLocator([mark for mark in marks if low < mark < high]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+    set_ticks(axes.xaxis, [mark for mark in marks if low < mark < high])
     axes.set_xlim(low, high)
 
 
 def _make_norm_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    mark: dict[str, Any] = {"linestyle": "none"}
-    hollow = mark | {"markerfacecolor": "none", "markeredgecolor": INK, "markersize": 7.0}
-    found = [
-        Line2D(
-            [],
-            [],
-            marker=marker,
-            color=colour,
-            markersize=4.5,
-            label=_capitalise_norm(norm),
-            **mark,
-        )
+    hollow = {"markerfacecolor": "none", "markeredgecolor": INK}
+    marks = [
+        make_mark(_capitalise_norm(norm), colour, marker, 4.5)
         for norm, (colour, marker) in _NORM_STYLES.items()
     ]
-    found[0].set_label(f"found by the search: {_capitalise_norm('l1')}")
-    return [Line2D([], [], marker="o", label="closed form, attained by its pair", **hollow), *found]
+    marks[0].set_label(f"found by the search: {_capitalise_norm('l1')}")
+    return [make_mark("closed form, attained by its pair", None, "o", 7.0, **hollow), *marks]
 
 
 def _capitalise_norm(norm: str) -> str:

@@ -9,12 +9,10 @@ an epsilon of one mechanism says nothing about another.
 from __future__ import annotations
 
 import math
-import os
 import statistics
-import time
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
@@ -22,10 +20,9 @@ import numpy.typing as npt
 
 from ..divergence import renyi
 from ..divergence.reliability import ESTIMATE
-from ..errors import flag, integer, invalid, mistyped
+from ..errors import invalid
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
-from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, generated, words
 from ..text.corpus import likeness, words_of
@@ -33,16 +30,10 @@ from ..text.inference import Attacker, infer
 from ..text.optional_packages import require_module
 from ..text.words import Embedding
 from .corpora import read_corpus
-from .presentation import (
-    SMALL,
-    TEXT,
-    add_legend,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
-from .running import SEED, Tabled, cell_seed, check_config, require_own_config, run_jobs
+from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from .presentation import Column, align_columns, encode_attributes, encode_fields, write_mean
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, check_trials, setting
 from .word2vec_leakage.leakage import train_word2vec
 
 if TYPE_CHECKING:
@@ -93,7 +84,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the texts, and the number of splits.
 
     Args:
@@ -113,24 +104,12 @@ class Config(Shown):
         (3, 1)
     """
 
-    trials: int = 10**4
+    trials: int = setting(10**4, check_trials, 100)
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(3, quick=1)
     data: str | None = None
     full: bool = False
     quick: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        integer("trials", self.trials, 100)
-        if self.data is not None:
-            if not isinstance(self.data, (str, os.PathLike)):
-                raise mistyped("data", "a path of a folder", self.data)
-            object.__setattr__(self, "data", str(self.data))
-        flag("full", self.full)
-        seeds = (1 if flag("quick", self.quick) else 3) if self.seeds is None else self.seeds
-        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
@@ -206,6 +185,7 @@ class _Texts:
     covered: float
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Attack the rewritten texts of every mechanism at every epsilon.
 
@@ -231,9 +211,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    require_own_config(config, __name__)
     threads_of(threads)
-    begun = time.perf_counter()
     for module in ("gensim.models", "sklearn"):
         require_module(module, NAME)
     corpus, prepared = _prepare_sets(config)
@@ -242,10 +220,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         "word attack", jobs, lambda job: _make_cell(config, prepared, *job), progress
     )
     vectors = f"{len(prepared.vectors):,} words, dim={prepared.vectors.dim}"
-    return Result(
-        config, corpus, vectors, prepared.covered, len(prepared.texts) // 2, cells, partial,
-        time.perf_counter() - begun,
-    )  # fmt: skip
+    size = len(prepared.texts) // 2
+    return Result(config, corpus, vectors, prepared.covered, size, cells, partial=partial)
 
 
 def _prepare_sets(config: Config) -> tuple[str, _Texts]:
@@ -295,7 +271,6 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
     """Attack one mechanism in all splits."""
     mechanism = _make_mechanism(name, prepared.vectors, epsilon)
-    assert config.seeds is not None
     # In one call, for the rows of a large table are prepared anew in each.
     seed = cell_seed(config.seed, f"rewrite {name} {epsilon:g}")
     rewritten = _rewrite_texts(mechanism, config.seeds * [*prepared.texts], seed)
@@ -496,8 +471,6 @@ class Result(Tabled):
         covered: share of the words of the texts that have vectors.
         texts: texts of each set.
         cells: one for each mechanism and epsilon.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
@@ -506,8 +479,6 @@ class Result(Tabled):
     covered: float
     texts: int
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def __getitem__(self, key: tuple[str, float]) -> Cell:
         """Return the cell of a mechanism and an epsilon.
@@ -522,47 +493,77 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures, and where the claim of the source holds."""
-        return write_table(self)
+        columns = [one for one in _COLUMNS if one.head != "usual" or self.config.full]
+        return self.join_parts(
+            _write_head(self),
+            align_columns(columns, self.cells),
+            _write_legend(self),
+            "\n".join(describe_claim(self)),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return write_plain_data(self)
+        facts = encode_attributes(self, "corpus vectors covered texts", claim=describe_claim(self))
+        cells = [encode_fields(cell) for cell in self.cells]
+        return self.make_record(NAME, **facts, cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw attack, linkage, loss and share kept against epsilon."""
-        return draw_figure(self, ax)
+        picture = make_canvas(4.8, ax)
+        panels = picture.subplots(2, 3, sharex=True)
+        (attack, informed, linkage), (loss, kept, divergence) = panels
+        for name in GRID:
+            cells = [cell for cell in self.cells if cell.mechanism == name]
+            for cell in cells:
+                trees = cell.spread("boosted_trees").mean
+                attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
+            _draw_mechanism_line(attack, cells, lambda cell: cell.spread("accuracy"))
+            _draw_mechanism_line(
+                informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed")
+            )
+            _draw_mechanism_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
+            _draw_mechanism_line(
+                loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact
+            )
+            _draw_mechanism_line(kept, cells, lambda cell: (cell.kept, math.nan))
+            _draw_mechanism_line(
+                divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE
+            )
+        unchanged = self.cells[0]
+        for axes, figure in ((attack, "accuracy"), (informed, "informed")):
+            for y, caption in ((unchanged.spread(figure).mean, "unchanged"),
+                             (unchanged.majority, "majority")):  # fmt: skip
+                axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
+                axes.annotate(caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
+                              textcoords="offset points", fontsize=SMALL)  # fmt: skip
+        _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
+        _label_axes(informed, "accuracy, table known", (0.4, 1.0))
+        _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
+        _label_axes(loss, "largest loss of two words (nats)", None)
+        loss.set_yscale("log")
+        infinite = [c.mechanism for c in self.cells[1:] if math.isinf(c.loss)]
+        for row, name in enumerate(dict.fromkeys(infinite)):
+            loss.text(
+                0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
+                fontsize=SMALL, color=_MECHANISM_COLOURS[name],
+            )  # fmt: skip
+        # Space for these lines above the curves.
+        loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
+        _label_axes(kept, "share of words that stay", (-0.03, 1.05))
+        _label_axes(divergence, "D_2 of the two sets (nats)", None)
+        made = "made-up texts" if self.config.data is None else "medical abstracts"
+        picture.suptitle(
+            f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
+            f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
+            f"{_summarise_claim(self)}",
+            fontsize=TEXT,
+        )
+        add_legend(picture, attack, 6)
+        return apply_style(picture)
 
 
 _MECHANISM_COLOURS: Final = dict(zip(GRID, (BLUE, GREEN, ORANGE, RED, INK, GREY), strict=True))
 _MECHANISM_MARKS: Final = dict(zip(_MECHANISM_COLOURS, "osPD^v", strict=True))
-
-
-def write_table(result: Result) -> str:
-    """Return the figures, and where the claim of the source holds."""
-    parts = [_write_head(result)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was done is shown")
-    usual = result.config.full
-    head = ["mechanism", "epsilon", "worst loss", "kept", "attack", "trees", "informed"]
-    head += [*(["usual"] if usual else []), "KL", "D_2", "null D_2", "linked"]
-    rows = [head]
-    for cell in result.cells:
-        loss = f"{cell.loss:.4g}{'' if cell.is_exact else ' (bound)'}"
-        row = [cell.mechanism, f"{cell.epsilon:g}" if cell.epsilon else "", loss]
-        row += [f"{cell.kept:.3f}", _write_spread(cell, "accuracy")]
-        row.append(_write_spread(cell, "boosted_trees"))
-        row.append(_write_spread(cell, "informed") if cell.informed else "-")
-        row += [_write_spread(cell, "usual")] if usual else []
-        for order in (0, 1):
-            hollow = "" if cell.beliefs[order] == ESTIMATE else "?"
-            row.append(f"{statistics.fmean(one[order] for one in cell.divergences):.2f}{hollow}")
-        row.append(f"{statistics.fmean(one[1] for one in cell.null):.2f}")
-        row.append("{:.2f} [{:.2f}, {:.2f}]".format(*cell.linked))
-        rows.append(row)
-    parts.append(align_rows(rows))
-    parts.append(_write_legend(result))
-    parts.append("\n".join(describe_claim(result)))
-    return "\n\n".join(parts)
 
 
 def _write_head(result: Result) -> str:
@@ -621,74 +622,25 @@ def describe_claim(result: Result) -> list[str]:
     return found
 
 
-def _write_spread(cell: Cell, name: str) -> str:
-    mean, sd = cell.spread(name)
-    return f"{mean:.3f}" if math.isnan(sd) else f"{mean:.3f} ({sd:.3f})"
+def _write_divergence(cell: Cell, order: int) -> str:
+    mean = statistics.fmean(one[order] for one in cell.divergences)
+    return f"{mean:.2f}{'' if cell.beliefs[order] == ESTIMATE else '?'}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return everything as plain data for strict JSON."""
-    plain = {
-        **make_record_head(NAME, result),
-        "corpus": result.corpus,
-        "vectors": result.vectors,
-        "covered": result.covered,
-        "texts": result.texts,
-        "claim": describe_claim(result),
-    }
-    cells = [encode_fields(cell) for cell in result.cells]
-    return {**plain, "cells": cells}
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw attack, linkage, loss and share kept against epsilon."""
-    picture = make_canvas(4.8, ax)
-    panels = picture.subplots(2, 3, sharex=True)
-    (attack, informed, linkage), (loss, kept, divergence) = panels
-    for name in GRID:
-        cells = [cell for cell in result.cells if cell.mechanism == name]
-        for cell in cells:
-            trees = cell.spread("boosted_trees").mean
-            attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
-        _draw_mechanism_line(attack, cells, lambda cell: cell.spread("accuracy"))
-        _draw_mechanism_line(
-            informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed")
-        )
-        _draw_mechanism_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
-        _draw_mechanism_line(
-            loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact
-        )
-        _draw_mechanism_line(kept, cells, lambda cell: (cell.kept, math.nan))
-        _draw_mechanism_line(divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE)
-    unchanged = result.cells[0]
-    for axes, figure in ((attack, "accuracy"), (informed, "informed")):
-        for y, caption in ((unchanged.spread(figure).mean, "unchanged"),
-                         (unchanged.majority, "majority")):  # fmt: skip
-            axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
-            axes.annotate(caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
-                          textcoords="offset points", fontsize=SMALL)  # fmt: skip
-    _label_axes(attack, "accuracy of the attack", (0.4, 1.0))
-    _label_axes(informed, "accuracy, table known", (0.4, 1.0))
-    _label_axes(linkage, f"linked texts of {unchanged.linked_words} words", (-0.03, 1.05))
-    _label_axes(loss, "largest loss of two words (nats)", None)
-    loss.set_yscale("log")
-    infinite = [c.mechanism for c in result.cells[1:] if math.isinf(c.loss)]
-    for row, name in enumerate(dict.fromkeys(infinite)):
-        loss.text(0.02, 0.98 - 0.09 * row, f"{name}: infinite", transform=loss.transAxes, va="top",
-                  fontsize=SMALL, color=_MECHANISM_COLOURS[name])  # fmt: skip
-    # Space for these lines above the curves.
-    loss.set_ylim(None, loss.get_ylim()[1] * (20.0 if infinite else 1.0))
-    _label_axes(kept, "share of words that stay", (-0.03, 1.05))
-    _label_axes(divergence, "D_2 of the two sets (nats)", None)
-    made = "made-up texts" if result.config.data is None else "medical abstracts"
-    picture.suptitle(
-        f"Words replaced in {made}: epsilon of one mechanism says nothing about another\n"
-        f"hollow: boosted trees, bounds by the noise, D_2 not believed; "
-        f"{_summarise_claim(result)}",
-        fontsize=TEXT,
-    )
-    add_legend(picture, attack, 6)
-    return apply_style(picture)
+_COLUMNS: Final = (
+    Column("mechanism", "mechanism", left=True),
+    Column("epsilon", "epsilon", lambda epsilon: f"{epsilon:g}" if epsilon else ""),
+    Column("worst loss", lambda one: f"{one.loss:.4g}{'' if one.is_exact else ' (bound)'}"),
+    Column("kept", "kept", ".3f"),
+    Column("attack", "accuracy", write_mean),
+    Column("trees", "boosted_trees", write_mean),
+    Column("informed", "informed", lambda values: write_mean(values) if values else "-"),
+    Column("usual", "usual", write_mean),
+    Column("KL", lambda cell: _write_divergence(cell, 0)),
+    Column("D_2", lambda cell: _write_divergence(cell, 1)),
+    Column("null D_2", lambda cell: statistics.fmean(one[1] for one in cell.null), ".2f"),
+    Column("linked", "linked", lambda share: "{:.2f} [{:.2f}, {:.2f}]".format(*share)),
+)
 
 
 def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
@@ -724,10 +676,9 @@ def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> N
     axes.set_xscale("log")
     if axes.get_subplotspec().is_last_row():  # type: ignore[union-attr]
         axes.set_xlabel("epsilon (CusText: per list)", fontsize=TEXT)
-    axes.set_ylabel(words, fontsize=TEXT)
     if limits is not None:
         axes.set_ylim(*limits)
-    tidy_axes(axes)
+    tidy_axes(axes, y=words)
 
 
 def _summarise_claim(result: Result) -> str:

@@ -8,30 +8,20 @@ are fixed beforehand, and what is rewritten are other texts, on which nothing is
 
 from __future__ import annotations
 
-import time
-from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from ...errors import choice, flag, instance, integer, invalid, mistyped
+from ...errors import choice, integer, invalid
 from ...mechanisms import positive
-from ...records import Shown
-from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
 from ...text.optional_packages import require_module
-from ..presentation import SMALL, TEXT, add_legend, make_canvas, make_record_head, tidy_axes
-from ..running import (
-    SEED,
-    Tabled,
-    check_config,
-    check_list,
-    gather_in_processes,
-    require_own_config,
-)
+from ..drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from ..presentation import Column, align_columns, encode_attributes
+from ..running import Tabled, gather_in_processes, group_answers, time_run
+from ..settings import SEED, Settings, setting
 from .rewriting import (
     DELTA,
     MADE_UP,
@@ -56,15 +46,13 @@ if TYPE_CHECKING:
 
 NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
-CLAIMED = (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0)
-_QUICK_CLAIMS = (10.0, 300.0)
 _FULL_WIDTHS = (64, 128, 256)
 _MIN_AUDIT_REWRITES = 1000
 """Rewrites that an audit of texts takes at least."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the training, the rewriting and the audits.
 
     Args:
@@ -92,37 +80,23 @@ class Config(Shown):
 
     trials: int = 10**5
     seed: int = SEED
-    data: str | PathLike[str] | None = None
+    data: str | None = None
     full: bool = False
     quick: bool = False
-    seeds: int | None = None
+    seeds: int = setting(1, full=3)
     device: str = "cpu"
     confidence: float = 0.95
-    claimed: tuple[float, ...] | None = None
-    variants: tuple[str, ...] = VARIANTS
-    examples: int = 5
+    claimed: tuple[float, ...] = setting(
+        (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 300.0), listed=True
+    )
+    variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS, listed=True)
+    examples: int = setting(5, integer, 0)
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        check_config(self)
-        if flag("full", self.full) and flag("quick", self.quick):
+        Settings.__post_init__(self)
+        if self.full and self.quick:
             raise invalid("quick", "left out where full is set", self.quick)
-        if self.data is not None and not isinstance(self.data, (str, PathLike)):
-            raise mistyped("data", "a path of a folder", self.data)
-        seeds = (3 if self.full else 1) if self.seeds is None else self.seeds
-        claimed = self.claimed or (_QUICK_CLAIMS if self.quick else CLAIMED)
-        kept = {
-            "data": None if self.data is None else str(Path(self.data)),
-            "seeds": integer("seeds", seeds, 1),
-            "device": instance("device", self.device, str),
-            "claimed": check_list("claimed", claimed, lambda value: positive("claimed", value)),
-            "variants": check_list(
-                "variants", self.variants, lambda name: choice("variants", name, VARIANTS)
-            ),
-            "examples": integer("examples", self.examples, 0),
-        }
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
 
     @property
     def text_trials(self) -> int:
@@ -135,6 +109,7 @@ class Config(Shown):
         return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train the auto-encoders, rewrite under every noise, and audit.
 
@@ -160,15 +135,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> run.__name__
         'run'
     """
-    require_own_config(config, __name__)
     for package in ("sklearn", "sacrebleu"):
         require_module(package, NAME)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)
-    begun = time.perf_counter()
     texts = {one.name: one for one in read_corpora(config)}
-    assert config.seeds is not None
     setups = [
         Setup(name, clip, width, number)
         for name in texts
@@ -184,7 +156,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )  # fmt: skip
     if partial:
         raise KeyboardInterrupt
-    assert config.claimed is not None
     jobs = [
         (one, texts[one.setup.corpus], variant, claimed, config)
         for variant in config.variants
@@ -195,12 +166,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     cells, partial = gather_in_processes(
         "rewriting", rewrite_and_audit, jobs, many, progress, ended=_cut_short
     )
-    found: dict[tuple[str, int, str, float], list[Any]] = {}
-    for (one, _, variant, claimed, _), cell in zip(jobs, cells, strict=False):
-        key = (one.setup.corpus, one.setup.hidden, variant, claimed)
-        found.setdefault(key, []).append(cell)
+    keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
     rows = sorted(
-        (Row(*key, tuple(ones)) for key, ones in found.items()),
+        (Row(*key, ones) for key, ones in group_answers(keys, cells).items()),
         key=lambda row: (list(texts).index(row.corpus), row.hidden),
     )
     clean = {
@@ -210,10 +178,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         for name, one in texts.items()
     }
     kept = tuple(_drop_weights(one) for one in models)
-    return Result(
-        config, tuple(texts.values()), kept, tuple(rows), clean, partial,
-        time.perf_counter() - begun,
-    )  # fmt: skip
+    return Result(config, tuple(texts.values()), kept, tuple(rows), clean, partial=partial)
 
 
 def _drop_weights(one: Fitted) -> Fitted:
@@ -234,8 +199,6 @@ class Result(Tabled):
         models: the trained auto-encoders, without their weights.
         rows: one for each corpus, width, variant and claim.
         clean: utility of the unchanged texts, by corpus.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
@@ -243,26 +206,55 @@ class Result(Tabled):
     models: tuple[Fitted, ...]
     rows: tuple[Row, ...]
     clean: dict[str, Utility]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def table(self) -> str:
         """Return the figures as text, the conclusions, and five texts with all rewrites."""
-        return write_table(self)
+        config = self.config
+        seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
+        parts = (
+            part
+            for texts in self.texts
+            for width in config.widths
+            for part in _format_width(self, texts, width)
+        )
+        return self.join_parts(
+            f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
+            f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
+            f"audits of {config.trials:,} vectors and {config.text_trials:,} rewrites a side.\n"
+            "An epsilon is for one rewrite of one text; no training text is covered by any. "
+            f"'gaussian' has its epsilon at delta {DELTA:g}.",
+            *parts,
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        return self.make_record(
+            NAME,
+            delta=DELTA,
+            corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
+            models=[_fitted_to_dict(one) for one in self.models],
+            rows=[_rewriting_row_to_dict(row) for row in self.rows],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility against the true epsilon."""
-        return draw_figure(self, ax)
-
-
-_REWRITING_HEAD = (
-    "variant", "claimed", "true", "largest pair", "on z", "on text", "BLEU", "accuracy", "macro-F1",
-    "same", "memorised: not private text",
-)  # fmt: skip
+        columns = len(self.texts)
+        picture = make_canvas(4.6, ax)
+        grid = picture.subplots(2, columns, sharex="col", squeeze=False)
+        width = sorted(self.config.widths)[len(self.config.widths) // 2]
+        for column, texts in enumerate(self.texts):
+            rows = [row for row in self.rows if (row.corpus, row.hidden) == (texts.name, width)]
+            above, below = grid[0, column], grid[1, column]
+            above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
+            _draw_accuracy(above, rows, texts, self)
+            _draw_bleu(below, rows, texts, self, width)
+            below.set_xlabel(
+                f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})", fontsize=TEXT
+            )
+        grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
+        grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
+        add_legend(picture, grid[0, 0], 6, "upper")
+        return apply_style(picture)
 
 
 def corpus_title(texts: Texts) -> str:
@@ -294,33 +286,13 @@ def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
     return max(held, key=lambda row: row.accuracy.value, default=None)
 
 
-def write_table(result: Result) -> str:
-    """Format the figures, the conclusions, and some texts with all their rewrites."""
-    config = result.config
-    seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
-    parts = [
-        f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
-        f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
-        f"audits of {config.trials:,} vectors and {config.text_trials:,} rewrites a side.\n"
-        "An epsilon is for one rewrite of one text; no training text is covered by any. 'gaussian' "
-        f"has its epsilon at delta {DELTA:g}."
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was rewritten is shown")
-    for texts in result.texts:
-        for width in config.widths:
-            parts += _format_width(result, texts, width)
-    return "\n\n".join(parts)
-
-
 def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     rows = _select_width(result, texts, width)
     models = [one for one in result.models if _has_width(one.setup, texts, width)]
     floor = majority_share(texts)
     parts = [
-        _describe_corpus(texts, width, models, result)
-        + "\n\n"
-        + align_rows([_REWRITING_HEAD, *map(_format_rewriting_row, rows)]),
+        _describe_corpus(texts, width, models, result),
+        align_columns(_COLUMNS, rows),
         _format_conclusions(rows, floor, result.config.variants),
     ]
     if models[0].examples:
@@ -357,21 +329,8 @@ def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Res
     return "\n".join(lines)
 
 
-def _format_rewriting_row(row: Row) -> tuple[str, ...]:
-    false = row.true > row.claimed * (1.0 + 1e-9)
-    return (
-        row.variant,
-        f"{row.claimed:g}",
-        f"{row.true:.5g}{'!' if false else ''}",
-        f"{row.mean('exact'):.4g}",
-        _format_certified_mean(row, "on_vector", 0),
-        _format_certified_mean(row, "on_text", 1),
-        f"{row.mean('bleu'):.3f}",
-        _format_measured(row.accuracy),
-        _format_measured(row.f1),
-        f"{row.mean('unchanged'):.3f}",
-        f"{row.mean('memorised'):.3f}",
-    )
+def _format_true(row: Row) -> str:
+    return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
 
 
 def _format_certified_mean(row: Row, name: str, place: int) -> str:
@@ -381,6 +340,21 @@ def _format_certified_mean(row: Row, name: str, place: int) -> str:
 
 def _format_measured(one: Measured) -> str:
     return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+
+
+_COLUMNS = (
+    Column("variant", "variant", left=True),
+    Column("claimed", "claimed", "g"),
+    Column("true", _format_true),
+    Column("largest pair", lambda row: row.mean("exact"), ".4g"),
+    Column("on z", lambda row: _format_certified_mean(row, "on_vector", 0)),
+    Column("on text", lambda row: _format_certified_mean(row, "on_text", 1)),
+    Column("BLEU", lambda row: row.mean("bleu"), ".3f"),
+    Column("accuracy", "accuracy", _format_measured),
+    Column("macro-F1", "f1", _format_measured),
+    Column("same", lambda row: row.mean("unchanged"), ".3f"),
+    Column("memorised: not private text", lambda row: row.mean("memorised"), ".3f"),
+)
 
 
 def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]) -> str:
@@ -424,64 +398,50 @@ def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str
     return "\n\n".join(parts)
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    return {
-        **make_record_head(NAME, result),
-        "delta": DELTA,
-        "corpora": [_corpus_to_dict(texts, result) for texts in result.texts],
-        "models": [_fitted_to_dict(one) for one in result.models],
-        "rows": [_rewriting_row_to_dict(row) for row in result.rows],
-    }
-
-
-def _measured_to_dict(one: Measured) -> dict[str, Any]:
-    return {"value": one.value, "low": one.low, "high": one.high, "how": one.how}
+def _utility_to_dict(one: Any) -> dict[str, Any]:
+    names = "value low high how"
+    return {key: encode_attributes(getattr(one, key), names) for key in ("accuracy", "f1")}
 
 
 def _corpus_to_dict(texts: Texts, result: Result) -> dict[str, Any]:
-    clean, examples = result.clean[texts.name], texts.held[: result.config.examples]
+    examples = texts.held[: result.config.examples]
     return {
         "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
         "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
         "epochs": texts.epochs, "majority": majority_share(texts),
         "single": list(list_single_intents(texts)),
-        "accuracy": _measured_to_dict(clean.accuracy), "f1": _measured_to_dict(clean.f1),
+        **_utility_to_dict(result.clean[texts.name]),
         "examples": list(map(rejoin_words, examples)),
     }  # fmt: skip
 
 
 def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
-    setup, how = one.setup, one.trained
     return {
-        "corpus": setup.corpus, "clip": setup.clip, "hidden": setup.hidden,
-        "number": setup.number, "seed": str(how.seed), "threads": how.threads,
-        "losses": [encode_float(loss) for loss in how.losses], "cut": how.cut,
-        "pair": list(one.pair), "bleu": one.bleu, "memorised": one.memorised,
-        "accuracy": _measured_to_dict(one.plain.accuracy), "f1": _measured_to_dict(one.plain.f1),
+        **encode_attributes(one.setup, "corpus clip hidden number"),
+        **encode_attributes(one.trained, "seed threads losses cut"),
+        **encode_attributes(one, "pair bleu memorised"),
+        **_utility_to_dict(one.plain),
         "examples": list(one.examples),
-    }  # fmt: skip
+    }
 
 
 def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
     return {
-        "corpus": row.corpus, "hidden": row.hidden, "variant": row.variant,
-        "claimed": row.claimed, "true": encode_float(row.true),
-        "accuracy": _measured_to_dict(row.accuracy), "f1": _measured_to_dict(row.f1),
-        "runs": [
-            {
-                "seed": str(cell.seed), "exact": encode_float(cell.exact),
-                "certified_vector": encode_float(cell.on_vector),
-                "certified_text": encode_float(cell.on_text), "event_text": cell.event,
-                "refuted_vector": cell.refuted[0], "refuted_text": cell.refuted[1],
-                "bleu": cell.bleu, "unchanged": cell.unchanged, "memorised": cell.memorised,
-                "accuracy": _measured_to_dict(cell.told.accuracy),
-                "f1": _measured_to_dict(cell.told.f1),
-                "examples": list(cell.examples), "partial": cell.partial,
-            }
-            for cell in row.cells
-        ],
-    }  # fmt: skip
+        **encode_attributes(row, "corpus hidden variant claimed true"),
+        **_utility_to_dict(row),
+        "runs": [_cell_to_dict(cell) for cell in row.cells],
+    }
+
+
+def _cell_to_dict(cell: Any) -> dict[str, Any]:
+    names = "seed exact certified_vector=on_vector certified_text=on_text event_text=event"
+    return {
+        **encode_attributes(cell, names),
+        **dict(zip(("refuted_vector", "refuted_text"), cell.refuted, strict=True)),
+        **encode_attributes(cell, "bleu unchanged memorised"),
+        **_utility_to_dict(cell.told),
+        **encode_attributes(cell, "examples partial"),
+    }
 
 
 _VARIANT_STYLES: dict[str, dict[str, Any]] = {
@@ -490,27 +450,6 @@ _VARIANT_STYLES: dict[str, dict[str, Any]] = {
     "l1": {"color": "#2e7d32", "marker": "^"},
     "gaussian": {"color": "#b26a00", "marker": "D"},
 }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw accuracy above and BLEU below, a column for each corpus, at the middle width."""
-    columns = len(result.texts)
-    picture = make_canvas(4.6, ax)
-    grid = picture.subplots(2, columns, sharex="col", squeeze=False)
-    width = sorted(result.config.widths)[len(result.config.widths) // 2]
-    for column, texts in enumerate(result.texts):
-        rows = [row for row in result.rows if (row.corpus, row.hidden) == (texts.name, width)]
-        above, below = grid[0, column], grid[1, column]
-        above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
-        _draw_accuracy(above, rows, texts, result)
-        _draw_bleu(below, rows, texts, result, width)
-        below.set_xlabel(
-            f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})", fontsize=TEXT
-        )
-    grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
-    grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
-    add_legend(picture, grid[0, 0], 6, "upper")
-    return apply_style(picture)
 
 
 def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:

@@ -8,24 +8,24 @@ contradicts must never come out as "estimate only".
 from __future__ import annotations
 
 import textwrap
-import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from ...divergence import Estimate, renyi
 from ...divergence.reliability import DIRECTIONS
-from ...errors import choice, count, integer
-from ...records import Record, Shown, frozen_array
-from ...report import encoding
+from ...errors import choice, integer
+from ...records import Record, frozen_array
+from ...report.encoding import encode_value
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
-from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
+from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_mark, make_patch, tidy_axes
+from ..presentation import Column, align_columns, encode_attributes
+from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..settings import SEED, Settings, setting
 from .cases import ALPHAS, CASES, Published, Reals, Rows
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ _MISLEADING_NULL_DIVERGENCE: Final = 0.05
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: cases, methods, and the number and size of samples.
 
     Args:
@@ -77,30 +77,12 @@ class Config(Shown):
     """
 
     trials: int | None = None
-    repetitions: int = 200
-    rows: int | None = None
-    cases: tuple[str, ...] = tuple(CASES)
-    methods: tuple[str, ...] = tuple(NEIGHBOURS)
-    certified: int = 2
+    repetitions: int = setting(200, integer, 2)
+    rows: int | None = setting(None, integer, _MIN_SAMPLE_ROWS)
+    cases: tuple[str, ...] = setting(tuple(CASES), choice, tuple(CASES), listed=True)
+    methods: tuple[str, ...] = setting(tuple(NEIGHBOURS), choice, tuple(NEIGHBOURS), listed=True)
+    certified: int = setting(2, integer, 0)
     seed: int = SEED
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        values = {
-            "trials": None if self.trials is None else count("trials", self.trials),
-            "repetitions": integer("repetitions", self.repetitions, 2),
-            "rows": None if self.rows is None else integer("rows", self.rows, _MIN_SAMPLE_ROWS),
-            "cases": check_list(
-                "cases", self.cases, partial(choice, "cases", options=tuple(CASES))
-            ),
-            "methods": check_list(
-                "methods", self.methods, partial(choice, "methods", options=tuple(NEIGHBOURS))
-            ),
-            "certified": integer("certified", self.certified, 0),
-            "seed": integer("seed", self.seed, 0, 2**63 - 1),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
 
     def size(self, name: str) -> tuple[int, int]:
         """Return the number of repetitions of a case, and its number of rows of P0."""
@@ -199,6 +181,7 @@ class Trusted(Record):
         return int((wrong & found.resolved).sum())
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Estimate every case.
 
@@ -222,8 +205,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> run(config).cells[0].values.shape
         (5, 2, 3)
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     done, partial = run_jobs(
         "divergences",
         config.cases,
@@ -235,7 +216,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     )
     cells = tuple(cell for found, _ in done for cell in found)
     trusted = tuple(one for _, found in done for one in found)
-    return Result(config, cells, trusted, partial, time.perf_counter() - begun)
+    return Result(config, cells, trusted, partial=partial)
 
 
 def _draw_sample(name: str, config: Config, i: int) -> tuple[Rows, int]:
@@ -323,15 +304,11 @@ class Result(Tabled):
         config: the options of the run.
         cells: one for each case and method.
         trusted: the estimates with certificates.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     cells: tuple[Cell, ...]
     trusted: tuple[Trusted, ...] = ()
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def misleading(self) -> int:
@@ -344,11 +321,38 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text."""
-        return write_table(self)
+        lines, heads = _make_lines(self)
+        head, *table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
+        shown = [head]
+        for i, line in enumerate(table):
+            shown += ["", heads[i], line] if i in heads else [line]
+        rows = [_Certified(one, direction) for one in self.trusted for direction in (0, 1)]
+        certified = [
+            _CERTIFIED_GLOSSARY,
+            align_columns(_CERTIFIED_COLUMNS, rows),
+            f"Misleading values: {self.misleading}.",
+        ]
+        refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
+        return self.join_parts(
+            "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
+            f"seed {self.config.seed}",
+            _BIAS_GLOSSARY,
+            "\n".join(shown),
+            *(certified if rows else []),
+            *(textwrap.fill(f"refused: {one}", 96, subsequent_indent="  ") for one in refused),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return write_plain_data(self)
+        names = dict.fromkeys(cell.case for cell in self.cells)
+        return self.make_record(
+            NAME,
+            alphas=list(ALPHAS),
+            misleading=self.misleading,
+            cases=[_case_to_dict(name) for name in names],
+            cells=[_cell_to_dict(cell) for cell in self.cells],
+            certified=[_estimate_to_dict(one) for one in self.trusted],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw bias and spread for every case, direction and method.
@@ -356,7 +360,29 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        names = _order_cases(self)
+        lines = [(name, direction) for name in names for direction in (0, 1)]
+        places = _line_heights(lines)
+        bottom = min(places.values())
+        picture = make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
+        panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
+        methods = self.config.methods
+        for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
+            for cell in self.cells:
+                for direction in (0, 1):
+                    shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
+                    _draw_bias(panel, cell, direction, i, places[cell.case, direction] - shift)
+            _set_bias_axis(panel, bottom)
+            for name in names:
+                if CASES[name].fails:
+                    top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
+                    panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
+            panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
+            panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
+        panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
+        panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
+        add_legend(picture, _make_method_legend(methods), 3, "upper")
+        return apply_style(picture)
 
 
 _BIAS_HEAD = ("", *(f"order {alpha:g}" for alpha in ALPHAS), "published", "rows")
@@ -368,35 +394,6 @@ Nd: normal law of d dimensions around 0; mu: length of the shift of P0; sd 1 whe
 _CERTIFIED_GLOSSARY = """\
 The failing cases with certificates: "estimate only" must not be said of a value more than three
 standard errors below its certified bound, or more than .05 from 0 where both laws are the same."""
-
-
-def write_table(result: Result) -> str:
-    """Format a block for each case and direction, then the certificates of the failing cases."""
-    config = result.config
-    title = (
-        "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
-        f"seed {config.seed}"
-    )
-    parts = [title]
-    if result.partial:
-        parts.append("INTERRUPTED: only the cases that were done are shown")
-    parts.append(_BIAS_GLOSSARY)
-    lines, heads = _make_lines(result)
-    table = align_rows([_BIAS_HEAD, *lines], left=(0, 4)).splitlines()
-    shown = [table[0]]
-    for i, line in enumerate(table[1:]):
-        shown += ["", heads[i]] if i in heads else []
-        shown.append(line)
-    parts.append("\n".join(shown))
-    if result.trusted:
-        rows = [_CERTIFIED_HEAD, *(row for one in result.trusted for row in _format_trusted(one))]
-        parts += [_CERTIFIED_GLOSSARY, align_rows(rows, left=(0, 1, 2))]
-        parts.append(f"Misleading values: {result.misleading}.")
-    refused = {cell.refused for cell in result.cells if cell.refused}
-    if refused:
-        told = textwrap.fill(f"refused: {min(refused)}", 96, subsequent_indent="  ")
-        parts.append(told)
-    return "\n\n".join(parts)
 
 
 def _make_lines(result: Result) -> tuple[list[tuple[str, ...]], dict[int, str]]:
@@ -442,105 +439,71 @@ def _format_published(known: Published) -> str:
     return ("" if known.biased else "*") + "/".join(figures)
 
 
-_CERTIFIED_HEAD = (
-    "case",
-    "method",
-    "direction",
-    "order",
-    "value",
-    "certified",
-    "orders resolved",
-    "misleading",
+class _Certified(NamedTuple):
+    """One direction of an estimate with certificates, at the order nearest to 2."""
+
+    trusted: Trusted
+    direction: int
+
+    def of(self, name: str) -> Any:
+        """Return a figure of the estimate."""
+        alphas = self.trusted.estimate.alphas
+        at = int(np.argmin(np.abs(alphas - 2.0)))
+        return alphas[at] if name == "alphas" else self.all_of(name)[at]
+
+    def all_of(self, name: str) -> Any:
+        """Return a figure at all orders."""
+        return getattr(self.trusted.estimate, name)[self.direction]
+
+    def count_resolved(self) -> str:
+        """Return how many orders are resolved."""
+        resolved = self.all_of("resolved")
+        return f"{resolved.sum()} of {len(resolved)}"
+
+
+_CERTIFIED_COLUMNS = (
+    Column("case", "trusted.case", left=True),
+    Column("method", "trusted.estimate.method", left=True),
+    Column("direction", lambda one: DIRECTIONS[one.direction], left=True),
+    Column("order", lambda one: one.of("alphas"), ".3g"),
+    Column("value", lambda one: one.of("value"), ".3f"),
+    Column("certified", lambda one: one.of("certified"), ".3f"),
+    Column("orders resolved", _Certified.count_resolved),
+    Column("misleading", lambda one: "" if one.direction else str(one.trusted.misleading)),
 )
 
 
-def _format_trusted(one: Trusted) -> list[tuple[str, ...]]:
-    """Format both directions of an estimate at the order nearest to 2."""
-    found = one.estimate
-    assert found.certified is not None
-    i = int(np.argmin(np.abs(found.alphas - 2.0)))
-    return [
-        (
-            one.case,
-            found.method,
-            DIRECTIONS[direction],
-            f"{found.alphas[i]:.3g}",
-            f"{found.value[direction, i]:.3f}",
-            f"{found.certified[direction, i]:.3f}",
-            f"{found.resolved[direction].sum()} of {len(found.alphas)}",
-            str(one.misleading) if direction == 0 else "",
-        )
-        for direction in (0, 1)
-    ]
-
-
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return cells, published figures and certified estimates as plain data."""
-    names = dict.fromkeys(cell.case for cell in result.cells)
-    return {
-        **make_record_head(NAME, result),
-        "alphas": list(ALPHAS),
-        "misleading": result.misleading,
-        "cases": [_case_to_dict(name) for name in names],
-        "cells": [_cell_to_dict(cell) for cell in result.cells],
-        "certified": [_estimate_to_dict(one) for one in result.trusted],
-    }
-
-
-def _encode_numbers(array: Any) -> Any:
-    """Return nested lists of floats, with infinite and missing ones as words."""
-    if isinstance(array, (list, tuple)):
-        return [_encode_numbers(item) for item in array]
-    return array if isinstance(array, (int, str)) or array is None else encoding.encode_float(array)
+def _encode_arrays(record: Any, names: str) -> dict[str, Any]:
+    return {name: encode_value(getattr(record, name).tolist()) for name in names.split()}
 
 
 def _case_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
-    return {
-        "case": name,
-        "title": case.title,
-        "truth": _encode_numbers(case.truth),
-        "published": [
-            {
-                "method": known.method,
-                "rows": known.rows,
-                "source": known.source,
-                "kind": "bias" if known.biased else "mean",
-                "figures": _encode_numbers(known.figures),
-                "spread": _encode_numbers(known.spread),
-            }
-            for known in case.published
-        ],
-    }
+    published = [
+        {
+            **encode_attributes(known, "method rows source"),
+            "kind": "bias" if known.biased else "mean",
+            **encode_attributes(known, "figures spread"),
+        }
+        for known in case.published
+    ]
+    return {"case": name, **encode_attributes(case, "title truth", published=published)}
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     return {
-        "case": cell.case,
-        "method": cell.method,
-        "rows": list(cell.rows),
-        "repetitions": len(cell.values),
+        **encode_attributes(cell, "case method rows", repetitions=len(cell.values)),
         "refused": cell.refused,
-        "mean": _encode_numbers(cell.mean.tolist()),
-        "bias": _encode_numbers(cell.bias.tolist()),
-        "spread": _encode_numbers(cell.spread.tolist()),
+        **_encode_arrays(cell, "mean bias spread"),
         "not_finite": cell.infinite.tolist(),
     }
 
 
 def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
-    found = one.estimate
-    assert found.certified is not None
     return {
-        "case": one.case,
-        "method": found.method,
-        "alphas": found.alphas.tolist(),
-        "value": _encode_numbers(found.value.tolist()),
-        "std_error": _encode_numbers(found.std_error.tolist()),
-        "certified": _encode_numbers(found.certified.tolist()),
-        "belief": found.belief.tolist(),
-        "misleading": one.misleading,
-        "seed": str(found.seed),
+        **encode_attributes(one, "case method=estimate.method"),
+        **_encode_arrays(one.estimate, "alphas value std_error certified belief"),
+        **encode_attributes(one, "misleading seed=estimate.seed"),
     }
 
 
@@ -557,36 +520,6 @@ _MAX_DRAWN_BIAS: Final = 110.0
 """Place of the mark of a finite bias of this size or more; an infinite bias is marked beyond it."""
 
 _DIRECTION_GAP: Final = 0.8
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw bias and spread, a line for each case and direction, a panel for each order."""
-    names = _order_cases(result)
-    lines = [(name, direction) for name in names for direction in (0, 1)]
-    places = _line_heights(lines)
-    bottom = min(places.values())
-    picture = make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
-    panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
-    methods = result.config.methods
-    for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
-        for cell in result.cells:
-            for direction in (0, 1):
-                shift = 0.7 * (methods.index(cell.method) / max(len(methods) - 1, 1) - 0.5)
-                _draw_bias(panel, cell, direction, i, places[cell.case, direction] - shift)
-        _set_bias_axis(panel, bottom)
-        for name in names:
-            if CASES[name].fails:
-                top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
-                panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
-        panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
-        panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
-    panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
-    panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
-    picture.legend(
-        handles=_make_method_legend(methods), loc="outside upper center", ncols=3, frameon=False,
-        fontsize=SMALL,
-    )  # fmt: skip
-    return apply_style(picture)
 
 
 def _order_cases(result: Result) -> list[str]:
@@ -641,15 +574,10 @@ def _set_bias_axis(panel: Axes, bottom: float) -> None:
 
 
 def _make_method_legend(methods: tuple[str, ...]) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    def point(method: str, **more: Any) -> Line2D:
-        colour, marker = _METHOD_STYLES[method]
-        return Line2D([], [], color=colour, marker=marker, markersize=4, linestyle="none", **more)
-
-    handles: list[Any] = [point(method, label=method) for method in methods]
-    hollow = {"markerfacecolor": WHITE, "label": "hollow at the edge: infinitely far off"}
-    handles.append(point(methods[0], **hollow))
-    handles.append(Patch(color=RED, alpha=0.12, label="rows on which the ball or others fail"))
-    return handles
+    styles = [_METHOD_STYLES[method] for method in methods]
+    hollow: dict[str, Any] = {"markerfacecolor": WHITE}
+    return [
+        *(make_mark(name, *style, 4) for name, style in zip(methods, styles, strict=True)),
+        make_mark("hollow at the edge: infinitely far off", *styles[0], 4, **hollow),
+        make_patch("rows on which the ball or others fail", RED, alpha=0.12),
+    ]

@@ -16,17 +16,20 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from ...auditing.run import audit
 from ...bounds.unconditional import exact
-from ...errors import choice, confidence_level, count, integer
+from ...errors import choice, integer
 from ...records import Counts, Shown
-from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
-from ...report.text import align_rows, format_epsilon
+from ...report.text import format_epsilon
 from ...results.audits import Audit
 from ...streams import threads_of
-from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from ..running import SEED, Tabled, cell_seed, check_list, require_own_config, run_jobs
+from ..drawing import SMALL, add_legend, draw_arrow, make_canvas, make_mark, set_ticks, tidy_axes
+from ..presentation import Column, align_columns, encode_attributes
+from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..settings import SEED, Settings, setting
 from .mechanisms import BENCHMARKS, Benchmark
 
 if TYPE_CHECKING:
@@ -71,7 +74,7 @@ exact one is shown for them too."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: mechanisms, and the number and size of audits.
 
     Args:
@@ -95,24 +98,9 @@ class Config(Shown):
 
     trials: int | None = None
     seed: int = SEED
-    repeats: int = 3
+    repeats: int = setting(3, integer, 1)
     confidence: float = 0.9
-    mechanisms: tuple[str, ...] = tuple(BENCHMARKS)
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        known = tuple(BENCHMARKS)
-        values = {
-            "trials": None if self.trials is None else count("trials", self.trials),
-            "seed": integer("seed", self.seed, 0, 2**63 - 1),
-            "repeats": integer("repeats", self.repeats, 1),
-            "confidence": confidence_level(self.confidence),
-            "mechanisms": check_list(
-                "mechanisms", self.mechanisms, lambda name: choice("mechanisms", name, known)
-            ),
-        }
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    mechanisms: tuple[str, ...] = setting(tuple(BENCHMARKS), choice, tuple(BENCHMARKS), listed=True)
 
     def trials_of(self, name: str) -> int:
         """Return the number of draws on each side of an audit of a mechanism."""
@@ -181,6 +169,7 @@ def _cached_exact_bound(counts: Counts, confidence: float) -> float:
     return exact(counts, 0.0, confidence)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit the benchmark.
 
@@ -198,8 +187,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     Source:
         The benchmark: Bichsel, Steffen, Bogunovic and Vechev (2021).
     """
-    require_own_config(config, __name__)
-    begun = time.perf_counter()
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done, partial = run_jobs(
         "the benchmark",
@@ -216,7 +203,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         )
         for name in dict.fromkeys(key for key, *_ in done)
     )
-    return Result(config, rows, partial, time.perf_counter() - begun)
+    return Result(config, rows, partial=partial)
 
 
 def _time_audit(
@@ -251,14 +238,10 @@ class Result(Tabled):
     Args:
         config: the options of the run.
         rows: one for each mechanism.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     rows: tuple[Row, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def reached(self) -> int:
@@ -276,11 +259,33 @@ class Result(Tabled):
         Args:
             times: show seconds too, which no two runs share.
         """
-        return write_table(self, times)
+        config = self.config
+        given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
+        columns = [one for one in _COLUMNS if times or one.head != "s"]
+        shown = sum(len(row.bounds) + len(row.exact_bounds) for row in self.rows)
+        glossary = [_BENCHMARK_GLOSSARY, *([_TIMES_GLOSSARY] if times else [])]
+        notes = [
+            textwrap.indent(textwrap.fill(f"{row.name}: {row.benchmark.note}", 96), "  ")
+            for row in self.rows
+            if row.benchmark.note
+        ]
+        return self.join_parts(
+            f"The benchmark of DP-Sniper at {100 * config.confidence:g} % confidence: "
+            f"{config.repeats} audits of every mechanism,\ntrials {given}, seed {config.seed}",
+            align_columns(columns, self.rows),
+            f"At least DP-Sniper's better bound: {self.reached} of {len(self.rows)} mechanisms. "
+            f"Above the true loss: {self.above} of {shown} bounds.",
+            "\n".join([*glossary, *(["Notes:"] if notes else []), *notes]),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data; `Audit.from_dict` reads each audit."""
-        return write_plain_data(self)
+        rows = [
+            encode_attributes(row, _JSON_NAMES, audits=[audit.to_dict() for audit in row.audits])
+            for row in self.rows
+        ]
+        more = {"rows": rows, "reached": self.reached, "above": self.above}
+        return self.make_record(NAME, **more)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.
@@ -288,42 +293,25 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result, times: bool) -> str:
-    """Format the table, the verdict over all mechanisms, and the meaning of the words."""
-    config = result.config
-    given = "as the table says" if config.trials is None else f"{config.trials:,} a side"
-    parts = [
-        f"The benchmark of DP-Sniper at {100 * config.confidence:g} % confidence: "
-        f"{config.repeats} audits of every mechanism,\ntrials {given}, seed {config.seed}"
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    head = ("mechanism", "claim is", "true loss", "oracle", "trials", "certified", "exact", "s",
-            "DP-Sniper", "s", "StatDP", "s", "against DP-Sniper")  # fmt: skip
-    kept = [i for i, word in enumerate(head) if times or word != "s"]
-    lines = [
-        [line[i] for i in kept]
-        for line in (head, *(_format_benchmark_row(row) for row in result.rows))
-    ]
-    parts.append(align_rows(lines, left=(0, 1, len(kept) - 1)))
-    shown = sum(len(row.bounds) + len(row.exact_bounds) for row in result.rows)
-    parts.append(
-        f"At least DP-Sniper's better bound: {result.reached} of {len(result.rows)} mechanisms. "
-        f"Above the true loss: {result.above} of {shown} bounds."
-    )
-    notes = [
-        textwrap.indent(textwrap.fill(f"{row.name}: {row.benchmark.note}", 96), "  ")
-        for row in result.rows
-        if row.benchmark.note
-    ]
-    heading = ["Notes:"] if notes else []
-    parts.append(
-        "\n".join([_BENCHMARK_GLOSSARY, *([_TIMES_GLOSSARY] if times else []), *heading, *notes])
-    )
-    return "\n\n".join(parts)
+        rows = self.rows
+        picture = make_canvas(1.3 + 0.2 * len(rows), ax)
+        axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
+        beside.set_axis_off()
+        axes.set_xscale("log")
+        axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
+        for place, row in enumerate(reversed(rows)):
+            _draw_marks(axes, place, row)
+            _write_figures(beside, place, row)
+        for head, spot in _BENCHMARK_COLUMNS:
+            beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
+        axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
+        axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
+        set_ticks(axes.xaxis, [0.5, 0.7, 1, 1.5, 2, 3, 5, 10])
+        label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
+        tidy_axes(axes, label)
+        axes.tick_params(axis="y", length=0)
+        add_legend(picture, _make_benchmark_legend(), 4, "upper")
+        return apply_style(picture)
 
 
 _BENCHMARK_GLOSSARY = """\
@@ -338,72 +326,44 @@ s: wall-clock seconds, ours the median with the choice of the event, theirs on t
 StatDP's without its verification of about 3 hours."""
 
 
-def _format_benchmark_row(row: Row) -> tuple[str, ...]:
-    known = row.benchmark
-    audit = row.audits[0]
-    statdp, seconds = "none", "none"
-    if known.statdp is not None:
-        statdp, seconds = (
-            _format_two_bounds(known.statdp, known.supremum),
-            f"{known.statdp_seconds:,}",
-        )
-    beyond = known.dp_sniper_best > known.supremum
+def _judge_row(row: Row) -> str:
+    beyond = row.benchmark.dp_sniper_best > row.benchmark.supremum
     verdict = "at least" if row.reached else "below, theirs is untrue" if beyond else "below"
-    return (
-        row.name,
-        "true" if known.private else "false",
-        format_epsilon(known.supremum),
-        format_epsilon(known.oracle_at_1e8),
-        f"{audit.trials:.3g}".replace("e+0", "e").replace("e+", "e"),
-        format_epsilon(row.certified),
-        "" if row.certified_exact is None else format_epsilon(row.certified_exact),
-        f"{statistics.median(row.seconds):.1f}" if row.seconds else "",
-        _format_two_bounds(known.dp_sniper, known.supremum),
-        "/".join(map(str, known.dp_sniper_seconds)),
-        statdp,
-        seconds,
-        f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict,
-    )
+    return f"{verdict}; {row.above} ABOVE THE TRUTH" if row.above else verdict
 
 
-def _format_two_bounds(figures: tuple[float, float], supremum: float) -> str:
-    return "/".join(f"{value:.4f}{'*' if value > supremum else ''}" for value in figures)
+def _format_two_bounds(known: Benchmark, figures: tuple[float, float] | None) -> str:
+    if figures is None:
+        return "none"
+    return "/".join(f"{value:.4f}{'*' if value > known.supremum else ''}" for value in figures)
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    rows = [_benchmark_to_dict(row) for row in result.rows]
-    return {
-        **make_record_head(NAME, result),
-        "rows": rows,
-        "reached": result.reached,
-        "above": result.above,
-    }
+def _format_trials(trials: int) -> str:
+    return f"{trials:.3g}".replace("e+0", "e").replace("e+", "e")
 
 
-def _benchmark_to_dict(row: Row) -> dict[str, Any]:
-    """Return one mechanism as plain data."""
-    known, beside = row.benchmark, row.certified_exact
-    return {
-        "mechanism": row.name,
-        "private": known.private,
-        "claim": known.claim,
-        "supremum": encode_float(known.supremum),
-        "oracle_at_1e8": known.oracle_at_1e8,
-        "certified": row.certified,
-        "certified_exact": beside,
-        "bounds": list(row.bounds),
-        "exact_bounds": list(row.exact_bounds),
-        "seconds": list(row.seconds),
-        "dp_sniper": list(known.dp_sniper),
-        "dp_sniper_seconds": list(known.dp_sniper_seconds),
-        "statdp": None if known.statdp is None else list(known.statdp),
-        "statdp_seconds": known.statdp_seconds,
-        "reached": row.reached,
-        "above": row.above,
-        "note": known.note,
-        "audits": [audit.to_dict() for audit in row.audits],
-    }
+_COLUMNS = (
+    Column("mechanism", "name", left=True),
+    Column("claim is", lambda row: "true" if row.benchmark.private else "false", left=True),
+    Column("true loss", "benchmark.supremum", format_epsilon),
+    Column("oracle", "benchmark.oracle_at_1e8", format_epsilon),
+    Column("trials", lambda row: row.audits[0].trials, _format_trials),
+    Column("certified", "certified", format_epsilon),
+    Column("exact", "certified_exact", lambda e: "" if e is None else format_epsilon(e)),
+    Column("s", "seconds", lambda each: f"{statistics.median(each):.1f}" if each else ""),
+    Column("DP-Sniper", "benchmark", lambda known: _format_two_bounds(known, known.dp_sniper)),
+    Column("s", "benchmark.dp_sniper_seconds", lambda each: "/".join(map(str, each))),
+    Column("StatDP", "benchmark", lambda known: _format_two_bounds(known, known.statdp)),
+    Column("s", "benchmark", lambda one: f"{one.statdp_seconds:,}" if one.statdp else "none"),
+    Column("against DP-Sniper", _judge_row, left=True),
+)
+_JSON_NAMES = (
+    "mechanism=name private=benchmark.private claim=benchmark.claim supremum=benchmark.supremum "
+    "oracle_at_1e8=benchmark.oracle_at_1e8 certified certified_exact bounds exact_bounds seconds "
+    "dp_sniper=benchmark.dp_sniper dp_sniper_seconds=benchmark.dp_sniper_seconds "
+    "statdp=benchmark.statdp statdp_seconds=benchmark.statdp_seconds reached above "
+    "note=benchmark.note"
+)
 
 
 _RATIO_AXIS_START, _RATIO_AXIS_END = 0.5, 16.0
@@ -411,55 +371,18 @@ _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7
 """Heads of the figures beside the panel, and where they stand in their own panel."""
 
 
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw the certified bound and true loss of each mechanism over DP-Sniper's better bound."""
-    rows = result.rows
-    picture = make_canvas(1.3 + 0.2 * len(rows), ax)
-    axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
-    beside.set_axis_off()
-    axes.set_xscale("log")
-    axes.axvline(1.0, color=GREY, linestyle="--", linewidth=1.0, zorder=1)
-    for place, row in enumerate(reversed(rows)):
-        _draw_marks(axes, place, row)
-        _write_figures(beside, place, row)
-    for head, spot in _BENCHMARK_COLUMNS:
-        beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
-    axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
-    axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
-    _set_ticks(axes)
-    tidy_axes(axes)
-    axes.tick_params(axis="y", length=0)
-    label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
-    axes.set_xlabel(label, fontsize=TEXT)
-    picture.legend(
-        handles=_make_benchmark_legend(),
-        loc="outside upper center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
-
-
 def _draw_marks(axes: Axes, place: int, row: Row) -> None:
     known, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, known.supremum / unit
     colour = BLUE if row.reached else RED
-    axes.plot(
-        [1.0, min(max(ratio, _RATIO_AXIS_START), _RATIO_AXIS_END)],
-        [place, place],
-        color=colour,
-        linewidth=1.2,
-    )
-    axes.plot(
-        [_RATIO_AXIS_START, _RATIO_AXIS_END], [place, place], color=GREY, linewidth=0.2, zorder=0.5
-    )
+    ends = (_RATIO_AXIS_START, _RATIO_AXIS_END)
+    axes.plot([1.0, np.clip(ratio, *ends)], [place, place], color=colour, linewidth=1.2)
+    axes.plot(ends, [place, place], color=GREY, linewidth=0.2, zorder=0.5)
     if math.isfinite(truth):
         style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
         axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
     else:
-        tip = {"arrowstyle": "-|>", "color": INK, "lw": 0.8, "shrinkA": 0, "shrinkB": 0}
-        axes.annotate("", (_RATIO_AXIS_END, place), (0.8 * _RATIO_AXIS_END, place), arrowprops=tip)
+        draw_arrow(axes, 0.8 * _RATIO_AXIS_END, _RATIO_AXIS_END, place, 0.8)
     if ratio < _RATIO_AXIS_START:
         # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
         axes.plot([1.04 * _RATIO_AXIS_START], [place], "<", color=colour, markersize=5, zorder=3)
@@ -477,23 +400,11 @@ def _write_figures(beside: Axes, place: int, row: Row) -> None:
         beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
 
 
-def _set_ticks(axes: Axes) -> None:
-    from matplotlib.ticker import FixedLocator, NullLocator, StrMethodFormatter
-
-    axes.xaxis.set_major_locator(FixedLocator([0.5, 0.7, 1, 1.5, 2, 3, 5, 10]))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
-
-
 def _make_benchmark_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
-    mark: dict[str, Any] = {"linestyle": "none"}
-    hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK, "markersize": 5.5}
-    arrow: dict[str, Any] = {"color": INK, "markersize": 11, "markeredgewidth": 0.4}
+    hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
     return [
-        Line2D([], [], marker="o", color=BLUE, markersize=4, label="certified, at least", **mark),
-        Line2D([], [], marker="o", color=RED, markersize=4, label="certified, below", **mark),
-        Line2D([], [], marker="D", label="true loss", **hollow, **mark),
-        Line2D([], [], marker=r"$\rightarrow$", label="infinite", **arrow, **mark),
+        make_mark("certified, at least", BLUE, "o", 4),
+        make_mark("certified, below", RED, "o", 4),
+        make_mark("true loss", None, "D", 5.5, **hollow),
+        make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
     ]

@@ -10,35 +10,26 @@ the true one.
 from __future__ import annotations
 
 import math
-import os
 import statistics
 import textwrap
-import time
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from functools import partial
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from ... import calibration
-from ...errors import choice, flag, instance, integer, mistyped, real
+from ...errors import choice, integer, real
 from ...mechanisms import Laplace
 from ...records import Shown
 from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
 from ...report.text import align_rows
 from ...sensitivity import MinMaxRows
-from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from ..running import (
-    SEED,
-    Tabled,
-    cell_seed,
-    check_config,
-    check_list,
-    require_own_config,
-    run_jobs,
-)
+from ..drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from ..presentation import compute_mean_sd, encode_attributes, encode_fields
+from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..settings import SEED, Settings, check_positive, setting
 from .models import (
     ADAPTIVE,
     CROSSINGS,
@@ -68,26 +59,13 @@ if TYPE_CHECKING:
 
 NAME = "dpnr-robust-adaptive"
 
-_MASKED_SHARES: Final = (0.1, 0.3, 0.5, 0.8)
-_QUICK_SETTINGS: Final[dict[str, Any]] = {
-    "dims": (16,),
-    "epsilons": (1.0, 5.0),
-    "mus": (0.5,),
-    "lines": ("not robust", "robust", "constant 5", "uniform 2 to 10"),
-}
-_USUAL_SETTINGS: Final[dict[str, Any]] = {
-    "dims": (32, 64),
-    "epsilons": EPSILONS,
-    "mus": _MASKED_SHARES,
-    "lines": NAMES,
-}
 _GENERATED_CORPUS_ROWS: Final = {False: 4000, True: 500}
 _QUICK_PART_TEXTS: Final = 500
 """Texts of a real corpus in a quick run, in training and in test."""
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the models to train, and the noise of the tests.
 
     Args:
@@ -100,11 +78,11 @@ class Config(Shown):
         quick: True for a run that shows no more than that it works: a few hundred texts of one
             corpus, one dimension, four lines.
         device: where models are trained and tested, such as "cpu" or "cuda".
-        dims: entries of a vector; () for 32 and 64.
-        epsilons: claims of the noise in the test; () for the study's, .05 to 5.
+        dims: entries of a vector; None for 32 and 64.
+        epsilons: claims of the noise in the test; None for the study's, .05 to 5.
         mus: shares of masked words, at claimed epsilon 4, for the lines "not robust" and "robust";
-            () for .1, .3, .5 and .8.
-        lines: names of the ways of training; () for all.
+            None for .1, .3, .5 and .8.
+        lines: names of the ways of training; None for all.
 
     Raises:
         TypeError: if a field is of the wrong kind.
@@ -117,41 +95,26 @@ class Config(Shown):
 
     trials: int = 20_000
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(3, full=5)
     data: str | None = None
     full: bool = False
     quick: bool = False
     device: str = "cpu"
-    dims: tuple[int, ...] = ()
-    epsilons: tuple[float, ...] = ()
-    mus: tuple[float, ...] = ()
-    lines: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        """Check the fields, and fill in the usual values."""
-        check_config(self)
-        instance("device", self.device, str)
-        if self.data is not None and not isinstance(self.data, (str, os.PathLike)):
-            raise mistyped("data", "a path of a folder, or None", self.data)
-        full, quick = flag("full", self.full), flag("quick", self.quick)
-        seeds = (5 if full else 3) if self.seeds is None else self.seeds
-        values: dict[str, Any] = {"seeds": integer("seeds", seeds, 1)}
-        values["data"] = None if self.data is None else str(self.data)
-        checks: dict[str, Callable[[Any], Any]] = {
-            "dims": lambda value: integer("dims", value, 2),
-            "epsilons": partial(real, "epsilons", low=0.0, open_low=True),
-            "mus": partial(real, "mus", low=0.0, high=1.0, open_low=True, open_high=True),
-            "lines": lambda value: choice("lines", value, NAMES),
-        }
-        usual = _QUICK_SETTINGS if quick else _USUAL_SETTINGS
-        for name, checked in checks.items():
-            given = getattr(self, name)
-            found = check_list(name, usual[name] if given == () else given, checked)
-            values[name] = found if name == "lines" else tuple(sorted(found))
-        for name, value in values.items():
-            object.__setattr__(self, name, value)
+    dims: tuple[int, ...] = setting((32, 64), integer, 2, quick=(16,), ascending=True)
+    epsilons: tuple[float, ...] = setting(
+        EPSILONS, check_positive, quick=(1.0, 5.0), ascending=True
+    )
+    mus: tuple[float, ...] = setting(
+        (0.1, 0.3, 0.5, 0.8), real, quick=(0.5,), ascending=True, low=0.0, high=1.0, open_low=True,
+        open_high=True,
+    )  # fmt: skip
+    lines: tuple[str, ...] = setting(
+        NAMES, choice, NAMES, quick=("not robust", "robust", "constant 5", "uniform 2 to 10"),
+        listed=True,
+    )  # fmt: skip
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train and test every model.
 
@@ -179,18 +142,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, seeds=1, lines=("not robust",), mus=(0.5,)))
         ...     assert found.values("ag_news", 16, "not robust", None)[0] > 0.5
     """
-    require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)
-    begun = time.perf_counter()
     corpora = {name: _read_or_generate(name, config) for name in corpora_of(config)}
     benches = {name: Bench(corpus, config) for name, corpus in corpora.items()}
     models, partial = run_jobs(
         "models", list(jobs_of(config)), lambda job: benches[job.data].model(job), progress
     )
     sizes = tuple(Size.of(name, corpus) for name, corpus in corpora.items())
-    return Result(config, models, sizes, partial, time.perf_counter() - begun)
+    return Result(config, models, sizes, partial=partial)
 
 
 def _read_or_generate(name: Any, config: Config) -> Corpus:
@@ -251,15 +212,11 @@ class Result(Tabled):
         config: the options of the run.
         models: those that were trained.
         sizes: the corpora.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     models: tuple[Model, ...]
     sizes: tuple[Size, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def of(
         self,
@@ -321,11 +278,57 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, with those of the study."""
-        return write_table(self)
+        config = self.config
+        seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
+        parts = [_NOISE_GLOSSARY]
+        cells = [(size, dim) for size in self.sizes for dim in config.dims]
+        parts += [_format_lines(self, size, dim) for size, dim in cells]
+        masked = [row for size, dim in cells for row in _make_mask_rows(self, size, dim)]
+        if masked:
+            columns = [f"mu {mu:g}" for mu in config.mus]
+            parts += [_MASKS_GLOSSARY, align_rows([("", *columns), *masked])]
+        learnt = [row for size, dim in cells for row in _make_loss_rows(self, size, dim)]
+        if learnt:
+            levels = [f"{level:g}" for level in config.epsilons]
+            parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
+        parts.append("\n".join(_describe_comparisons(self)))
+        if config.data is not None:
+            parts.append(f"The study: {SOURCE}; its Yelp are long reviews, ours sentences.")
+        head = (
+            f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} "
+            "noisy texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, self.sizes))
+        )
+        if config.data is None:
+            head += (
+                "\n\nWITHOUT DATA: generated texts stand for AG news and Yelp; the study's figures "
+                "are of\nothers, and left out. With --data DIR the corpora are read."
+            )
+        return self.join_parts(head, *parts)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        return write_plain_data(self)
+        cells = [(size.data, dim) for size in self.sizes for dim in self.config.dims]
+        names = "line epsilon mean spreads=noise beyond"
+        return self.make_record(
+            NAME,
+            corpora=[encode_fields(size) for size in self.sizes],
+            true=[
+                {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
+                for dim in self.config.dims
+                for level in self.config.epsilons
+            ],
+            models=[_trained_to_dict(model) for model in self.models],
+            crossings=[
+                {"data": data, "dim": dim, "epsilon": crossing_epsilon(self, data, dim)}
+                for data, dim in cells
+            ],
+            against_constant=[
+                {"data": data, "dim": dim, **encode_attributes(gain, names)}
+                for data, dim in cells
+                for gain in compute_gains(self, data, dim)
+            ],
+            study=_list_study_figures(self) if self.config.data is not None else [],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw accuracy against claimed and true epsilon, and against the share of masked words.
@@ -333,7 +336,29 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        cells = [(size, dim) for size in self.sizes for dim in self.config.dims]
+        masked = [cell for cell in cells if _mask_curves(self, *cell)]
+        columns = max(1, min(2, max(len(cells), len(masked))))
+        places = len(cells) + len(masked)
+        rows = -(-len(cells) // columns) + -(-len(masked) // columns)
+        picture = make_canvas(0.9 + 2.5 * rows, ax)
+        grid = picture.subplots(rows, columns, squeeze=False)
+        first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
+        second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
+        for axes, cell in zip(first, cells, strict=False):
+            _draw_noise_panel(axes, self, *cell)
+        for axes, cell in zip(second, masked, strict=False):
+            _draw_mask_panel(axes, self, *cell)
+        for axes in [*first[len(cells) :], *second[len(masked) :]]:
+            axes.remove()
+        assert len(picture.axes) == places
+        for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
+            # Of the panels the one with the most lines: a run that was cut short lacks some.
+            shown = panels[: len(cells)]
+            most = max(shown, key=lambda one: len(one.get_legend_handles_labels()[1]), default=None)
+            if most is not None and most.get_legend_handles_labels()[1]:
+                add_legend(picture, most, ncols, place)
+        return apply_style(picture)
 
 
 CONTROL = "constant 5"
@@ -361,11 +386,6 @@ class Gain:
     def beyond(self) -> bool:
         """True if the means differ by more than the sum of their standard deviations."""
         return abs(self.mean) > self.noise
-
-
-def compute_mean_sd(values: tuple[float, ...]) -> tuple[float, float]:
-    """Compute the mean and the standard deviation, which is 0 for a single value."""
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
 
 
 def true_epsilon(epsilon: float, dim: int) -> float:
@@ -424,38 +444,6 @@ does, words and pairs one by one become number 0, an untrained row that is avera
 _TRAINING_GLOSSARY = """\
 Robust training, each model at its own epsilon: the loss of the last epoch in nats (that of
 guessing is ln of the number of labels), and accuracy without noise in the test."""
-
-
-def write_table(result: Result) -> str:
-    """Format the tables and the conclusions."""
-    config = result.config
-    seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
-    parts = [
-        f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} noisy "
-        f"texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, result.sizes))
-    ]
-    if config.data is None:
-        parts.append(
-            "WITHOUT DATA: generated texts stand for AG news and Yelp; the study's figures are of\n"
-            "others, and left out. With --data DIR the corpora are read."
-        )
-    if result.partial:
-        parts.append("INTERRUPTED: only the models that were done are shown")
-    parts.append(_NOISE_GLOSSARY)
-    cells = [(size, dim) for size in result.sizes for dim in config.dims]
-    parts += [_format_lines(result, size, dim) for size, dim in cells]
-    masked = [row for size, dim in cells for row in _make_mask_rows(result, size, dim)]
-    if masked:
-        columns = [f"mu {mu:g}" for mu in config.mus]
-        parts += [_MASKS_GLOSSARY, align_rows([("", *columns), *masked])]
-    learnt = [row for size, dim in cells for row in _make_loss_rows(result, size, dim)]
-    if learnt:
-        levels = [f"{level:g}" for level in config.epsilons]
-        parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
-    parts.append("\n".join(_describe_comparisons(result)))
-    if config.data is not None:
-        parts.append(f"The study: {SOURCE}; its Yelp are long reviews, ours sentences.")
-    return "\n\n".join(part for part in parts if part)
 
 
 def _describe_size(size: Size) -> str:
@@ -565,45 +553,13 @@ def _describe_gains(word: str, found: list[Gain]) -> str:
     return textwrap.fill(told, 98, initial_indent="  ", subsequent_indent="    ")
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    cells = [(size.data, dim) for size in result.sizes for dim in result.config.dims]
-    epsilons = result.config.epsilons
-    return {
-        **make_record_head(NAME, result),
-        "corpora": [
-            {name: getattr(size, name) for name in Size.__dataclass_fields__}
-            for size in result.sizes
-        ],
-        "true": [
-            {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
-            for dim in result.config.dims
-            for level in epsilons
-        ],
-        "models": [_trained_to_dict(model) for model in result.models],
-        "crossings": [
-            {"data": data, "dim": dim, "epsilon": crossing_epsilon(result, data, dim)}
-            for data, dim in cells
-        ],
-        "against_constant": [
-            {
-                "data": data, "dim": dim, "line": gain.line, "epsilon": gain.epsilon,
-                "mean": gain.mean, "spreads": gain.noise, "beyond": gain.beyond,
-            }
-            for data, dim in cells
-            for gain in compute_gains(result, data, dim)
-        ],
-        "study": _list_study_figures(result) if result.config.data is not None else [],
-    }  # fmt: skip
-
-
 def _trained_to_dict(model: Model) -> dict[str, Any]:
-    job = {name: getattr(model.job, name) for name in type(model.job).__dataclass_fields__}
     tests = [
-        {"epsilon": test.epsilon, "mu": test.mu, "mask": test.mask, "accuracy": value}
+        {**encode_attributes(test, "epsilon mu mask"), "accuracy": value}
         for test, value in model.accuracies
     ]
-    return {**job, "loss": encode_float(model.loss), "clean": model.clean, "accuracies": tests}
+    found = encode_attributes(model, "loss clean")
+    return {**encode_fields(model.job), **found, "accuracies": tests}
 
 
 def _list_study_figures(result: Result) -> list[dict[str, Any]]:
@@ -634,34 +590,6 @@ _LINE_STYLES: Final[dict[str, dict[str, Any]]] = {
 """Okabe and Ito's colours; marks and dashes tell lines apart without them."""
 
 
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw a panel for each corpus and dimension, then one for masked words of each corpus."""
-    cells = [(size, dim) for size in result.sizes for dim in result.config.dims]
-    masked = [cell for cell in cells if _mask_curves(result, *cell)]
-    columns = max(1, min(2, max(len(cells), len(masked))))
-    places = len(cells) + len(masked)
-    rows = -(-len(cells) // columns) + -(-len(masked) // columns)
-    picture = make_canvas(0.9 + 2.5 * rows, ax)
-    grid = picture.subplots(rows, columns, squeeze=False)
-    first = [axes for line in grid[: -(-len(cells) // columns)] for axes in line]
-    second = [axes for line in grid[-(-len(cells) // columns) :] for axes in line]
-    for axes, cell in zip(first, cells, strict=False):
-        _draw_noise_panel(axes, result, *cell)
-    for axes, cell in zip(second, masked, strict=False):
-        _draw_mask_panel(axes, result, *cell)
-    for axes in [*first[len(cells) :], *second[len(masked) :]]:
-        axes.remove()
-    assert len(picture.axes) == places
-    for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
-        # Of the panels the one with the most lines: a run that was cut short lacks some.
-        legends = [axes.get_legend_handles_labels() for axes in panels[: len(cells)]]
-        handles, labels = max(legends, key=lambda legend: len(legend[1]), default=([], []))
-        if labels:
-            where: Any = f"outside {place} center"
-            picture.legend(handles, labels, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
-    return apply_style(picture)
-
-
 def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     levels = result.config.epsilons
     for name in result.config.lines:
@@ -682,8 +610,6 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
             color=BLUE, va="top", ha="right" if right else "left",
         )  # fmt: skip
     axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
-    axes.set_xlabel("claimed epsilon", fontsize=TEXT)
-    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
     _set_level_ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
     # The same places once more, with what the noise really gives.
     top = axes.secondary_xaxis("top")
@@ -691,7 +617,7 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     _set_level_ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
     top.spines["top"].set_linewidth(0.6)
     top.tick_params(labelsize=SMALL, width=0.6, length=2.5)
-    tidy_axes(axes)
+    tidy_axes(axes, "claimed epsilon", y=f"accuracy, {_data_title(result, size)}, d = {dim}")
 
 
 def _set_level_ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
@@ -746,9 +672,11 @@ def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
-    axes.set_xlabel(f"share of masked words, claimed epsilon {MU_EPSILON:g}", fontsize=TEXT)
-    axes.set_ylabel(f"accuracy, {_data_title(result, size)}, d = {dim}", fontsize=TEXT)
-    tidy_axes(axes)
+    tidy_axes(
+        axes,
+        f"share of masked words, claimed epsilon {MU_EPSILON:g}",
+        y=f"accuracy, {_data_title(result, size)}, d = {dim}",
+    )
 
 
 def _data_title(result: Result, size: Size) -> str:

@@ -9,32 +9,21 @@ one chosen on validation, and the certified bound.
 from __future__ import annotations
 
 import math
-import os
-import statistics
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from ...errors import flag, instance, integer, mistyped, real
+from ...errors import integer
 from ...records import Shown
-from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.optional_packages import require_module
-from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from ..running import (
-    SEED,
-    Tabled,
-    cell_seed,
-    check_config,
-    check_list,
-    require_own_config,
-    run_jobs,
-)
+from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, make_patch, tidy_axes
+from ..presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
+from ..running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from ..settings import SEED, Settings, check_positive, setting
 from .attacks import (
     CLEAN,
     ENCODERS,
@@ -56,7 +45,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 NAME = "dpnr-table"
-_USUAL_CORPUS_TEXTS = {True: 600, False: 4000}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +77,8 @@ FIGURES: Final = (
 """Tables 2 and 4 of Lyu, He and Li (2020)."""
 
 
-def _check_level(name: str, value: Any) -> float:
-    return real(name, value, low=0.0, open_low=True)
-
-
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the texts, the claims, and the size of an attack.
 
     Args:
@@ -124,35 +108,22 @@ class Config(Shown):
 
     trials: int = 10**5
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(1, full=5)
     data: str | None = None
     full: bool = False
     quick: bool = False
     device: str = "cpu"
-    levels: tuple[float, ...] = (0.05, 1.0, 5.0, 50.0)
-    claims: tuple[float, ...] = (0.1, 1.0, 5.0)
-    texts: int | None = None
-    dim: int | None = None
+    levels: tuple[float, ...] = setting((0.05, 1.0, 5.0, 50.0), check_positive, ascending=True)
+    claims: tuple[float, ...] = setting((0.1, 1.0, 5.0), check_positive, ascending=True)
+    texts: int = setting(4000, integer, 300, quick=600)
+    dim: int | None = setting(None, integer, 2)
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        instance("device", self.device, str)
-        if self.data is not None:
-            if not isinstance(self.data, (str, os.PathLike)):
-                raise mistyped("data", "a path of a folder or a file", self.data)
-            object.__setattr__(self, "data", str(self.data))
-        quick = flag("quick", self.quick)
-        texts = _USUAL_CORPUS_TEXTS[quick] if self.texts is None else self.texts
-        object.__setattr__(self, "texts", integer("texts", texts, 300))
-        seeds = (5 if flag("full", self.full) else 1) if self.seeds is None else self.seeds
-        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
-        dim = (64 if self.data is None else 768) if self.dim is None else self.dim
-        object.__setattr__(self, "dim", integer("dim", dim, 2))
-        for name in ("levels", "claims"):
-            levels = check_list(name, getattr(self, name), partial(_check_level, name))
-            object.__setattr__(self, name, tuple(sorted(levels)))
+        """Check the fields; made-up texts get shorter vectors."""
+        Settings.__post_init__(self)
+        if self.dim is None:
+            object.__setattr__(self, "dim", 64 if self.data is None else 768)
 
     @property
     def size(self) -> str:
@@ -185,8 +156,7 @@ class Row(Shown):
 
     def over(self, value: Callable[[Run], float]) -> tuple[float, float]:
         """Compute mean and standard deviation of a figure over the seeds; of one seed 0."""
-        values = [value(one) for one in self.runs]
-        return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+        return compute_mean_sd([value(one) for one in self.runs])
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
         """Return the lowest and the highest F1 of naive attackers."""
@@ -199,6 +169,7 @@ class Row(Shown):
         return self.over(lambda one: one.chosen.f1.value)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train every system, attack it, and audit the claims on the largest pair.
 
@@ -226,14 +197,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     shared = next(row for row in result.rows if row.case.system == "shared")
         ...     assert shared.f1[0] > 0.8
     """
-    require_own_config(config, __name__)
     from ...torch.mechanisms import device_of
 
     device_of(config.device)
     threads_of(threads)
-    begun = time.perf_counter()
     jobs: list[tuple[Case, int] | Claim] = [
-        (case, number) for case in config.cases for number in range(config.seeds or 1)
+        (case, number) for case in config.cases for number in range(config.seeds)
     ]
     first = config.encoders[0]
     jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
@@ -243,13 +212,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
             "systems", jobs, lambda job: _run_job(config, made, job), progress,
             ended=lambda one: isinstance(one, Verdict) and one.partial,
         )  # fmt: skip
-    runs: dict[Case, list[Run]] = {}
-    for job, one in zip(jobs, done, strict=False):
-        if isinstance(job, tuple):
-            runs.setdefault(job[0], []).append(one)
-    rows = tuple(Row(case, tuple(found)) for case, found in runs.items())
+    trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
+    rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
     claims = tuple(one for one in done if isinstance(one, Verdict))
-    return Result(config, made.facts, rows, claims, ended, time.perf_counter() - begun)
+    return Result(config, made.facts, rows, claims, partial=ended)
 
 
 def _run_job(config: Config, made: Material, job: Any) -> Any:
@@ -283,16 +249,12 @@ class Result(Tabled):
         facts: of the texts.
         rows: one for each system.
         claims: audits on the largest pair.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     facts: Facts
     rows: tuple[Row, ...]
     claims: tuple[Verdict, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def line(self, system: str, encoder: str) -> list[tuple[float, Row]]:
         """Return the rows of a system with noise, each with its claim."""
@@ -301,11 +263,28 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text: task, attackers, audits, and the paper's figures."""
-        return write_table(self)
+        several = len(self.config.encoders) > 1
+        own = [row for row in self.rows if row.runs[0].discriminator is not None]
+        return self.join_parts(
+            _format_head(self),
+            _format_task(self, several) if self.rows else "",
+            _format_attackers(self, several) if self.rows else "",
+            _format_claims(self) if self.claims else "",
+            _format_opponents(own) if own else "",
+            "" if self.facts.made else _format_paper(self),
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        names = "origin made_up=made sizes test_texts_in_train=repeated unseen majority"
+        names += " attributes=names always_most_frequent_f1=always"
+        return self.make_record(
+            NAME,
+            texts=encode_attributes(self.facts, names, widths=dict(self.facts.widths)),
+            rows=[_system_row_to_dict(row) for row in self.rows],
+            claims=[_verdict_to_dict(one) for one in self.claims],
+            paper=[encode_attributes(one, "system claim main privacy") for one in FIGURES],
+        )
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the attackers' F1 and the accuracy of the main task against the claim.
@@ -313,32 +292,27 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Format the task, the attackers, the audits, and the paper's figures."""
-    parts = [_format_head(result)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was measured is shown")
-    several = len(result.config.encoders) > 1
-    if result.rows:
-        parts += [_format_task(result, several), _format_attackers(result, several)]
-    if result.claims:
-        parts.append(_format_claims(result))
-    own = [row for row in result.rows if row.runs[0].discriminator is not None]
-    if own:
-        parts.append(_format_opponents(result, own))
-    if not result.facts.made:
-        parts.append(_format_paper(result))
-    return "\n\n".join(parts)
+        encoders = list(dict.fromkeys(row.case.encoder for row in self.rows if row.case.claim))
+        encoders = encoders or [self.config.encoders[0]]
+        picture = make_canvas(0.9 + 2.7 * len(encoders), ax)
+        panels = picture.subplots(len(encoders), 2, squeeze=False)
+        for pair, encoder in zip(panels, encoders, strict=True):
+            _draw_attackers(pair[0], self, encoder)
+            _draw_task(pair[1], self, encoder)
+            for axes in pair:
+                _set_claim_axis(axes, self, encoder)
+        made = "made-up texts" if self.facts.made else "the authors' AG file"
+        several = f", {self.config.seeds} seeds" if self.config.seeds > 1 else ""
+        picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
+        add_legend(picture, _make_system_legend(self), 2)
+        return apply_style(picture)
 
 
 def _format_head(result: Result) -> str:
     facts, config = result.facts, result.config
     made = "TEXTS THAT WERE MADE UP (no data were given): " if facts.made else ""
     widths = ", ".join(f"{name} {width}" for name, width in facts.widths)
-    seeds = f"; mean +- spread of {config.seeds} seeds" if (config.seeds or 1) > 1 else ""
+    seeds = f"; mean +- spread of {config.seeds} seeds" if config.seeds > 1 else ""
     lines = [
         f"DPNR and its baselines: {made}{facts.origin}",
         f"{facts.sizes[0]:,} train, {facts.sizes[1]:,} valid, {facts.sizes[2]:,} test texts; "
@@ -373,29 +347,39 @@ def _format_interval(low: float, high: float, places: int = 3) -> str:
 
 
 def _format_task(result: Result, several: bool) -> str:
-    first = result.facts.names[0]
-    head = (
-        "system", "claimed", "true", "largest pair", "main", "unseen", "refitted", f"gap of {first}"
-    )  # fmt: skip
-    rows, seeds = [], (result.config.seeds or 1) > 1
-    for row in result.rows:
-        run = row.runs[0]
-        gap = run.group.gap
-        refitted = "-" if run.refitted is None else f"{run.refitted:.3f}"
-        rows.append((
-            *_system_and_claim(row, several), _format_infinite_epsilon(run.true),
-            _format_infinite_epsilon(run.loss),
-            _format_mean(row.over(lambda one: one.main), seeds),
-            _format_mean(row.over(lambda one: one.main_unseen), seeds), refitted,
-            "-" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]",
-        ))  # fmt: skip
-    return "\n".join([
+    first, seeds = result.facts.names[0], result.config.seeds > 1
+
+    columns = [
+        *_list_system_columns(several),
+        Column("true", lambda row: row.runs[0].true, _format_infinite_epsilon),
+        Column("largest pair", lambda row: row.runs[0].loss, _format_infinite_epsilon),
+        Column("main", lambda row: _format_mean(row.over(lambda one: one.main), seeds)),
+        Column("unseen", lambda row: _format_mean(row.over(lambda one: one.main_unseen), seeds)),
+        Column("refitted", lambda row: row.runs[0].refitted, _format_share),
+        Column(f"gap of {first}", lambda row: row.runs[0].group.gap, _format_gap),
+    ]
+    return (
         "Claim and task. true: epsilon for any two texts; largest pair: exact loss of the training "
         "texts' largest pair,\ncomputed from the declared noise; main: accuracy (its learning rate "
         "was settled on test texts); refitted: main,\nunseen, of the chosen attacker's classifier "
-        f"instead, and its gap between texts with and without {first}",
-        align_rows([head, *rows]),
-    ])  # fmt: skip
+        f"instead, and its gap between texts with and without {first}\n"
+        f"{align_columns(columns, result.rows)}"
+    )
+
+
+def _list_system_columns(several: bool) -> list[Column]:
+    return [
+        Column("system", lambda row: _system_and_claim(row, several)[0], left=True),
+        Column("claimed", lambda row: _system_and_claim(row, several)[1]),
+    ]
+
+
+def _format_share(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3f}"
+
+
+def _format_gap(gap: Any) -> str:
+    return "-" if gap is None else f"{gap.value:+.3f} [{gap.low:+.3f}, {gap.high:+.3f}]"
 
 
 def _format_attackers(result: Result, several: bool) -> str:
@@ -404,7 +388,7 @@ def _format_attackers(result: Result, several: bool) -> str:
         "system", "claimed", "naive", "unseen", "chosen", "", "1 - F", f"certified ({first})",
         "attacker",
     )  # fmt: skip
-    rows, seeds = [], (result.config.seeds or 1) > 1
+    rows, seeds = [], result.config.seeds > 1
     for row in result.rows:
         chosen, certified = row.runs[0].chosen, row.runs[0].certified
         low, high = row.naive()
@@ -429,44 +413,41 @@ def _format_attackers(result: Result, several: bool) -> str:
     ])  # fmt: skip
 
 
+_NOISE_NAMES = {"shared": "shared", "iid": "iid", "sound": "iid, sound"}
+_CLAIM_COLUMNS = (
+    Column("noise", "claim.system", _NOISE_NAMES.__getitem__, left=True),
+    Column("claimed", "claim.claim", "g"),
+    Column("true", "true", _format_infinite_epsilon),
+    Column("exact loss", "exact", _format_infinite_epsilon),
+    Column("certified", "certified", ".3f"),
+    Column("claim", lambda one: "refuted" if one.refuted else "not refuted", left=True),
+    Column("flagged", lambda one: ", ".join(one.flags) or "-", left=True),
+)
+
+
 def _format_claims(result: Result) -> str:
-    head = (
-        "noise", "claimed", "true", "exact loss", "certified", "claim", "flagged",
-    )  # fmt: skip
-    rows = [
-        (
-            {"shared": "shared", "iid": "iid", "sound": "iid, sound"}[one.claim.system],
-            f"{one.claim.claim:g}", _format_infinite_epsilon(one.true),
-            _format_infinite_epsilon(one.exact),
-            f"{one.certified:.3f}", "refuted" if one.refuted else "not refuted",
-            ", ".join(one.flags) or "-",
-        )
-        for one in result.claims
-    ]  # fmt: skip
     trials = result.config.trials
-    return "\n".join([
+    return (
         f"Audits on the largest pair of the training texts, {trials:,} trials a side (bounds end "
         f"near ln of that, {math.log(trials):.1f};\nthe exact loss is computed from the declared "
-        "noise, not certified)",
-        align_rows([head, *rows], left=(0, 5, 6)),
-    ])  # fmt: skip
+        f"noise, not certified)\n{align_columns(_CLAIM_COLUMNS, result.claims)}"
+    )
 
 
-def _format_opponents(result: Result, rows: list[Row]) -> str:
-    head = ("baseline", "its own opponent", "fresh attacker")
-    found = [
-        (
-            row.case.name, f"{row.runs[0].discriminator:.3f}",
-            f"{row.runs[0].chosen.accuracy.value:.3f}",
-        )
-        for row in rows
-    ]  # fmt: skip
+_OPPONENT_COLUMNS = (
+    Column("baseline", "case.name", left=True),
+    Column("its own opponent", lambda row: row.runs[0].discriminator, ".3f"),
+    Column("fresh attacker", lambda row: row.runs[0].chosen.accuracy.value, ".3f"),
+)
+
+
+def _format_opponents(rows: list[Row]) -> str:
     floor = rows[0].runs[0].chosen.floors[0].accuracy
-    return "\n".join([
+    return (
         "Accuracy over the attributes: the opponent of the training (all test texts), and the "
-        f"attacker trained afresh (unseen);\nmajority {floor:.3f}",
-        align_rows([head, *found]),
-    ])  # fmt: skip
+        f"attacker trained afresh (unseen);\nmajority {floor:.3f}\n"
+        f"{align_columns(_OPPONENT_COLUMNS, rows)}"
+    )
 
 
 def _format_paper(result: Result) -> str:
@@ -506,64 +487,32 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
     return one.name, claimed, f"{one.main:.3f}", main, privacy, here
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    facts = result.facts
-    return {
-        **make_record_head(NAME, result),
-        "texts": {
-            "origin": facts.origin, "made_up": facts.made, "sizes": list(facts.sizes),
-            "test_texts_in_train": facts.repeated, "unseen": facts.unseen,
-            "majority": list(facts.majority), "attributes": list(facts.names),
-            "always_most_frequent_f1": list(facts.always), "widths": dict(facts.widths),
-        },
-        "rows": [_system_row_to_dict(row) for row in result.rows],
-        "claims": [_verdict_to_dict(one) for one in result.claims],
-        "paper": [
-            {"system": one.system, "claim": one.claim, "main": one.main, "privacy": one.privacy}
-            for one in FIGURES
-        ],
-    }  # fmt: skip
-
-
 def _system_row_to_dict(row: Row) -> dict[str, Any]:
-    case = row.case
     return {
-        "system": case.system, "encoder": case.encoder, "claim": case.claim,
-        "strength": case.strength, "f1_mean": row.f1[0], "f1_spread": row.f1[1],
+        **encode_attributes(row.case, "system encoder claim strength"),
+        **dict(zip(("f1_mean", "f1_spread"), row.f1, strict=True)),
         "naive": list(row.naive()), "naive_unseen": list(row.naive(unseen=True)),
         "runs": [_run_to_dict(run) for run in row.runs],
     }  # fmt: skip
 
 
 def _run_to_dict(run: Run) -> dict[str, Any]:
-    certified = run.certified
+    names = "seed true loss_of_largest_pair=loss main main_unseen main_refitted=refitted"
+    naive = "start epochs f1 f1_unseen=unseen"
+    more = "certified refuted discriminator empirical_privacy=chosen.empirical_privacy_f1"
     return {
-        "seed": str(run.seed),
-        "true": None if run.true is None else encode_float(run.true),
-        "loss_of_largest_pair": None if run.loss is None else encode_float(run.loss),
-        "main": run.main, "main_unseen": run.main_unseen, "main_refitted": run.refitted,
-        "naive": [
-            {"start": one.start, "epochs": one.epochs, "f1": one.f1, "f1_unseen": one.unseen}
-            for one in run.naive
-        ],
-        "certified": certified if isinstance(certified, str) else encode_float(certified),
-        "refuted": run.refuted,
-        "discriminator": run.discriminator,
-        "empirical_privacy": run.chosen.empirical_privacy_f1,
-        "chosen": run.chosen.to_dict(),
-        "alone": run.alone.to_dict(),
-    }  # fmt: skip
+        **encode_attributes(run, names),
+        "naive": [encode_attributes(one, naive) for one in run.naive],
+        **encode_attributes(run, more, chosen=run.chosen.to_dict(), alone=run.alone.to_dict()),
+    }
 
 
 def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
-    counts = [getattr(one.counts, name) for name in ("k", "n", "k_prime", "n_prime")]
+    names = "true exact certified refuted flags"
     return {
-        "system": one.claim.system, "encoder": one.claim.encoder, "claim": one.claim.claim,
-        "true": encode_float(one.true), "exact": encode_float(one.exact),
-        "certified": encode_float(one.certified), "refuted": one.refuted, "flags": list(one.flags),
-        "counts": counts, "seed": str(one.seed),
-    }  # fmt: skip
+        **encode_attributes(one.claim, "system encoder claim"),
+        **encode_attributes(one, names, counts=list_counts(one.counts), seed=str(one.seed)),
+    }
 
 
 _SYSTEM_COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
@@ -579,30 +528,6 @@ _SYSTEM_LABELS = {
     "iid": "a draw an entry (the paper)",
     "sound": "a draw an entry, sound (true as claimed)",
 }
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw the attackers' F1 and the main accuracy of each encoder against the claimed epsilon."""
-    encoders = list(dict.fromkeys(row.case.encoder for row in result.rows if row.case.claim))
-    encoders = encoders or [result.config.encoders[0]]
-    picture = make_canvas(0.9 + 2.7 * len(encoders), ax)
-    panels = picture.subplots(len(encoders), 2, squeeze=False)
-    for pair, encoder in zip(panels, encoders, strict=True):
-        _draw_attackers(pair[0], result, encoder)
-        _draw_task(pair[1], result, encoder)
-        for axes in pair:
-            _set_claim_axis(axes, result, encoder)
-    made = "made-up texts" if result.facts.made else "the authors' AG file"
-    several = f", {result.config.seeds} seeds" if (result.config.seeds or 1) > 1 else ""
-    picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
-    picture.legend(
-        handles=_make_system_legend(result),
-        loc="outside lower center",
-        ncols=2,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
@@ -623,13 +548,9 @@ def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
         floor = result.rows[0].runs[0].chosen.floors[0].f1
         axes.axhline(floor, color=GREY, linestyle="--", linewidth=1.0)
     names = result.facts.names
-    axes.set_ylabel(
-        f"F1 for {names[0]}, unseen texts" if len(names) == 1
-        else f"micro-F1 for {len(names)} names, unseen texts", fontsize=TEXT,
-    )  # fmt: skip
-    axes.set_title(
-        f"attackers: chosen (lines), naive (bands); {encoder}", fontsize=TEXT, loc="left"
-    )
+    label = f"F1 for {names[0]}" if len(names) == 1 else f"micro-F1 for {len(names)} names"
+    title = f"attackers: chosen (lines), naive (bands); {encoder}"
+    tidy_axes(axes, y=f"{label}, unseen texts", title=title)
 
 
 def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
@@ -651,8 +572,7 @@ def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
         value = row.over(lambda one: one.main_unseen)[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
-    axes.set_ylabel("accuracy, unseen texts", fontsize=TEXT)
-    axes.set_title(f"main task; {encoder}", fontsize=TEXT, loc="left")
+    tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
 
 
 def _select_clean_rows(result: Result, encoder: str) -> list[Row]:
@@ -678,8 +598,7 @@ def _set_claim_axis(axes: Axes, result: Result, encoder: str) -> None:
     axes.set_ylim(0.0, 1.02)
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
     axes.minorticks_off()
-    axes.set_xlabel("claimed epsilon", fontsize=TEXT)
-    tidy_axes(axes)
+    tidy_axes(axes, "claimed epsilon")
     width = dict(result.facts.widths)[encoder]
 
     def true(claim: Any) -> Any:
@@ -699,28 +618,15 @@ def _set_claim_axis(axes: Axes, result: Result, encoder: str) -> None:
 
 
 def _make_system_legend(result: Result) -> list[Any]:
-    from matplotlib.lines import Line2D
-    from matplotlib.patches import Patch
-
-    grey: dict[str, Any] = {"color": GREY, **_HOLLOW_MARK_STYLE}
-    there = [
-        name for name in _SYSTEM_COLOURS if any(row.case.system == name for row in result.rows)
-    ]
-    handles: list[Any] = [
-        Line2D(
-            [],
-            [],
-            color=_SYSTEM_COLOURS[n],
-            marker=_SYSTEM_MARKS[n],
-            markersize=4.5,
-            label=_SYSTEM_LABELS[n],
-        )
-        for n in there
-    ]
+    there = {row.case.system for row in result.rows}
     return [
-        *handles,
-        Patch(color=GREY, alpha=0.3, label="naive attackers, lowest to highest"),
-        Line2D([], [], label="main task, refitted by the attacker", marker="o", **grey),
-        Line2D([], [], color=INK, linestyle=":", label="no noise"),
-        Line2D([], [], color=GREY, linestyle="--", label="floor: majority"),
+        *(
+            make_line(_SYSTEM_LABELS[name], colour, marker=_SYSTEM_MARKS[name], markersize=4.5)
+            for name, colour in _SYSTEM_COLOURS.items()
+            if name in there
+        ),
+        make_patch("naive attackers, lowest to highest", GREY, alpha=0.3),
+        make_line("main task, refitted by the attacker", GREY, marker="o", **_HOLLOW_MARK_STYLE),
+        make_line("no noise", linestyle=":"),
+        make_line("floor: majority", GREY, linestyle="--"),
     ]

@@ -8,37 +8,28 @@ on the vectors is shown with the epsilon that it is said to give, and with the t
 
 from __future__ import annotations
 
-import os
 import statistics
-import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from ...errors import flag, integer, invalid, mistyped, real
+from ...errors import integer, invalid
 from ...records import Shown
-from ...report.encoding import encode_value
-from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
+from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text import Corpus, generated
 from ...text.optional_packages import require_module
 from ...text.words import Embedding
 from ..corpora import read_corpus
-from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
-from ..running import (
-    SEED,
-    Tabled,
-    cell_seed,
-    check_config,
-    check_list,
-    require_own_config,
-    run_jobs,
-)
+from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes
+from ..presentation import compute_mean_sd, encode_attributes
+from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..settings import SEED, Settings, check_positive, check_trials, setting
 from .leakage import (
     Leakage,
     add_noise,
@@ -94,11 +85,9 @@ _CORPUS_SHARES: Final = (1.0, 0.5, 0.25)
 _RANK_CUTOFFS: Final = (1, 5)
 Half = tuple[str, ...]
 
-_SEED_COUNTS: Final = {False: 5, True: 10}
-
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment: the sentences, and the knowledge of the attacker.
 
     Args:
@@ -123,31 +112,23 @@ class Config(Shown):
         (10000, 10)
     """
 
-    trials: int = 10**6
+    trials: int = setting(10**6, check_trials, _MIN_SENTENCES)
     seed: int = SEED
-    seeds: int | None = None
+    seeds: int = setting(5, full=10)
     data: str | None = None
     full: bool = False
-    anchors: tuple[int, ...] = (0, 10, 20, 50, 100, 200, 500, 1000, 1500)
-    epsilons: tuple[float, ...] = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0)
+    anchors: tuple[int, ...] = setting(
+        (0, 10, 20, 50, 100, 200, 500, 1000, 1500), integer, 0, ascending=True
+    )
+    epsilons: tuple[float, ...] = setting(
+        (1.0, 2.0, 5.0, 10.0, 20.0, 50.0), check_positive, ascending=True
+    )
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        integer("trials", self.trials, _MIN_SENTENCES)
-        if self.data is not None:
-            if not isinstance(self.data, (str, os.PathLike)):
-                raise mistyped("data", "a path of a folder or a file", self.data)
-            object.__setattr__(self, "data", str(self.data))
-        seeds = _SEED_COUNTS[flag("full", self.full)] if self.seeds is None else self.seeds
-        object.__setattr__(self, "seeds", integer("seeds", seeds, 1))
-        anchors = check_list("anchors", self.anchors, lambda value: integer("anchors", value, 0))
-        object.__setattr__(self, "anchors", tuple(sorted({0, *anchors})))
-        levels = check_list(
-            "epsilons", self.epsilons, lambda v: real("epsilons", v, low=0.0, open_low=True)
-        )
-        object.__setattr__(self, "epsilons", tuple(sorted(levels)))
+        """Check the fields; the attack without anchors is always made."""
+        Settings.__post_init__(self)
+        object.__setattr__(self, "anchors", tuple(sorted({0, *self.anchors})))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -181,6 +162,7 @@ class Job:
     start: str
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Embed the halves and attack.
 
@@ -207,13 +189,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(trials=2000, seeds=1, epsilons=(5,)))
         ...     assert result.mean("hashed", 0) > result.mean("other", 0)
     """
-    require_own_config(config, __name__)
     threads_of(threads)
-    begun = time.perf_counter()
     require_module("gensim.models", NAME)
     corpus = _read_sentences(config)
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
-    assert config.seeds is not None
     jobs = [
         Job(size, number, start)
         for size in sizes
@@ -227,7 +206,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         size=lambda job: round(100 * job.size),
     )  # fmt: skip
     cells = tuple(cell for cells in done for cell in cells)
-    return Result(config, corpus.origin, cells, partial, time.perf_counter() - begun)
+    return Result(config, corpus.origin, cells, partial=partial)
 
 
 def _read_sentences(config: Config) -> Corpus:
@@ -318,15 +297,11 @@ class Result(Tabled):
         config: the options of the run.
         corpus: where the sentences are from.
         cells: the attacks.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     corpus: str
     cells: tuple[Cell, ...]
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     def found(
         self,
@@ -377,11 +352,24 @@ class Result(Tabled):
 
     def table(self) -> str:
         """Return the figures as text, with those of others on the same sentences."""
-        return write_table(self)
+        earlier = (
+            "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
+            "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
+        )
+        return self.join_parts(
+            _describe_run(self),
+            _format_main(self),
+            "dropped: leading principal directions of each embedding that are removed first, with "
+            "its mean vector\n(any attacker can who sees the vectors of many words)",
+            earlier if real_sentences(self) else "",
+            _format_noise(self),
+            _format_sizes(self) if self.config.full else "",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
-        return write_plain_data(self)
+        cells = [_cell_to_dict(cell) for cell in self.cells]
+        return self.make_record(NAME, corpus=self.corpus, cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the words found against the number of anchors, and against the noise.
@@ -389,7 +377,20 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        return draw_figure(self, ax)
+        picture = make_canvas(3.6, ax)
+        left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
+        _draw_anchor_panel(left, self)
+        _draw_word_noise(right, self)
+        made = self.config.data is None
+        where = "made-up sentences" if made else self.corpus.partition(": ")[2] or self.corpus
+        first = self.cells[0].found
+        picture.suptitle(
+            f"word2vec on disjoint halves; {where}\n{first.words:,} held-out words, "
+            f"V = {first.vocabulary:,}",
+            fontsize=TEXT,
+        )
+        add_legend(picture, _make_start_legend(), 4)
+        return apply_style(picture)
 
 
 Found = Sequence[Leakage]
@@ -398,29 +399,6 @@ Found = Sequence[Leakage]
 def real_sentences(result: Result) -> bool:
     """Return True if the sentences are those of the earlier figures, all of them."""
     return result.corpus.startswith("leakage:") and result.config.trials >= SENTENCES
-
-
-def write_table(result: Result) -> str:
-    """Format the figures, with those of others on the same sentences."""
-    config = result.config
-    parts = [_describe_run(result)]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was done is shown")
-    parts.append(_format_main(result))
-    parts.append(
-        "dropped: leading principal directions of each embedding that are removed first, with its "
-        "mean vector\n(any attacker can who sees the vectors of many words)"
-    )
-    if real_sentences(result):
-        parts.append(
-            "single: an earlier single run (1,496 held-out words, V = 3,537). study: gensim 3.8.3, "
-            "two samples of 50 %.\n* not reproduced: outside the intervals of all runs here."
-        )
-    if noise := _format_noise(result):
-        parts.append(noise)
-    if config.full:
-        parts.append(_format_sizes(result))
-    return "\n\n".join(parts)
 
 
 def _describe_run(result: Result) -> str:
@@ -438,6 +416,22 @@ def _describe_run(result: Result) -> str:
     )
 
 
+def _cell_to_dict(cell: Cell) -> dict[str, Any]:
+    found = cell.found
+    figures = zip(found.topn, found.hits, found.shares, found.chance, strict=True)
+    return {
+        **encode_attributes(cell, "start halves size run=number held_out"),
+        **encode_attributes(found, "words unknown vocabulary anchors centred dropped claimed true"),
+        "top": {
+            str(n): {
+                "hits": hits,
+                **encode_attributes(share, "share=value low high", chance=chance),
+            }
+            for n, hits, share, chance in figures
+        },
+    }
+
+
 def _format_main(result: Result) -> str:
     head = ["halves", "start", "words", "anchors", "dropped", "top-1", "interval", "top-5"]
     compared = real_sentences(result)
@@ -452,20 +446,12 @@ def _format_main(result: Result) -> str:
                 continue
             words = "held out" if held_out else "all"
             row = [name, STARTS[start], words, str(anchors), str(drop)]
-            row += [
-                format_share_mean_sd(found, 1),
-                _format_share_interval(found[0]),
-                format_share_mean_sd(found, 5),
-            ]
+            row += [format_share_mean_sd(found, 1), _format_share_interval(found[0])]
+            row.append(format_share_mean_sd(found, 5))
             if compared:
-                row.append(
-                    _format_earlier(
-                        found, SINGLE.get((name, start, anchors)) if held_out and not drop else None
-                    )
-                )
-                row.append(
-                    _format_earlier(found, None if held_out or name == "disjoint" else STUDY)
-                )
+                single = SINGLE.get((name, start, anchors)) if held_out and not drop else None
+                study = None if held_out or name == "disjoint" else STUDY
+                row += [_format_earlier(found, single), _format_earlier(found, study)]
             rows.append(row)
     return align_rows(rows, left=(0, 1, 2))
 
@@ -564,68 +550,8 @@ def _format_sizes(result: Result) -> str:
     return f"{note}\n\n{align_rows([heads, *rows])}"
 
 
-def write_plain_data(result: Result) -> dict[str, Any]:
-    """Return the result as plain data for strict JSON."""
-    cells = [
-        {
-            "start": cell.start,
-            "halves": cell.halves,
-            "size": cell.size,
-            "run": cell.number,
-            "held_out": cell.held_out,
-            "words": cell.found.words,
-            "unknown": cell.found.unknown,
-            "vocabulary": cell.found.vocabulary,
-            "anchors": cell.found.anchors,
-            "centred": cell.found.centred,
-            "dropped": cell.found.dropped,
-            "claimed": encode_value(cell.found.claimed),
-            "true": encode_value(cell.found.true),
-            "top": {
-                str(n): {
-                    "hits": hits,
-                    "share": share.value,
-                    "low": share.low,
-                    "high": share.high,
-                    "chance": chance,
-                }
-                for n, hits, share, chance in zip(
-                    cell.found.topn, cell.found.hits, cell.found.shares, cell.found.chance,
-                    strict=True,
-                )
-            },
-        }
-        for cell in result.cells
-    ]  # fmt: skip
-    return {**make_record_head(NAME, result), "corpus": result.corpus, "cells": cells}
-
-
 _START_COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
 _RANK_STYLES: Final = {1: "-", 5: "--"}
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw the words found against anchors (left), and against noise and true epsilon (right)."""
-    picture = make_canvas(3.6, ax)
-    left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
-    _draw_anchor_panel(left, result)
-    _draw_word_noise(right, result)
-    made = result.config.data is None
-    where = "made-up sentences" if made else result.corpus.partition(": ")[2] or result.corpus
-    first = result.cells[0].found
-    picture.suptitle(
-        f"word2vec on disjoint halves; {where}\n{first.words:,} held-out words, "
-        f"V = {first.vocabulary:,}",
-        fontsize=TEXT,
-    )
-    picture.legend(
-        handles=_make_start_legend(),
-        loc="outside lower center",
-        ncols=4,
-        frameon=False,
-        fontsize=SMALL,
-    )
-    return apply_style(picture)
 
 
 def _draw_anchor_panel(axes: Axes, result: Result) -> None:
@@ -648,9 +574,7 @@ def _draw_anchor_panel(axes: Axes, result: Result) -> None:
     ]
     axes.set_xticks(shown, [f"{n:,}" if n else "none" for n in shown])
     axes.set(ylim=(-0.02 * axes.get_ylim()[1], None), xlim=(-0.8, 1.15 * max(10, *result.anchors)))
-    axes.set_xlabel("anchors: words that the attacker knows", fontsize=TEXT)
-    axes.set_ylabel("share of private words found", fontsize=TEXT)
-    tidy_axes(axes)
+    tidy_axes(axes, "anchors: words that the attacker knows", y="share of private words found")
 
 
 def _draw_word_noise(axes: Axes, result: Result) -> None:
@@ -671,9 +595,8 @@ def _draw_word_noise(axes: Axes, result: Result) -> None:
     axes.axhline(first.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
-    axes.set_xlabel("claimed epsilon of the noise", fontsize=TEXT)
     axes.set_ylabel(f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=SMALL)
-    tidy_axes(axes)
+    tidy_axes(axes, "claimed epsilon of the noise")
     true = [result.found("hashed", 0, epsilon=level, centred=True)[0].true for level in levels]
     above = axes.secondary_xaxis("top")
     above.set_xticks(levels, [f"{value:g}" for value in true])
@@ -689,20 +612,18 @@ def _draw_shares_line(
     # After Ctrl-C some starts have no runs.
     there = [(place, one) for place, one in zip(x, shares, strict=True) if one]
     x, shares = [place for place, _ in there], [one for _, one in there]
-    wide = [statistics.stdev(one) if len(one) > 1 else 0.0 for one in shares]
+    means, wide = zip(*map(compute_mean_sd, shares), strict=True) if shares else ((), ())
     axes.errorbar(
-        x, [statistics.fmean(one) for one in shares], yerr=wide, color=colour, linestyle=style,
+        x, means, yerr=wide, color=colour, linestyle=style,
         linewidth=1.2, marker="o", markersize=3, elinewidth=0.7,
         markerfacecolor=colour if style == "-" else WHITE,
     )  # fmt: skip
 
 
 def _make_start_legend() -> list[Any]:
-    from matplotlib.lines import Line2D
-
     return [
-        *(Line2D([], [], color=_START_COLOURS[key], label=name) for key, name in STARTS.items()),
-        Line2D([], [], color=GREY, linewidth=0.8, label="chance"),
-        Line2D([], [], color=INK, linestyle="-", label="left: top-1"),
-        Line2D([], [], color=INK, linestyle="--", label="left: top-5"),
+        *(make_line(name, _START_COLOURS[key]) for key, name in STARTS.items()),
+        make_line("chance", GREY, linewidth=0.8),
+        make_line("left: top-1"),
+        make_line("left: top-5", linestyle="--"),
     ]

@@ -1,0 +1,117 @@
+"""Parts of the pictures of all experiments."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..report import figures
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TEXT, SMALL = 8.0, 7.0
+"""Text sizes in points: readable where the picture is printed at its own width."""
+
+WIDTH = 7.2
+"""Width of a picture in inches: the text width of a two-column page."""
+
+
+def make_canvas(height: float, ax: Any = None) -> Figure:
+    """Make an empty picture of the common width, `height` inches high, with automatic layout."""
+    return figures.get_canvas(ax, (WIDTH, height))
+
+
+def tidy_axes(axes: Axes, x: str = "", y: str = "", title: str = "") -> None:
+    """Hide two sides of the axes, make lines thin and tick labels small, and name both axes.
+
+    Args:
+        axes: one panel.
+        x: label of the lower axis.
+        y: label of the left axis.
+        title: title of the panel, on the left.
+    """
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.spines[["left", "bottom"]].set_linewidth(0.6)
+    axes.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    axes.tick_params(which="minor", length=0)
+    if x:
+        axes.set_xlabel(x, fontsize=TEXT)
+    if y:
+        axes.set_ylabel(y, fontsize=TEXT)
+    if title:
+        axes.set_title(title, fontsize=TEXT, loc="left")
+
+
+def set_ticks(axis: Any, places: Sequence[float]) -> None:
+    """Set the ticks of one axis, `axes.xaxis` or `axes.yaxis`, and write them as plain numbers."""
+    axis.set_ticks(places, [f"{place:g}" for place in places])
+    axis.set_ticks([], minor=True)
+
+
+def write_beside(axes: Axes, height: float, text: str) -> None:
+    """Write a text right of the panel, from top to bottom.
+
+    Args:
+        axes: the panel.
+        height: its middle, in units of the vertical axis.
+        text: what is written.
+    """
+    place = {"transform": axes.get_yaxis_transform(), "va": "center", "rotation": 270}
+    axes.text(1.02, height, text, fontsize=SMALL, **place)  # type: ignore[arg-type]
+
+
+def draw_arrow(axes: Axes, start: float, end: float, height: float, width: float = 1.0) -> None:
+    """Draw a horizontal arrow: an infinite figure lies beyond its end."""
+    tip = {"arrowstyle": "-|>", "color": figures.INK, "lw": width, "shrinkA": 0, "shrinkB": 0}
+    axes.annotate("", (end, height), (start, height), arrowprops=tip)
+
+
+def make_line(label: str, color: Any = figures.INK, **style: Any) -> Any:
+    """Make the entry of a legend for a line, or for a line with marks."""
+    from matplotlib.lines import Line2D
+
+    return Line2D(**{"xdata": [], "ydata": [], "label": label, "color": color, **style})
+
+
+def make_mark(label: str, color: Any, marker: str, size: float, **style: Any) -> Any:
+    """Make the entry of a legend for marks without a line."""
+    return make_line(label, color, marker=marker, markersize=size, linestyle="none", **style)
+
+
+def make_patch(label: str, color: Any, **style: Any) -> Any:
+    """Make the entry of a legend for a bar or an area."""
+    from matplotlib.patches import Patch
+
+    return Patch(label=label, color=color, **style)
+
+
+def add_legend(picture: Figure, entries: Any, ncols: int = 3, side: str = "lower") -> None:
+    """Add a legend outside of all panels.
+
+    Args:
+        picture: the figure.
+        entries: of the legend; or axes, the labelled lines of which are named.
+        ncols: number of its columns.
+        side: "lower" or "upper".
+    """
+    lines: Any = (entries,) if isinstance(entries, list) else entries.get_legend_handles_labels()
+    kinds = dict(zip(("handles", "labels"), lines, strict=False))
+    where: Any = f"outside {side} center"
+    picture.legend(**kinds, loc=where, ncols=ncols, frameon=False, fontsize=SMALL)
+
+
+def save_png_and_svg(result: Any, stem: Path) -> None:
+    """Write `stem`.png and `stem`.svg; one result always gives the same bytes.
+
+    Args:
+        result: what an experiment returned.
+        stem: path of the files without their endings.
+    """
+    with figures.use_own_style() as figure:
+        result.plot(ax=figure)
+        figure.savefig(stem.with_name(f"{stem.name}.png"), dpi=250)
+        # A date would make every SVG differ from the last.
+        figure.savefig(stem.with_name(f"{stem.name}.svg"), metadata={"Date": None})
