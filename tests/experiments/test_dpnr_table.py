@@ -7,7 +7,6 @@ import math
 
 import pytest
 from shared_extras import data, needs
-from shared_messages import check_messages
 
 from dpcore.experiments import dpnr_table, get
 from dpcore.experiments.dpnr_table.attacks import BASELINES, Remembered, list_systems, micro_f1
@@ -170,24 +169,3 @@ def test_the_authors_file(monkeypatch):
     assert facts.always[0] == pytest.approx(0.507, abs=5e-4)
     assert facts.majority[0] == pytest.approx(0.578, abs=5e-4)
     assert "Beside the paper" in result.table()
-
-
-VALUE_ERRORS = [
-    (lambda: get("dpnr-table").Config(seeds=0), "seeds", "an integer at least 1"),
-    (lambda: get("dpnr-table").Config(levels=()), "levels", "not empty"),
-    (lambda: get("dpnr-table").Config(levels=(0.0,)), "levels", "a finite number above 0"),
-    (lambda: get("dpnr-table").Config(texts=10), "texts", "an integer at least 300"),
-    (lambda: get("dpnr-table").Config(dim=1), "dim", "an integer at least 2"),
-]  # fmt: skip
-TYPE_ERRORS = [
-    (lambda: get("dpnr-table").Config(data=3), "data", "a path"),
-    (lambda: get("dpnr-table").Config(quick=1), "quick", "True or False"),
-    (lambda: get("dpnr-table").Config(full="yes"), "full", "True or False"),
-    (lambda: get("dpnr-table").Config(claims=1.0), "claims", "a list"),
-    (lambda: get("dpnr-table").Config(device=3), "device", "a str"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(ValueError, VALUE_ERRORS)
-    check_messages(TypeError, TYPE_ERRORS)

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from shared_extras import needs
-from shared_messages import check_messages
 
 from dpcore.experiments import corpora, renyi_vs_alpha
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
@@ -152,19 +151,3 @@ def test_real_abstracts():
     null = result.mean("paper-literal", "null").mean(axis=0)[at]
     assert null == pytest.approx([139, 70, 23, 10], abs=2.0)
     assert np.abs(result.mean("score", "null")[:, at[:3]]).max() < 0.15
-
-
-VALUE_ERRORS = [
-    (lambda: Config(trials=99), "trials", "an integer at least 100"),
-    (lambda: Config(seeds=0), "seeds", "an integer at least 1"),
-]  # fmt: skip
-TYPE_ERRORS = [
-    (lambda: Config(full=1), "full", "True or False"),
-    (lambda: Config(quick="yes"), "quick", "True or False"),
-    (lambda: Config(data=3), "data", "a path of a folder"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(ValueError, VALUE_ERRORS)
-    check_messages(TypeError, TYPE_ERRORS)

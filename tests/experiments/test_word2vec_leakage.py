@@ -6,7 +6,6 @@ import json
 
 import pytest
 from shared_extras import needs
-from shared_messages import check_messages
 
 from dpcore.cli.app import main
 from dpcore.experiments import reproduce, word2vec_leakage
@@ -147,24 +146,3 @@ def test_data_that_are_not_there(tmp_path, capsys):
     words = ["reproduce", "word2vec-leakage", "--data", str(tmp_path), "--out", str(tmp_path)]
     assert main([*words, "--no-progress"]) == 2
     assert "Tatoeba" in " ".join(capsys.readouterr().err.split())
-
-
-VALUE_ERRORS = [
-    (lambda: get("word2vec-leakage").Config(trials=999), "trials", "an integer at least 1000"),
-    (lambda: get("word2vec-leakage").Config(seeds=0), "seeds", "an integer at least 1"),
-    (lambda: get("word2vec-leakage").Config(anchors=(-1,)), "anchors", "an integer at least 0"),
-    (lambda: get("word2vec-leakage").Config(epsilons=(0.0,)), "epsilons", "a finite number above"),
-    (lambda: get("word2vec-leakage").Config(epsilons=(math.nan,)), "epsilons", "a finite"),
-    (lambda: get("word2vec-leakage").Config(epsilons=()), "epsilons", "not empty"),
-    (lambda: get("word2vec-leakage").Config(confidence=1.0), "confidence", "a finite number above"),
-]  # fmt: skip
-TYPE_ERRORS = [
-    (lambda: get("word2vec-leakage").Config(full=1), "full", "True or False"),
-    (lambda: get("word2vec-leakage").Config(data=3), "data", "a path"),
-    (lambda: get("word2vec-leakage").Config(anchors=5), "anchors", "a list"),
-]  # fmt: skip
-
-
-def test_messages():
-    check_messages(ValueError, VALUE_ERRORS)
-    check_messages(TypeError, TYPE_ERRORS)
