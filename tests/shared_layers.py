@@ -14,7 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    "loaded",
+    "packages",
     "errors",
     "records progress streams",
     "pairs events bounds",
@@ -47,8 +47,8 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "auditing", "cli", "errors", "loaded", "progress", "recorded", "records", "report", "sampling",
-    "streams", "tables",
+    "auditing", "cli", "errors", "packages", "progress", "recorded", "records", "report",
+    "sampling", "streams", "tables",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 
@@ -73,7 +73,7 @@ OTHERS = {
 """Files that ask what is loaded by no constant name, and for what they ask."""
 
 DIRECT = {
-    "loaded.py": "knows what is half imported",
+    "packages.py": "knows what is half imported",
     # A user's file is loaded under a name of its own.
     "cli/user.py": "puts the user's module there",
 }

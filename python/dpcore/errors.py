@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .loaded import imported_module
+from .packages import imported_module
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 

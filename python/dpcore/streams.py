@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import AssumptionWarning, integer, invalid, mistyped
-from .loaded import imported_module
+from .packages import imported_module
 
 Rng = int | np.random.Generator | None
 """Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""

@@ -18,7 +18,7 @@ import inspect
 from typing import Any
 
 from ..errors import mistyped
-from ..loaded import imported_module
+from ..packages import imported_module
 from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP

@@ -33,7 +33,6 @@ from ..errors import (
     real,
     whole,
 )
-from ..loaded import imported_module
 from ..mechanisms.callables import is_shared, mechanism_of, name_of, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
@@ -44,6 +43,7 @@ from ..mechanisms.declarations import (
     stated_log_ratio,
 )
 from ..mechanisms.native import describe_natively
+from ..packages import imported_module
 from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.differences import inputs_equal
 from ..published import is_native

@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..loaded import imported_module
+from ..packages import imported_module
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from ..packages import require_module
 from ..records import Record
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
@@ -31,7 +32,6 @@ from ..text.frontiers import (  # fmt: skip
     score_attack,
 )
 from ..text.inference import Attacker, Inference, usual
-from ..text.optional_packages import require_module
 from .corpora import TextOptions, read_corpus
 from .presentation import SMALL, add_legend, make_canvas, make_record_head, tidy_axes, write_mean
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ..errors import choice, invalid
+from ..packages import require_module
 from ..records import Record, list_shown_fields
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
-from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .running import Tabled, cell_seed, gather_in_processes, require_own_config
 

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
 from ..events.device_outputs import numpy_of
+from ..packages import is_tensor
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
@@ -266,13 +267,13 @@ def rows_of(
     """
     if isinstance(answer, (list, tuple)):
         refuse_unreadable(name, answer)
-        if any(hasattr(cls, "detach") for cls in set(map(type, answer))):
-            answer = [numpy_of(row) if hasattr(row, "detach") else row for row in answer]
+        if any(is_tensor(cls) for cls in set(map(type, answer))):
+            answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
         array = _as_plain_array(answer)
         found = to_object_array(answer) if array is None else array
         return found if shape in (None, found.shape[1:]) else _arrange_rows(answer, found, shape)
     try:
-        return numpy_of(answer) if hasattr(answer, "detach") else np.asarray(answer)
+        return numpy_of(answer) if is_tensor(answer) else np.asarray(answer)
     except (TypeError, ValueError):
         raise mistyped(name, requirement, answer) from None
 

@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
-from ..loaded import imported_module
+from ..packages import converts_to_array, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..records import Shown
 from ..streams import seeded_globals
@@ -187,7 +187,7 @@ def tensor_of(
     """
     tensor = mechanism.tensor(x, size, rng)
     # Named in a complaint alone: the text of a whole model takes longer than a block of its noise.
-    if not hasattr(tensor, "detach"):
+    if not is_tensor(tensor):
         raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
     if tensor.shape[:1] != (size,):
         requirement = f"a tensor with {size} rows, one per output"
@@ -608,7 +608,7 @@ def _make_readable(answers: list[Any], name: str) -> list[Any]:
         table_to_mapping(one)
         if names_its_columns(one)
         else numpy_of(one)
-        if hasattr(one, "detach")
+        if is_tensor(one)
         else one
         for one in answers
     ]
@@ -624,7 +624,7 @@ def _answers_to_numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any
 
 def _is_row(answer: Any) -> bool:
     return isinstance(answer, list) or (
-        hasattr(answer, "__array__") and not isinstance(answer, np.generic)
+        converts_to_array(answer) and not isinstance(answer, np.generic)
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 import numpy as np
 
 from ..errors import about, invalid, masked, mistyped
+from ..packages import is_tensor
 from .frames import (
     ALL,
     Array,
@@ -521,7 +522,7 @@ def _read_label_argument(
 
 def _detach_to_array(value: Any) -> Any:
     """Convert a Series or a torch tensor to an array, without gradient or device."""
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
+    if is_tensor(value) and hasattr(value, "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16; float32 holds its values exactly.
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()

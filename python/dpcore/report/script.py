@@ -13,8 +13,8 @@ from ..bounds import BOUNDS
 from ..bounds.declaration import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..loaded import imported_module
 from ..mechanisms.commands import Tool
+from ..packages import imported_module
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS, is_native
 from ..results.audits import Audit

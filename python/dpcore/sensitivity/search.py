@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..loaded import imported_module
 from ..mechanisms.callables import dotted_name
+from ..packages import imported_module, is_tensor
 from ..pairs import Domain, Neighbour, distance
 from ..pairs.differences import Norm
 from ..records import Pair, Record
@@ -233,7 +233,7 @@ class Probe:
         return self._checked(self._array(answer), x)
 
     def _array(self, answer: Any) -> npt.NDArray[Any]:
-        if hasattr(answer, "detach"):
+        if is_tensor(answer):
             answer = answer.detach().cpu()
         try:
             value = np.asarray(answer)

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import about, invalid, mistyped, numeric, real, vector
-from ..loaded import imported_module
+from ..packages import imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress

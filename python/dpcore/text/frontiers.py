@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
+from ..packages import require_module
 from ..progress import Progress
 from ..records import Record
 from ..report.card import make_card
@@ -42,7 +43,6 @@ from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus, likeness
 from .inference import Attacker, Inference, Measured, infer
-from .optional_packages import require_module
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

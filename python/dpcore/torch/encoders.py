@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped, suggest_arguments
-from ..loaded import imported_module
 from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
     PROBE_TEXTS,
@@ -31,10 +30,10 @@ from ..mechanisms.texts import (
     rounding_of,
     texts_of,
 )
+from ..packages import imported_module, torch
 from ..records import Shown
 from ..streams import Generators, quiet_seed
 from .module_calls import eval_mode
-from .needed import torch
 
 _ENCODING_BATCH_SIZE: Final = 32
 _ENCODER_KINDS: Final = (

@@ -18,6 +18,7 @@ from ..mechanisms.texts import (
     rounding_of,
     text_of,
 )
+from ..packages import torch
 from ..records import Pair
 from ..streams import quiet_seed, seeded_globals, seeded_torch
 from .encoders import (
@@ -30,7 +31,6 @@ from .encoders import (
     state_digest,
 )
 from .layers import NoiseLayer
-from .needed import torch
 
 _MAX_REMEMBERED_TEXTS: Final = 10_000
 """Texts whose vectors are remembered."""

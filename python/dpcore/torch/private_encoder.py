@@ -28,6 +28,7 @@ from ..errors import (
 from ..events.device_outputs import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
+from ..packages import torch
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
@@ -35,7 +36,6 @@ from ..streams import Rng, quiet_seed, seed_of, seeded_torch
 from .encoders import Encoder, check_batches, check_transform, encoder_of, probe_texts
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
-from .needed import torch
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
 
 _ROWS_PER_BLOCK: Final = 256

@@ -23,12 +23,12 @@ from ..errors import (
     suggest_arguments,
 )
 from ..mechanisms import positive
+from ..packages import torch
 from ..pairs import NORMS
 from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from ..streams import Rng, seed_of
 from . import layers
-from .needed import torch
 
 _INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 _NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}

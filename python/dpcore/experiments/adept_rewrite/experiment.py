@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped
 from ...mechanisms import positive
+from ...packages import require_module
 from ...records import Shown
 from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
-from ...text.optional_packages import require_module
 from ..presentation import SMALL, TEXT, add_legend, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,

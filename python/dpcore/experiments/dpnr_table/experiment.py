@@ -19,12 +19,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import flag, instance, integer, mistyped, real
+from ...packages import require_module
 from ...records import Shown
 from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
-from ...text.optional_packages import require_module
 from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes
 from ..running import (
     SEED,

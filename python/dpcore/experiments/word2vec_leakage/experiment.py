@@ -20,13 +20,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ...errors import flag, integer, invalid, mistyped, real
+from ...packages import require_module
 from ...records import Shown
 from ...report.encoding import encode_value
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text import Corpus, generated
-from ...text.optional_packages import require_module
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..presentation import SMALL, TEXT, make_canvas, make_record_head, tidy_axes

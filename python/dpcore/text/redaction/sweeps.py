@@ -26,6 +26,7 @@ from ...errors import (
     suggest_arguments,
 )
 from ...mechanisms.texts import texts_of
+from ...packages import require_module
 from ...progress import Progress
 from ...records import Record
 from ...report.card import make_card
@@ -44,7 +45,6 @@ from ...streams import Rng, seed_of
 from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
-from ..optional_packages import require_module
 from ..words import Linkage
 from .masking import (
     STYLES,

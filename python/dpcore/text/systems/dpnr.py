@@ -22,12 +22,12 @@ from ...calibration import RealEpsilon, real_epsilon
 from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric, suggest_arguments
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
+from ...packages import torch
 from ...records import Pair
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of
-from ...torch.needed import torch
 from ...torch.private_encoder import PrivateEncoder, transform_of
 from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped
+from ...packages import require_module
 from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
@@ -26,7 +27,6 @@ from ...torch.mechanisms import EncoderMechanism
 from ...torch.private_encoder import list_rows
 from ...torch.serialization import read_config, write_config
 from ..corpus import Corpus
-from ..optional_packages import require_module
 from .training import Trained
 
 _WEIGHTS_FILE: Final = "model.safetensors"
