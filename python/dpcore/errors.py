@@ -325,6 +325,16 @@ def about(error: _Error, argument: str, **mentioned: str) -> _Error:
     return error
 
 
+def argument_of(error: BaseException) -> str | None:
+    """Return the argument that an exception is about (see `about`), or None.
+
+    Example:
+        >>> argument_of(about(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
+        ('x', None)
+    """
+    return getattr(error, "argument", None)
+
+
 @contextlib.contextmanager
 def part_of(argument: str) -> Iterator[None]:
     """Mark errors raised in this context as errors of this argument, not of a part of it."""

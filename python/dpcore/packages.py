@@ -57,6 +57,16 @@ def imported_module(name: str) -> Any:
     return None if getattr(spec, "_initializing", False) else module
 
 
+def imported_attribute(module: str, name: str) -> Any:
+    """Return an attribute of a module, or None if it was not imported or has none of the name.
+
+    Example:
+        >>> imported_attribute("numpy", "ndarray").__name__, imported_attribute("nowhere", "x")
+        ('ndarray', None)
+    """
+    return getattr(imported_module(module), name, None)
+
+
 def require_module(module: str, who: str, install: str | None = None) -> Any:
     """Import a module now and return it.
 
@@ -82,6 +92,16 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
         how = install or _INSTALL_TARGETS.get(package, "'dpcore[text]'")
         text = f"{who} needs {name}, which is not installed: pip install {how}"
         raise ModuleNotFoundError(text, name=package) from None
+
+
+def has_all(value: Any, *names: str) -> bool:
+    """Return True if an object of another package has all attributes by which a kind is known.
+
+    Example:
+        >>> has_all([], "append", "sort"), has_all([], "append", "columns")
+        (True, False)
+    """
+    return all(hasattr(value, name) for name in names)
 
 
 def is_tensor(value: Any) -> bool:

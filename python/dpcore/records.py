@@ -57,6 +57,31 @@ def word_of(cls: type) -> str | None:
     return next((word for word in words if class_of(word) is cls), None)
 
 
+def qualified_name(value: Any) -> str:
+    """Return the qualified name of a function or class; of another object, that of its class."""
+    return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
+
+
+def attribute_of(kind: type, value: Any, name: str) -> Any:
+    """Return an attribute of an object of any class, or the default that `kind` declares for it.
+
+    Args:
+        kind: a class that lists what such an object may carry, each with its default.
+        value: the object, often a user's plain function.
+        name: one of the attributes that `kind` declares.
+
+    Raises:
+        AttributeError: if `kind` does not declare it.
+
+    Example:
+        >>> class Walker:
+        ...     legs = 2
+        >>> attribute_of(Walker, print, "legs")
+        2
+    """
+    return getattr(value, name, getattr(kind, name))
+
+
 class Shown:
     """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
 

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import instance, mistyped
-from ..events.event import Score, score_name, scores_of
+from ..events.event import Score, score_attribute, score_name, scores_of
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Pair, PartsRead, Record
 from . import objects
@@ -79,7 +79,6 @@ _MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
-_DEFAULT_SCORE_COST: Final = 20
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
@@ -635,12 +634,12 @@ class OfParts(Record, word="OfParts"):
     @property
     def merged(self) -> bool:
         """True if the score has dealt with rounding itself."""
-        return bool(getattr(self.score, "merged", False))
+        return bool(score_attribute(self.score, "merged"))
 
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(getattr(self.score, "cost", _DEFAULT_SCORE_COST)) + sum(
+        return int(score_attribute(self.score, "cost")) + sum(
             part.cost for part in self.parts.parts
         )
 
@@ -737,7 +736,9 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
     They often say the same, and are what a reader understands.
     """
-    single = [one for one in made if len(one.parts.parts) == 1 and hasattr(one.score, "alone")]
+    single = [
+        one for one in made if len(one.parts.parts) == 1 and score_attribute(one.score, "alone")
+    ]
     steps = {one.parts.parts[0].steps for one in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
     return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
@@ -745,7 +746,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
     """Return the score of parts; if it reads only one of them, the score of that part."""
-    alone = getattr(score, "alone", None)
+    alone = score_attribute(score, "alone")
     if alone is None:
         return OfParts(parts, score)
     entry, inner = alone()

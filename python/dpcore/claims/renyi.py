@@ -23,6 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, real, suggest_arguments
+from ..packages import has_all
 from ..records import frozen_array
 from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
 
@@ -440,9 +441,9 @@ def of(held: Any) -> Claim:
     if "PRVAccountant" in names:
         epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED_DELTAS.tolist()]
         return _make_table(np.array(epsilons), _SEARCHED_DELTAS, "Opacus' PRVAccountant")
-    if hasattr(held, "get_delta_for_epsilon") and hasattr(held, "get_epsilon_for_delta"):
+    if has_all(held, "get_delta_for_epsilon", "get_epsilon_for_delta"):
         return _read_loss_distribution(held)
-    if hasattr(held, "measurement") and hasattr(held, "d_in"):
+    if has_all(held, "measurement", "d_in"):
         return _read_measurement(held)
     raise mistyped("held", _ACCEPTED_OBJECTS, held)
 

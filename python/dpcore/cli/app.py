@@ -22,7 +22,7 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..errors import called_here
+from ..errors import argument_of, called_here
 from ..streams import threads_of
 from . import options
 from .audits import SYSTEMS, run_audit, run_count, run_merge
@@ -283,7 +283,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
         raise Usage(str(error)) from error
     except (OSError, ValueError) as error:
         # Of all that a run can raise these are about the user's own files.
-        if getattr(error, "argument", None) not in ("path", "data"):
+        if argument_of(error) not in ("path", "data"):
             raise
         raise Usage(f"--data does not serve {name}: {error}") from error
     files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))

@@ -27,9 +27,10 @@ from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import read_run
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, choice, count, invalid
+from ..errors import AssumptionWarning, argument_of, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
+from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.systems import System
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance, patterns
 from ..published import is_native
@@ -482,7 +483,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         try:
             return make_tool(shlex.split(text), timeout=asked.timeout), pair
         except ValueError as error:
-            if hasattr(error, "argument"):
+            if argument_of(error):
                 raise
             # A quotation that is not closed.
             requirement = "a program and its arguments, quoted as in a shell"
@@ -503,7 +504,7 @@ def _load_own_mechanism(
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat)
-    own = getattr(mechanism, "claim", None)
+    own = mechanism_attribute(mechanism, "claim")
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:

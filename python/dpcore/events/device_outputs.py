@@ -174,7 +174,7 @@ class Scores:
         return len(self.outputs)
 
     def __getitem__(self, rows: slice) -> Scores:
-        slack = self.slack[rows] if getattr(self.slack, "ndim", 0) else self.slack
+        slack = self.slack[rows] if np.ndim(self.slack) else self.slack
         return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
@@ -191,7 +191,7 @@ class Scores:
             ends = self.values - self.slack, self.values + self.slack
         low, high = (self._passed(end, thresholds) for end in ends)
         near = low != high
-        if getattr(self.slack, "ndim", 0):
+        if np.ndim(self.slack):
             # Infinite entries may cancel in one order and not in another.
             near |= _get_library(self.slack).isinf(self.slack)
         if not bool(near.any()):
@@ -240,18 +240,6 @@ def _as_numpy_view(numbers: Any) -> Any:
 
 def _get_library(values: Any) -> Any:
     return np if isinstance(values, np.ndarray) else imported_module("torch")
-
-
-def score_held(score: Any, outputs: Held) -> Scores | None:
-    """Compute the scores of held outputs; None where the score needs an array.
-
-    Only the package's own scores say how: a subclass of one may score otherwise.
-    """
-    ask = getattr(score, "on_device", None) if is_own(score) else None
-    if ask is None or (outputs.near and getattr(score, "compiled", False)):
-        return None
-    found = ask(outputs)
-    return None if found is None else Scores(score, outputs, found)
 
 
 def is_own(score: Any) -> bool:

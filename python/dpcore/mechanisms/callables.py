@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -22,7 +22,7 @@ from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
 from ..packages import converts_to_array, imported_module, is_tensor
 from ..progress import count_with_progress
-from ..records import Shown
+from ..records import Shown, qualified_name
 from ..streams import seeded_globals
 from .answers import (
     is_deep,
@@ -33,32 +33,12 @@ from .answers import (
     table_to_mapping,
     to_object_array,
 )
+from .declarations import mechanism_attribute
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _GeneratorStyle = Literal["position", "keyword"]
-
-
-class Mechanism(Protocol):
-    """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
-
-    Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
-    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
-    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`.
-    """
-
-    def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
-        """Draw outputs on an input.
-
-        Args:
-            x: the input, any object.
-            size: number of outputs.
-            rng: the only source of randomness.
-
-        Returns:
-            An array of shape `(size, ...)`, or a list of `size` outputs of any kind.
-        """
 
 
 def make_generator(
@@ -71,14 +51,14 @@ def make_generator(
 
 def dotted_name(fn: Any) -> str:
     """Return the dotted name of a function, as messages and reports show it."""
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    name = qualified_name(fn)
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def name_of(mechanism: Any) -> str:
     """Return the name that reports use for a mechanism that is not one of dpcore's."""
-    own = getattr(mechanism, "name", None)
+    own = mechanism_attribute(mechanism, "name")
     return own if isinstance(own, str) else dotted_name(mechanism)
 
 
@@ -198,8 +178,8 @@ def tensor_of(
 def makes_tensors(mechanism: Any) -> bool:
     """Return True if a mechanism makes tensors: `tensor(x, size, rng)` and a `device_type`."""
     # Either alone may be an attribute of somebody's own.
-    made = callable(getattr(mechanism, "tensor", None))
-    return made and isinstance(getattr(mechanism, "device_type", None), str)
+    made = callable(mechanism_attribute(mechanism, "tensor"))
+    return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
 @contextmanager
@@ -209,7 +189,7 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
     Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
     wait for each other eighty times as long.
     """
-    wanted = getattr(mechanism, "torch_threads", None) if makes_tensors(mechanism) else None
+    wanted = mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
     if wanted is None:
         yield
         return
@@ -224,7 +204,8 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
 
 def one_by_one(mechanism: Any) -> bool:
     """Return True if a mechanism calls a user's function once for each output."""
-    return hasattr(mechanism, "reproducible") and not makes_tensors(mechanism)
+    is_stated = mechanism_attribute(mechanism, "reproducible") is not None
+    return is_stated and not makes_tensors(mechanism)
 
 
 def runs_on(mechanism: Any) -> str:

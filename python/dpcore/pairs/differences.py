@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
-from ..packages import converts_to_array, imported_module
+from ..packages import converts_to_array, has_all, imported_module
 from ..records import Pair, pair_of
 
 Floats = npt.NDArray[np.float64]
@@ -131,7 +131,7 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
         found = [getattr(value, field.name, None) for field in fields(value)]
     elif isinstance(value, bytearray):
         return bytes(value)
-    elif hasattr(value, "columns") and hasattr(value, "iloc"):
+    elif has_all(value, "columns", "iloc"):
         columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
         found = [list(value.columns), np.asarray(value.index), *columns]
     elif converts_to_array(value):

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import about, integer, invalid, mistyped
 from ..mechanisms.answers import rows_of, to_object_array
+from ..packages import has_all
 from ..results.evidence import MOST_NAMES, TableRead
 
 Column = str | int
@@ -311,7 +312,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
     names = getattr(value, "column_names", None)
     if names is None or not hasattr(value, "num_rows"):
         names = getattr(value, "columns", None)
-        if names is None or not hasattr(value, "__getitem__") or not hasattr(value, "to_numpy"):
+        if names is None or not has_all(value, "__getitem__", "to_numpy"):
             return None
     return tuple(map(str, names))
 

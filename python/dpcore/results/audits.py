@@ -16,6 +16,7 @@ from ..bounds import Band, mu_lower
 from ..errors import delta_level, instance, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..published import is_native
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
@@ -165,7 +166,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     @property
     def own_claim(self) -> float | None:
         """Epsilon that the mechanism itself claims, if it states one."""
-        own = getattr(self.mechanism, "claim", None)
+        own = mechanism_attribute(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property

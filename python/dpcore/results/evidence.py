@@ -21,7 +21,16 @@ import numpy.typing as npt
 
 from ..bounds import BOUNDS, clopper_pearson
 from ..claims.trade_off import Claim
-from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
+from ..errors import (
+    argument_of,
+    choice,
+    confidence_level,
+    delta_level,
+    instance,
+    integer,
+    invalid,
+    real,
+)
 from ..events import SIDES
 from ..pairs import Searched
 from ..records import Counts, Pair, PartsRead, Record, SeenOutput, frozen_array
@@ -322,7 +331,7 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
     try:
         return read(field.name, value)
     except ValueError as error:
-        if hasattr(error, "argument"):
+        if argument_of(error):
             raise
         # Python's own complaint, which names no field.
         raise invalid(field.name, "what a result holds there", value) from None

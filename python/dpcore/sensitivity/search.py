@@ -21,6 +21,7 @@ from ..mechanisms.callables import dotted_name
 from ..packages import imported_module, is_tensor
 from ..pairs import Domain, Neighbour, distance
 from ..pairs.differences import Norm
+from ..pairs.neighbours import domain_attribute
 from ..records import Pair, Record
 from .domains import Floats, row_lengths
 
@@ -314,10 +315,8 @@ class Space:
     def __init__(self, domain: Domain, neighbour: Neighbour | None) -> None:
         self.domain = domain
         self.neighbour = neighbour
-        self._clip: Callable[[Any], Any] | None = getattr(domain, "clip", None)
-        self._ball: tuple[Any, Any] = (
-            getattr(neighbour, "norm", None), getattr(neighbour, "radius", None)
-        )  # fmt: skip
+        self._clip: Callable[[Any], Any] | None = domain_attribute(domain, "clip")
+        self._ball = tuple(domain_attribute(neighbour, name) for name in ("norm", "radius"))
 
     @property
     def free(self) -> bool:

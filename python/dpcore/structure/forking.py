@@ -19,6 +19,7 @@ import numpy as np
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, suggest_arguments, whole
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
+from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_module, is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
@@ -109,7 +110,7 @@ def fork_reuse(
 
 def _read_input(mechanism: Any, x: Any) -> Any:
     if x is None:
-        pair = getattr(mechanism, "default_pair", None)
+        pair = mechanism_attribute(mechanism, "default_pair")
         found = pair() if callable(pair) else None
         x = found.x if isinstance(found, Pair) else np.zeros(1)
     return x if is_tensor(x) else as_finite_array("x", x)

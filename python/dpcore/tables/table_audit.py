@@ -16,6 +16,7 @@ import numpy as np
 
 from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
 from ..records import Record, frozen_array, one_line
 from ..results.evidence import (
@@ -377,7 +378,8 @@ def audit_table(
         ('refuted', 1.098612, (0, 1, 0))
     """
     flag("log", log)
-    own = getattr(table, "claim", None) if hasattr(table, "log_rows") else None
+    has_rows = mechanism_attribute(table, "log_rows") is not None
+    own = mechanism_attribute(table, "claim") if has_rows else None
     own = None if own is None else real("claim of the table", own, low=0.0)
     claim = own if claim is None else real("claim", claim, low=0.0)
     if tolerance is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -529,7 +529,7 @@ def _read_delta(noise: Any, delta: Any) -> float:
 
 
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise mistyped(name, "a list of numbers", values)
     found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
     if not found or any(after <= before for before, after in pairwise(found)):
@@ -538,7 +538,7 @@ def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
 
 
 def _read_dims(dims: Any) -> list[int | None]:
-    if isinstance(dims, str) or not hasattr(dims, "__iter__"):
+    if isinstance(dims, str) or not isinstance(dims, Iterable):
         raise mistyped("dims", "a list of integers", dims)
     given = list(dims)
     last: list[None] = [None] if given and given[-1] is None else []

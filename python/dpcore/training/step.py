@@ -26,6 +26,7 @@ from ..bounds import gaussian_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
 from ..results.audits import Audit
@@ -397,7 +398,7 @@ class OwnBatch:
         self._known = fingerprint_input(records)
         self.sizes: tuple[int, ...] = ()
         self.clean: Vector | None = None
-        method = getattr(step, "clean", None)
+        method = mechanism_attribute(step, "clean")
         if method is not None:
             check_function("step.clean", "a function records -> sum", method, 1)
             self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))

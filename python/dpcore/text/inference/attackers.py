@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid, message, mistyped, numeric, suggest_arguments
+from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -180,7 +181,7 @@ def check_encoder(
     Raises:
         ValueError: if the vectors change.
     """
-    clean = getattr(getattr(encode, "__self__", None), "clean", None)
+    clean = mechanism_attribute(getattr(encode, "__self__", None), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -46,16 +46,17 @@ from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
-from .masking import (
+from .masking import (  # fmt: skip
     STYLES,
     Policy,
     Style,
     link,
     mask_words,
+    policy_attribute,
     policy_levels,
     policy_name,
     warn_if_fitted_on,
-)  # fmt: skip
+)
 from .measures import (  # fmt: skip
     FIGURES,
     ORDERS,
@@ -407,7 +408,7 @@ class _StudySplit:
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy where it needs it, and measure it at every level: what share of the work."""
         study, parts = self.study, self.parts
-        if getattr(policy, "needs_fit", False) and not policy.is_fitted:
+        if policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
             sets = ([study.texts[row] for row in rows] for rows in sides)
             policy = policy.fit(*sets, rng=self.seed)
@@ -519,7 +520,7 @@ def _name_policies(policies: Any) -> dict[str, Policy]:
 
 def _read_levels(levels: Any) -> list[float]:
     requirement = "ascending shares from 0 to 1"
-    if isinstance(levels, str) or not hasattr(levels, "__iter__"):
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise mistyped("levels", requirement, levels)
     shares = [real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)]
     if not shares or any(after <= before for before, after in pairwise(shares)):

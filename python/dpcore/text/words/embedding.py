@@ -17,6 +17,7 @@ import numpy.typing as npt
 from ... import _core
 from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
+from ...packages import has_all
 from ...records import Record
 from ..reading import File, missing_file, open_file
 
@@ -197,7 +198,7 @@ class Embedding(Record):
             TypeError: if the model has no such vectors.
         """
         found = getattr(model, "wv", model)
-        if not hasattr(found, "index_to_key") or not hasattr(found, "vectors"):
+        if not has_all(found, "index_to_key", "vectors"):
             raise mistyped("model", "gensim's KeyedVectors or a model with some as wv", model)
         return cls(found.index_to_key, found.vectors, type(model).__name__)
 
