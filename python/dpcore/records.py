@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -82,6 +82,12 @@ def attribute_of(kind: type, value: Any, name: str) -> Any:
     return getattr(value, name, getattr(kind, name))
 
 
+def set_fields(record: Any, **values: Any) -> None:
+    """Store fields of a frozen dataclass while it is made."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
+
+
 class Shown:
     """Display of a result or model: `repr` is one line, `str` complete, a notebook shows a table.
 
@@ -140,6 +146,67 @@ class Record(Shown):
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild through the constructor, since a pickled array would come back writeable."""
         return type(self), self._values()
+
+
+class WrittenRecord(Record):
+    """A result that is written as JSON, from the plain data of `to_dict`."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        raise NotImplementedError(f"{type(self).__name__} has no plain data")
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan".
+
+        Args:
+            indent: spaces for each level, or None for one line.
+
+        Returns:
+            The data of `to_dict` as text.
+        """
+        from .report.encoding import write_json
+
+        return write_json(self, indent)
+
+
+class StoredRecord(WrittenRecord):
+    """A result that is read from JSON, too."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Make the result that `to_dict` wrote."""
+        raise NotImplementedError(f"{cls.__name__} is not read from plain data")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Make the result that `to_json` wrote; derived figures are computed again, not read.
+
+        Native mechanisms, and what else JSON can hold, come back whole; of any other object only
+        the name was kept.
+
+        Args:
+            text: a JSON object.
+
+        Returns:
+            The result.
+
+        Raises:
+            TypeError: if `text` is not a string.
+            ValueError: if it is not JSON of that form.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+            >>> dpcore.Audit.from_json(report.to_json()) == report
+            True
+        """
+        from .report.encoding import read_json
+
+        return read_json(cls, text)
 
 
 @functools.cache

@@ -198,16 +198,11 @@ def _explore_sides(
 ) -> tuple[Parts, PartsRead]:
     """Return the parts kept of the first rows, and how much of these was read."""
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
-    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
+    sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
     read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
     return screen.best(*sides), read
-
-
-def first_rows(outputs: Array, most: int) -> Array:
-    """Return the first outputs, at most so many: the array itself where it has no more."""
-    return outputs if len(outputs) <= most else outputs[:most]
 
 
 @remember_parts()
@@ -220,7 +215,7 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    sides = [first_rows(side, _MAX_PRESENCE_OUTPUTS) for side in (outputs, outputs_prime)]
+    sides = [side[:_MAX_PRESENCE_OUTPUTS] for side in (outputs, outputs_prime)]
     parts = presence_parts(*sides)
     for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
@@ -715,7 +710,7 @@ def read_candidates(
     if not parts.parts:
         return tuple(found), read
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
-    columns = parts(first_rows(sides[0], most)), parts(first_rows(sides[1], most))
+    columns = parts(sides[0][:most]), parts(sides[1][:most])
     made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
     for i in (

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, real, suggest_arguments
 from ..packages import has_all
-from ..records import frozen_array
+from ..records import frozen_array, set_fields
 from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
 
 _MAX_LOG_ODDS: Final = 800.0
@@ -233,8 +233,7 @@ class RDP(Renyi, word="RDP"):
             raise invalid("epsilons", "at least 0 in every entry", self.epsilons)
         if not np.isfinite(epsilons).any():
             raise invalid("epsilons", "finite at one order at least", self.epsilons)
-        object.__setattr__(self, "alphas", frozen_array(alphas))
-        object.__setattr__(self, "epsilons", frozen_array(epsilons))
+        set_fields(self, alphas=frozen_array(alphas), epsilons=frozen_array(epsilons))
 
     def in_words(self) -> str:
         """Return the claim as reports state it."""

@@ -52,9 +52,8 @@ from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.evidence import numerator_first
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
-
-Array = npt.NDArray[Any]
-Sides = tuple[Array, Array]
+from .frames import Array
+from .sides import Sides
 
 _MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""

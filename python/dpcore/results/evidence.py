@@ -33,7 +33,7 @@ from ..errors import (
 )
 from ..events import SIDES
 from ..pairs import Searched
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput, frozen_array
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput, StoredRecord, frozen_array
 
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
@@ -567,7 +567,7 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evidence(Record):
+class Evidence(StoredRecord):
     """A finished audit. Every figure is a property of the four integers in `counts`.
 
     Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at

@@ -228,7 +228,7 @@ class Probe:
 
     def _one(self, x: Any) -> Floats | None:
         try:
-            answer = self.f(_copy_input(x))
+            answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
             return None
         return self._checked(self._array(answer), x)
@@ -263,11 +263,6 @@ def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
         missing = np.isnan(apart).any(axis=1)
         apart[missing] = 0.0
         return np.where(missing, -1.0, row_lengths(apart, norm))
-
-
-def _copy_input(x: Any) -> Any:
-    # f may write into its input; the search still needs it.
-    return x.copy() if isinstance(x, np.ndarray) else x
 
 
 def _input_key(x: Any) -> Hashable:

@@ -18,7 +18,7 @@ from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
-from ..records import Record, frozen_array, one_line
+from ..records import StoredRecord, frozen_array, one_line
 from ..results.evidence import (
     Provenance,
     lists_of,
@@ -61,7 +61,7 @@ _TABLE_VERDICT_SENTENCES: Final = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableAudit(Record):
+class TableAudit(StoredRecord):
     """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
 
     Attributes:
@@ -261,19 +261,6 @@ class TableAudit(Record):
         """Return plain data without the table: what `from_dict` needs, and derived figures."""
         return write_plain_data(self)
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Write strict JSON of `to_dict`, which any parser reads.
-
-        Args:
-            indent: spaces for each level, or None for one line.
-
-        Returns:
-            The text.
-        """
-        from ..report.encoding import write_json
-
-        return write_json(self, indent)
-
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
         """Read the audit that `to_dict` wrote, without its table.
@@ -289,30 +276,6 @@ class TableAudit(Record):
             ValueError: if it is not of that form.
         """
         return read_audit(cls, record)
-
-    @classmethod
-    def from_json(cls, text: str) -> TableAudit:
-        """Read the audit that `to_json` wrote, without its table.
-
-        Args:
-            text: a JSON object.
-
-        Returns:
-            The audit.
-
-        Raises:
-            TypeError: if `text` is not a string.
-            ValueError: if it is not JSON of that form.
-
-        Example:
-            >>> import dpcore
-            >>> report = dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]], claim=1.0)
-            >>> dpcore.TableAudit.from_json(report.to_json()) == report
-            True
-        """
-        from ..report.encoding import read_json
-
-        return read_json(cls, text)
 
 
 @suggest_arguments

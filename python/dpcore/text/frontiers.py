@@ -628,7 +628,7 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
         return (
             ("-", "-")
             if one is None
-            else (f"{one.value:.3f}{mark}", _format_measured_interval(one))
+            else (f"{one.value:.3f}{mark}", f"{one.low:.2f}-{one.high:.2f}")
         )
 
     above = cell.attack is not None and cell.attack.above_floor
@@ -638,10 +638,6 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
         f"{100.0 * cell.signal:.3g} %", *show(cell.utility.accuracy),
         *show(cell.attack_score, "!" if above else ""), certified, f"{cell.worst_loss:.4g}",
     )  # fmt: skip
-
-
-def _format_measured_interval(one: Measured) -> str:
-    return f"{one.low:.2f}-{one.high:.2f}"
 
 
 def _write_cell(cell: FrontierCell) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from ...bounds import clopper_pearson
 from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
-from ...records import Record, frozen_array
+from ...records import Record, WrittenRecord, frozen_array
 from ...report.card import make_card
 from ...report.encoding import encode_value
 from ...report.figures import (
@@ -197,7 +196,7 @@ class ScoredTexts(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inference(Record):
+class Inference(WrittenRecord):
     """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
@@ -379,10 +378,6 @@ class Inference(Record):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data: the seed as a string, non-finite numbers as words."""
         return write_plain_data(self)
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return `to_dict` as strict JSON."""
-        return json_text(self, indent)
 
 
 def list_rows(found: Inference) -> list[tuple[str, str]]:
@@ -604,11 +599,6 @@ def write_plain_data(found: Inference) -> dict[str, Any]:
     )  # fmt: skip
     record["derived"] = {name: encode_value(getattr(found, name)) for name in derived}
     return record
-
-
-def json_text(found: Inference, indent: int | None) -> str:
-    """Format the plain data as strict JSON."""
-    return json.dumps(write_plain_data(found), allow_nan=False, indent=indent)
 
 
 def _value_to_plain_data(value: Any) -> Any:

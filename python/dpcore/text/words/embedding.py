@@ -18,7 +18,7 @@ from ... import _core
 from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
 from ...packages import has_all
-from ...records import Record
+from ...records import Record, set_fields
 from ..reading import File, missing_file, open_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
@@ -187,8 +187,7 @@ class Embedding(Record):
             row = int(bad.argmax())
             raise invalid(f"vectors[{row}] ({words[row]})", "finite numbers", vectors[row])
         vectors.setflags(write=False)
-        for name, value in (("words", words), ("vectors", vectors), ("rows", rows)):
-            object.__setattr__(self, name, value)
+        set_fields(self, words=words, vectors=vectors, rows=rows)
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
