@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric, suggest_arguments, vector
 from ..mechanisms import positive
-from ..mechanisms.systems import noise_scale
 from ..pairs import dimension
+from ..published import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, check_size, seed_of

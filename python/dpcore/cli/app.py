@@ -390,10 +390,7 @@ def _run_merge(asked: options.MergeArguments, traceback: options.Traceback = Fal
 @app.command("audit-outputs", help=OUTPUTS_HELP, epilog=OUTPUTS_EPILOG)
 @add_options(options.OutputsArguments)
 def _audit_outputs(
-    context: typer.Context,
-    *,
-    asked: options.OutputsArguments,
-    traceback: options.Traceback = False,
+    context: typer.Context, *, asked: options.OutputsArguments, traceback: options.Traceback = False
 ) -> None:
     """Audit outputs that were drawn elsewhere."""
     raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
@@ -402,10 +399,7 @@ def _audit_outputs(
 @app.command("audit-table", help=TABLE_HELP, epilog=TABLE_EPILOG)
 @add_options(options.TableArguments)
 def _audit_table(
-    context: typer.Context,
-    *,
-    asked: options.TableArguments,
-    traceback: options.Traceback = False,
+    context: typer.Context, *, asked: options.TableArguments, traceback: options.Traceback = False
 ) -> None:
     """Audit a mechanism with finitely many outputs exactly, from its table."""
     raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))

@@ -11,14 +11,7 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real, suggest_arguments
 from ..records import Pair, Record, attribute_of, qualified_name
-from .device_outputs import (
-    Held,
-    Scores,
-    cache_per_device,
-    is_own,
-    move_to_host,
-    numpy_of,
-)
+from .device_outputs import Held, Scores, cache_per_device, is_own, move_to_host, numpy_of
 
 
 class Event(Protocol):

@@ -155,11 +155,7 @@ def call_mechanism(
 
 
 def tensor_of(
-    mechanism: Any,
-    x: Any,
-    size: int,
-    rng: np.random.Generator,
-    *like: Any,
+    mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
     """Call a mechanism that makes tensors; they stay on their device if events can read them.
 

@@ -27,9 +27,9 @@ class Mechanism(Protocol):
     """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
 
     Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
-    makes one of a function of one answer. It may carry any of the attributes that
-    `MechanismAttributes` lists, such as `claim` (an epsilon), `delta`, `default_pair(dim)` (the
-    inputs to audit where none are given) and `thread_safe`.
+    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
+    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`;
+    `dpcore.mechanisms.declarations.MechanismAttributes` lists all that is read of it.
     """
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:

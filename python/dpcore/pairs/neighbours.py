@@ -202,9 +202,7 @@ def domain_attribute(domain: Any, name: str) -> Any:
 
 
 def domain_of(
-    value: Any,
-    name: str = "domain",
-    requirement: str = "a domain with dim, draw and contains",
+    value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
     """Check that a value is a domain, an object and not its class, and return it."""
     # A class has the methods of its objects, too.

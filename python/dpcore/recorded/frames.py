@@ -135,11 +135,7 @@ def list_titles(
 
 
 def split_by_label(
-    table: Table,
-    label: Column,
-    column: Any = None,
-    label_x: Any = None,
-    groups: int | None = None,
+    table: Table, label: Column, column: Any = None, label_x: Any = None, groups: int | None = None
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Select the outputs in a table and the rows on x, by a column of labels.
 

@@ -384,10 +384,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 
 
 def _describe_repetitions(
-    name: str,
-    table: Array,
-    keys: npt.NDArray[np.uint64],
-    others: npt.NDArray[np.uint64],
+    name: str, table: Array, keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
 ) -> str:
     """Describe improbable repetitions on one side; return "" if there are none."""
     found, first, times = np.unique(keys, return_index=True, return_counts=True)

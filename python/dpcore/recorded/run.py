@@ -39,12 +39,7 @@ from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, Out
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
 from .frames import ALL, Array, Column
-from .independent_rows import (
-    count_event,
-    doubts_of_order,
-    doubts_of_pairs,
-    doubts_of_rows,
-)
+from .independent_rows import count_event, doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .sides import (
     Sides,
     by_label,

@@ -192,10 +192,7 @@ def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
 
 
 def from_plain(
-    cls: type[_AnyRecord],
-    record: Mapping[str, Any],
-    form: str,
-    check: Callable[[_AnyRecord], None],
+    cls: type[_AnyRecord], record: Mapping[str, Any], form: str, check: Callable[[_AnyRecord], None]
 ) -> _AnyRecord:
     """Make a result from its plain data, each field read as its class declares.
 

@@ -17,16 +17,7 @@ from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
-from ..records import (
-    Counts,
-    Pair,
-    PartsRead,
-    SeenOutput,
-    Shown,
-    StoredRecord,
-    declare,
-    one_line,
-)
+from ..records import Counts, Pair, PartsRead, SeenOutput, Shown, StoredRecord, declare, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
     Provenance,

@@ -240,11 +240,7 @@ def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
 
 
 def _run_search(
-    probe: Probe,
-    space: Space,
-    rng: np.random.Generator,
-    chosen: tuple[str, ...],
-    f: Any,
+    probe: Probe, space: Space, rng: np.random.Generator, chosen: tuple[str, ...], f: Any
 ) -> None:
     if "witness" in chosen:
         with probe.allowance("the domain's witness", 1.0):

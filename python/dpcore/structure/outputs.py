@@ -334,11 +334,7 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 
 
 def collect_outputs(
-    layer: Layer,
-    x: Any,
-    draws: int | None,
-    others: Sequence[Any] | None,
-    skip: Sequence[str],
+    layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
 ) -> Seen:
     """Make all calls."""
     point = x if is_tensor(x) else as_finite_array("x", x)

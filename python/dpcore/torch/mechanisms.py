@@ -12,12 +12,7 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import numpy_of
-from ..mechanisms.texts import (
-    BatchCheck,
-    relative_distances,
-    rounding_of,
-    text_of,
-)
+from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of
 from ..packages import torch
 from ..records import Pair
 from ..streams import quiet_seed, seeded_globals, seeded_torch

@@ -200,11 +200,7 @@ def audit_run(
 
 
 def _guess_canaries(
-    fit: Fit,
-    batch: Any,
-    canaries: Any,
-    included: npt.NDArray[np.bool_],
-    rules: dict[str, Any],
+    fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:
     """Train, score the canaries by their losses, and guess."""
     scores = -_check_losses(fit(batch), canaries, included.size)

@@ -343,12 +343,7 @@ class NoisySum(Shown):
 
 
 def _make_noisy_sum(
-    step: Step,
-    records: Any,
-    size: int,
-    left_out: int | None,
-    noise: tuple[float, float],
-    seed: int,
+    step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
     """Choose the record and the columns, on a pilot where there is no clean sum."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)

@@ -228,11 +228,7 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
 
 
 def floor_answers(
-    truth: Codes,
-    cells: npt.NDArray[Any],
-    asked: npt.NDArray[Any],
-    target: Target,
-    measure: str,
+    truth: Codes, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Codes:
     """Return the best answers that use only the cell of a text; they are learnt on train.
 

@@ -429,10 +429,7 @@ class ADePT(TextSystem):
             **asdict(recipe), texts=len(texts), cut=self.encoder.truncated(texts), seed=seed,
             losses=losses, partial=partial,
         )  # fmt: skip
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def state(self) -> dict[str, Any]:

@@ -480,10 +480,7 @@ class DPNR(TextSystem, TextClassifier):
         recipe = make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
         texts = self._train(corpus, recipe, schedule, rng, device, progress)
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -570,10 +570,7 @@ class DPText(TextSystem, Labelling):
             **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
             partial=ended,
         )  # fmt: skip
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def _apart(self) -> float:
