@@ -577,8 +577,7 @@ def _rerun_command(node: pytest.Item) -> str:
 
 def _claimed_epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
     """Return the epsilon that is claimed; of a curve, that of its tangent."""
-    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
-    return found
+    return getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
 
 
 def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:

@@ -216,8 +216,7 @@ def _field_names(cls: Any, compared: bool) -> tuple[str, ...]:
 
 def _field_key(value: Any) -> Hashable:
     if type(value) is not np.ndarray:
-        hashed: Hashable = "nan" if isinstance(value, float) and value != value else value
-        return hashed
+        return "nan" if isinstance(value, float) and value != value else value
     # The bytes of an object array are addresses; its elements are what it holds.
     content = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
     return value.dtype.str, value.shape, content

@@ -195,8 +195,7 @@ def _round_to_16_bits(values: Array) -> Floats:
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
     rounded = np.ldexp(np.rint(mantissas * 2.0**16) / 2.0**16, exponents)
-    found: Floats = np.where(values == np.rint(values), values, rounded)
-    return found
+    return np.where(values == np.rint(values), values, rounded)
 
 
 def _read_word(whole: Array, number: int) -> Words:

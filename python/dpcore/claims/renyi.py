@@ -250,13 +250,11 @@ class RDP(Renyi, word="RDP"):
 
 def _log_rate(odds: Floats) -> Floats:
     """Return the logarithms of rates from their log odds."""
-    found: Floats = -np.logaddexp(0.0, -odds)
-    return found
+    return -np.logaddexp(0.0, -odds)
 
 
 def _compute_rate(odds: Floats) -> Floats:
-    found: Floats = np.exp(_log_rate(odds))
-    return found
+    return np.exp(_log_rate(odds))
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
@@ -277,8 +275,7 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     backward = np.logaddexp(log_p - up, log_not_p - down)
     largest = np.maximum(np.abs(log_q + log_not_q), np.abs(log_p + log_not_p))
     slack = _RATE_ROUNDING * (1.0 + orders * largest)
-    found: Floats = (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
-    return found
+    return (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
 
 
 def _compute_greatest_power(

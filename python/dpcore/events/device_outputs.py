@@ -263,8 +263,7 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return the same numbers with a note on the format from which they were converted."""
     kind: Any = np.dtype
-    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
-    return told
+    return array.view(kind(array.dtype, metadata={"format": name}))
 
 
 def stated_bits(array: npt.NDArray[Any]) -> int:

@@ -57,8 +57,7 @@ class Intervals(Record, word="Intervals"):
         """Return for each number whether it is inside, in the shape of the numbers."""
         first = float(self.edges[0])
         if self.edges.size == 1:
-            inside: npt.NDArray[np.bool_] = values < first if self.below else values >= first
-            return inside
+            return values < first if self.below else values >= first
         passed = np.searchsorted(self.edges, values, side="right")
         # NaN is beyond every edge for the search, but it equals nothing.
         found: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)

@@ -233,8 +233,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             error = invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)())
             raise about(error, "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
-    answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
-    return answer
+    return np.array(sides, dtype=bool)[which.ravel()]
 
 
 def list_wanted(column: Any) -> list[Column]:

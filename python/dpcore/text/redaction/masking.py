@@ -74,8 +74,7 @@ def spread_levels(words: int) -> Levels:
         >>> spread_levels(4)
         array([0.125, 0.375, 0.625, 0.875])
     """
-    levels: Levels = (np.arange(words) + 0.5) / words
-    return levels
+    return (np.arange(words) + 0.5) / words
 
 
 class PolicyAttributes:

@@ -523,8 +523,7 @@ class ADePT(TextSystem):
         if rows.ndim != 2 or rows.shape[1] != self.encoder.width:
             requirement = f"of shape (n, {self.encoder.width})"
             raise invalid("vectors", requirement, tuple(rows.shape))
-        texts: list[str] = self.decoder.texts(rows) if len(rows) else []
-        return texts
+        return self.decoder.texts(rows) if len(rows) else []
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
         """Rewrite texts, with fresh noise at every call.
