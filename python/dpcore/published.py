@@ -35,6 +35,14 @@ __all__ = [
 ]
 
 
+def __dir__() -> list[str]:
+    """List the module's own names.
+
+    Names that it imports can be imported from here too, but are not shown.
+    """
+    return [*__all__]
+
+
 def noise_scale(formula: str, numerator: float, epsilon: float) -> float:
     """Compute and check the noise scale numerator / epsilon.
 

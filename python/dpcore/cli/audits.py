@@ -269,11 +269,11 @@ def _check_output_paths(
         check_folder("--html", Path(asked.html))
 
 
-def _check_claim(asked: OutputsArguments | TableArguments, otherwise: str) -> None:
+def _check_claim(asked: OutputsArguments | TableArguments, advice: str) -> None:
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
     if asked.claim is None and not asked.no_claim:
-        raise Usage(f"give --claim EPSILON, or --no-claim to {otherwise}")
+        raise Usage(advice)
 
 
 def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int:
@@ -536,7 +536,7 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     if len(asked.files) != wanted:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if wanted == 2 else 'one file where --label is given'}")
-    _check_claim(asked, "estimate only")
+    _check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
     _check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
@@ -656,7 +656,7 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
-    _check_claim(asked, "compute the loss only")
+    _check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
     _check_output_paths(asked)
     found = _audit_table_file(asked)
     made = tuple(replace(one, command=command) for one in found.provenance)
