@@ -14,7 +14,7 @@ import dpcore
 PACKAGE = Path(dpcore.__file__).parent
 
 LAYERS = [
-    "loaded",
+    "packages",
     "errors",
     "records progress streams",
     "pairs events bounds",
@@ -47,8 +47,8 @@ REPORT_METHODS = re.compile(
 """Names of methods through which a result reaches higher layers, such as its reports."""
 
 INNER = {
-    "auditing", "cli", "errors", "loaded", "progress", "recorded", "records", "report", "sampling",
-    "streams", "tables",
+    "auditing", "cli", "errors", "packages", "progress", "recorded", "records", "report",
+    "sampling", "streams", "tables",
 }  # fmt: skip
 """Packages that users reach through others; `__all__` of the others says what is public."""
 
@@ -65,6 +65,7 @@ RESERVED = {
 """Public functions, today's and those to come: a file of that name would turn them into modules."""
 
 OTHERS = {
+    "packages.py": "the module that its caller names",
     # Whose objects an audit was handed is seen by what is loaded; nothing is imported for it.
     "adapters/__init__.py": "places of other packages",
     "report/script.py": "the module of the user's mechanism",
@@ -73,7 +74,7 @@ OTHERS = {
 """Files that ask what is loaded by no constant name, and for what they ask."""
 
 DIRECT = {
-    "loaded.py": "knows what is half imported",
+    "packages.py": "knows what is half imported",
     # A user's file is loaded under a name of its own.
     "cli/user.py": "puts the user's module there",
 }
@@ -93,6 +94,15 @@ SHARED = {
     "log_votes",
 }  # fmt: skip
 """Names that mean the same wherever they are defined."""
+
+MOST_ATTRIBUTE_QUERIES = 157
+"""Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
+
+QUERIES = {
+    "auditing/request.py: claim": "a mechanism with the claim None states its delta all the same",
+    "experiments/word_dp_attack.py: log_rows": "which of its own mechanisms have a table",
+}
+"""Declared attributes that files ask for without the default, and why."""
 
 VAGUE = re.compile(r"(What|How|Whether|Where|Everything|Who|Whose)\b")
 """Heads of docstrings that say what about, but not what a function does or what a value is."""
@@ -273,7 +283,9 @@ def find_module_lookups(package: PackageFiles) -> list[str]:
                         found.append(f"{file}.py:{node.lineno} looks into sys.modules")
                 case ast.ImportFrom(module="sys"):
                     found.append(f"{file}.py:{node.lineno} imports from sys")
-                case ast.Call(func=ast.Name("imported_module"), args=[key, *_]):
+                case ast.Call(
+                    func=ast.Name("imported_module" | "imported_attribute"), args=[key, *_]
+                ):
                     constant = isinstance(key, ast.Constant)
                     if constant and not str(key.value).startswith("dpcore"):
                         continue
@@ -379,8 +391,40 @@ def find_vague_heads(package: PackageFiles) -> list[str]:
     ]
 
 
+def find_attribute_queries(package: PackageFiles) -> list[str]:
+    """Return `getattr` and `hasattr` of declared attributes; all with constants, if too many."""
+    classes = "MechanismAttributes", "ScoreAttributes"
+    declared = {
+        name.id
+        for tree in package.trees.values()
+        for node in tree.body
+        if isinstance(node, ast.ClassDef) and node.name in classes
+        for part in node.body
+        if isinstance(part, ast.Assign)
+        for target in part.targets
+        for name in ast.walk(target)
+        if isinstance(name, ast.Name)
+    } - {"name", "index", "norm", "words"}
+    found = [
+        (f"{file}.py:{node.lineno}", str(node.args[1].value))
+        for file, tree in package.trees.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in ("getattr", "hasattr")
+        and isinstance(node.args[1], ast.Constant)
+    ]
+    if len(found) > MOST_ATTRIBUTE_QUERIES:
+        return [f"{place} asks for {name}" for place, name in found]
+    return [
+        f"{place} asks for {name}: see MechanismAttributes, ScoreAttributes"
+        for place, name in found
+        if name in declared and f"{place.partition(':')[0]}: {name}" not in QUERIES
+    ]
+
+
 RULES = [
     find_import_circles, find_upward_imports, find_private_imports, find_module_lookups,
     find_long_files, find_reserved_names, find_unlisted_names, find_short_names,
-    find_repeated_names, find_vague_heads,
+    find_repeated_names, find_vague_heads, find_attribute_queries,
 ]  # fmt: skip

@@ -61,6 +61,7 @@ OFFENCES = {
         ("records", "from sys import modules", "imports from sys"),
         ("records", "imported_module('dpcore').audit", "looks for 'dpcore'"),
         ("records", "imported_module(name)", "looks for name"),
+        ("records", "imported_attribute('dpcore', 'audit')", "looks for 'dpcore'"),
     ],
     "find_long_files": [("errors", "x = 1\n" * 800, "errors.py has")],
     "find_reserved_names": [("auditing/plan", "", "auditing/plan")],
@@ -70,6 +71,11 @@ OFFENCES = {
     ],
     "find_short_names": [
         ("errors", "\n".join(f"def f{n}(): ..." for n in range(900)), "errors.py: f0"),
+    ],
+    "find_attribute_queries": [
+        ("errors", "getattr(f, 'thread_safe', None)", "asks for thread_safe"),
+        ("errors", "hasattr(f, 'on_device')", "asks for on_device"),
+        ("errors", "hasattr(f, 'x')\n" * 200, "asks for x"),
     ],
     "find_vague_heads": [("errors", 'def f():\n    """How it is."""', "How it is.")],
 }

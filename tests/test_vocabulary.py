@@ -322,8 +322,6 @@ WORDS_ALLOWED = {
     "docs/reference/renamed.md": "names of earlier versions",
     "tests/test_vocabulary.py": "the words themselves",
     "python/dpcore/mechanisms/texts.py": "a text that is encoded",
-    "python/dpcore/text/optional_packages.py": "docstrings that are still to be rewritten",
-    "python/dpcore/torch/needed.py": "a docstring that is still to be rewritten",
 }
 """Files that may use such a word, and why."""
 

@@ -21,7 +21,7 @@ from typing import Any, Final, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .loaded import imported_module
+from .packages import imported_module
 
 _Target = TypeVar("_Target", bound=Callable[..., Any])
 
@@ -323,6 +323,16 @@ def about(error: _Error, argument: str, **mentioned: str) -> _Error:
     """
     vars(error).update(argument=argument, mentioned=mentioned)
     return error
+
+
+def argument_of(error: BaseException) -> str | None:
+    """Return the argument that an exception is about (see `about`), or None.
+
+    Example:
+        >>> argument_of(about(ValueError("x must be new"), "x")), argument_of(ValueError("x"))
+        ('x', None)
+    """
+    return getattr(error, "argument", None)
 
 
 @contextlib.contextmanager

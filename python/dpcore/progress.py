@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final, Self
 
 from .errors import mistyped
-from .loaded import imported_module
+from .packages import imported_module
 
 LONG_SECONDS: Final = 30.0
 """Time of slow work from which on there is a forecast."""

@@ -34,6 +34,7 @@ from .errors import (
     real,
     suggest_arguments,
 )
+from .mechanisms.declarations import mechanism_attribute
 from .results.certificate import trials_needed as trials_needed
 from .tables.table_audit import TableAudit
 
@@ -446,7 +447,7 @@ class DPAudit:
         settings = {"progress": False, **self._settled(options)}
         adapted = None if isinstance(mechanism, type) else adapt(mechanism)
         found_as = mechanism if adapted is None else adapted
-        advice = getattr(found_as, "claim_advice", "")
+        advice = mechanism_attribute(found_as, "claim_advice")
         if claim is None and settings.get("neighbour") is None and advice:
             raise invalid("claim", f"given, or neighbour= ({advice})", None)
         remark = ""
@@ -576,8 +577,7 @@ def _rerun_command(node: pytest.Item) -> str:
 
 def _claimed_epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
     """Return the epsilon that is claimed; of a curve, that of its tangent."""
-    found: float | None = getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
-    return found
+    return getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
 
 
 def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
@@ -614,16 +614,14 @@ def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     """Return the trials that a mechanism requests, of a random encoder on these two texts."""
     from .records import Pair
 
-    make = getattr(mechanism, "as_mechanism", None)
+    make = mechanism_attribute(mechanism, "as_mechanism")
     found = make() if callable(make) and not isinstance(mechanism, type) else mechanism
-    on_pair = getattr(found, "default_trials_on", None)
+    on_pair = mechanism_attribute(found, "default_trials_on")
     texts = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     # Of several pairs, or none, the audit says which it takes.
     is_pair = isinstance(texts, (tuple, list)) and [type(text) for text in texts] == [str, str]
-    if callable(on_pair) and is_pair:
-        trials: int | None = on_pair(Pair(*texts))
-        return trials
-    return getattr(found, "default_trials", None)
+    own: int | None = mechanism_attribute(found, "default_trials")
+    return on_pair(Pair(*texts)) if callable(on_pair) and is_pair else own
 
 
 __all__ = ["DPAudit", "dp_audit"]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field, fields
 from importlib import import_module
 from numbers import Real
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
@@ -55,6 +55,37 @@ def word_of(cls: type) -> str | None:
     home = cls.__module__, cls.__qualname__
     words = (word for word, where in _WORD_HOMES.items() if where == home)
     return next((word for word in words if class_of(word) is cls), None)
+
+
+def qualified_name(value: Any) -> str:
+    """Return the qualified name of a function or class; of another object, that of its class."""
+    return str(getattr(value, "__qualname__", None) or type(value).__qualname__)
+
+
+def attribute_of(kind: type, value: Any, name: str) -> Any:
+    """Return an attribute of an object of any class, or the default that `kind` declares for it.
+
+    Args:
+        kind: a class that lists what such an object may carry, each with its default.
+        value: the object, often a user's plain function.
+        name: one of the attributes that `kind` declares.
+
+    Raises:
+        AttributeError: if `kind` does not declare it.
+
+    Example:
+        >>> class Walker:
+        ...     legs = 2
+        >>> attribute_of(Walker, print, "legs")
+        2
+    """
+    return getattr(value, name, getattr(kind, name))
+
+
+def set_fields(record: Any, **values: Any) -> None:
+    """Store fields of a frozen dataclass while it is made."""
+    for name, value in values.items():
+        object.__setattr__(record, name, value)
 
 
 class Shown:
@@ -117,6 +148,67 @@ class Record(Shown):
         return type(self), self._values()
 
 
+class WrittenRecord(Record):
+    """A result that is written as JSON, from the plain data of `to_dict`."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        raise NotImplementedError(f"{type(self).__name__} has no plain data")
+
+    def to_json(self, *, indent: int | None = None) -> str:
+        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan".
+
+        Args:
+            indent: spaces for each level, or None for one line.
+
+        Returns:
+            The data of `to_dict` as text.
+        """
+        from .report.encoding import write_json
+
+        return write_json(self, indent)
+
+
+class StoredRecord(WrittenRecord):
+    """A result that is read from JSON, too."""
+
+    __slots__ = ()
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """Make the result that `to_dict` wrote."""
+        raise NotImplementedError(f"{cls.__name__} is not read from plain data")
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Make the result that `to_json` wrote; derived figures are computed again, not read.
+
+        Native mechanisms, and what else JSON can hold, come back whole; of any other object only
+        the name was kept.
+
+        Args:
+            text: a JSON object.
+
+        Returns:
+            The result.
+
+        Raises:
+            TypeError: if `text` is not a string.
+            ValueError: if it is not JSON of that form.
+
+        Example:
+            >>> import dpcore
+            >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+            >>> dpcore.Audit.from_json(report.to_json()) == report
+            True
+        """
+        from .report.encoding import read_json
+
+        return read_json(cls, text)
+
+
 @functools.cache
 def _field_names(cls: Any, compared: bool) -> tuple[str, ...]:
     return tuple(field.name for field in fields(cls) if field.compare or not compared)
@@ -124,8 +216,7 @@ def _field_names(cls: Any, compared: bool) -> tuple[str, ...]:
 
 def _field_key(value: Any) -> Hashable:
     if type(value) is not np.ndarray:
-        hashed: Hashable = "nan" if isinstance(value, float) and value != value else value
-        return hashed
+        return "nan" if isinstance(value, float) and value != value else value
     # The bytes of an object array are addresses; its elements are what it holds.
     content = tuple(value.ravel().tolist()) if value.dtype.hasobject else value.tobytes()
     return value.dtype.str, value.shape, content

@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import AssumptionWarning, integer, invalid, mistyped
-from .loaded import imported_module
+from .packages import imported_attribute, imported_module
 
 Rng = int | np.random.Generator | None
 """Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
@@ -401,7 +401,7 @@ def _generator_kind(kind: type) -> str:
 
 def _find_torch_generators(things: list[Any]) -> list[Any]:
     """Return the generators of torch that things hold, for the collector knows none of them."""
-    kind: Any = getattr(imported_module("torch"), "Generator", None)
+    kind: Any = imported_attribute("torch", "Generator")
     found: dict[int, Any] = {}
     for start in range(0, len(things) if kind is not None else 0, _HOLDERS_PER_SEARCH):
         held = gc.get_referents(*things[start : start + _HOLDERS_PER_SEARCH])

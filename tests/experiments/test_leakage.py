@@ -13,7 +13,7 @@ import pytest
 import scipy.linalg
 from scipy.stats import binom, kstest
 
-from dpcore import Laplace
+from dpcore import Laplace, packages
 from dpcore.calibration import real_epsilon
 from dpcore.experiments.word2vec_leakage import leakage
 from dpcore.experiments.word2vec_leakage.leakage import (
@@ -23,7 +23,7 @@ from dpcore.experiments.word2vec_leakage.leakage import (
     split_in_halves,
 )
 from dpcore.sensitivity import MinMax, MinMaxRows
-from dpcore.text import Corpus, optional_packages
+from dpcore.text import Corpus
 from dpcore.text.words import Embedding
 
 WORDS = [f"word{i}" for i in range(300)]
@@ -287,7 +287,7 @@ def test_without_gensim_it_is_said_what_to_install(monkeypatch):
         ModuleNotFoundError, match=r"^train_word2vec needs gensim, .* 'dpcore\[word2vec\]'"
     ):
         leakage.train_word2vec(["a b"] * 9)
-    assert optional_packages.require_module("json", "nobody").__name__ == "json"
+    assert packages.require_module("json", "nobody").__name__ == "json"
 
 
 def test_the_package_is_imported_without_gensim():

@@ -81,7 +81,7 @@ def test_missing_opacus_is_named_with_its_extra(monkeypatch):
     def refuse(module):
         raise ModuleNotFoundError(module, name="opacus")
 
-    monkeypatch.setattr("dpcore.text.optional_packages.import_module", refuse)
+    monkeypatch.setattr("dpcore.packages.import_module", refuse)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
         lm.fit(TEXTS, VALID, **SMALL, epsilon=8.0, batch=20)
 

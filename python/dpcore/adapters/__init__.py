@@ -18,7 +18,8 @@ import inspect
 from typing import Any
 
 from ..errors import mistyped
-from ..loaded import imported_module
+from ..mechanisms.declarations import mechanism_attribute
+from ..packages import imported_attribute
 from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
@@ -74,16 +75,16 @@ def adapt(obj: Any) -> Any:
         >>> adapt(stats.multivariate_normal([0.0, 0.0]))
         ScipyNoise(multivariate_normal)
     """
-    make = getattr(obj, "as_mechanism", None)
+    make = mechanism_attribute(obj, "as_mechanism")
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _ADAPTED_CLASSES:
-        kind = getattr(imported_module(place), name, None)
+        kind = imported_attribute(place, name)
         if isinstance(kind, type) and isinstance(obj, kind):
             fits = adapter is not TorchModule or _takes_one_argument(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
     for place, name in _SCIPY_FAMILIES:
-        kind = getattr(imported_module(place), name, None)
+        kind = imported_attribute(place, name)
         if isinstance(kind, type) and isinstance(obj, kind):
             family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
             requirement = f"a distribution with its parameters, such as scipy.stats.{family}(...)"

@@ -72,8 +72,7 @@ class ScipyNoise(Adapter):
         # scipy leaves out a size and a dimension of 1.
         if _drop_unit_lengths(noise.shape) != _drop_unit_lengths(wanted):
             raise invalid(f"noise of {self.name}", f"of shape {wanted} like x", noise.shape)
-        outputs: npt.NDArray[Any] = point + noise.reshape(wanted)
-        return outputs
+        return point + noise.reshape(wanted)
 
     def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         frozen = self.distribution

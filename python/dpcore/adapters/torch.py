@@ -124,7 +124,7 @@ class TorchModule(Adapter):
     @property
     def torch_threads(self) -> int | None:
         """Torch's threads in a block: one for dpcore's noise layers, else as torch is set."""
-        return 1 if getattr(self.module, "keeps_float64", False) else None
+        return 1 if _keeps_float64(self.module) else None
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Run a batch of `size` copies of `x` through the module: `tensor` as an array."""
@@ -159,7 +159,7 @@ class TorchModule(Adapter):
     def _placed(self, torch: Any, x: Any) -> Any:
         """Move the input to the module's device and, if it was not a tensor, to its dtype."""
         # An epsilon that is learnt in float64 says nothing of what the layer works in.
-        parts = [one for one in self.module.modules() if not getattr(one, "keeps_float64", False)]
+        parts = [one for one in self.module.modules() if not _keeps_float64(one)]
         held = (t for m in parts for t in chain(m.parameters(False), m.buffers(False)))
         like = next((tensor for tensor in held if tensor.is_floating_point()), None)
         point = _make_tensor(x)
@@ -184,6 +184,11 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
         if mixes and (layer.training or layer.running_mean is None):
             requirement = "without a batch norm that mixes the rows of a batch (call eval() first)"
             raise invalid(name, requirement, layer)
+
+
+def _keeps_float64(module: Any) -> bool:
+    """Return True for a noise layer of dpcore, which draws in float64."""
+    return bool(getattr(module, "keeps_float64", False))
 
 
 def _make_tensor(x: Any) -> Any:

@@ -19,7 +19,7 @@ from ..bounds.predicted import predicted_limits
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
-from ..events.event import Score, scores_of
+from ..events.event import Score, score_attribute, scores_of
 from ..mechanisms.callables import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from ..sampling.tally import Sketch
@@ -145,9 +145,9 @@ def score_grain(score: Any, grains: Sequence[Grain], values: Floats, values_prim
     in mind: nothing. One with a method `rounding(grains)` says itself what its columns' grains
     make of it. Any other is judged by its own values, and by the coarsest of its columns.
     """
-    if getattr(score, "merged", False):
+    if score_attribute(score, "merged"):
         return EXACT
-    rounding: Callable[[Sequence[Grain]], Grain] | None = getattr(score, "rounding", None)
+    rounding: Callable[[Sequence[Grain]], Grain] | None = score_attribute(score, "rounding")
     if rounding is not None and grains:
         return rounding(grains)
     own = grain_of(values, values_prime)
@@ -438,6 +438,8 @@ class AuditAttack(Shown):
     """True if coordinates are pooled: then the bound has a form of its own."""
     times: ClassVar[bool] = False
     """True if calls are timed one by one, on sides drawn by coin (see `timed_counts`)."""
+    takes_stated_scores: ClassVar[bool] = False
+    """True if a mechanism's own `log_ratio` takes part as one more score."""
     by_ballot: ClassVar[bool] = False
     """True if its event is a vote, which the core counts without making outputs."""
     looks_at_floats: ClassVar[bool] = False
@@ -495,8 +497,6 @@ class ScoreAttack(AuditAttack):
 
     parts = True
     """True if it is also fitted on the parts of outputs that are not real numbers."""
-    takes_stated_scores: ClassVar[bool] = False
-    """True if a mechanism's own `log_ratio` takes part as one more score."""
 
     def candidates(self, outputs: Array, outputs_prime: Array, pair: Pair) -> tuple[Score, ...]:
         """Fit scores on pilot outputs; none where the attack does not apply."""
@@ -680,8 +680,7 @@ def attack_of(given: Any) -> AuditAttack:
     if isinstance(given, type) and issubclass(given, AuditAttack):
         raise mistyped("attack", f"an attack, not its class ({given.__name__}() makes one)", given)
     # A subclass of the vote may choose otherwise when it is called.
-    voting = getattr(given, "by_ballot", False) and "by_ballot" not in vars(type(given))
-    if isinstance(given, AuditAttack) and not voting:
+    if isinstance(given, AuditAttack) and (not given.by_ballot or "by_ballot" in vars(type(given))):
         return given
     if not callable(given):
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", given)

@@ -11,6 +11,7 @@ import numpy as np
 
 from ..errors import invalid
 from ..events.device_outputs import numpy_of
+from ..packages import is_tensor
 from ..records import Pair
 from .arrays import (
     APART,
@@ -402,7 +403,7 @@ def _input_numbers(side: Any) -> Floats:
     """Return an input's numbers in a row; none if it does not hold numbers."""
     try:
         # numpy cannot reach every tensor.
-        entries = (numpy_of(side) if hasattr(side, "detach") else np.asarray(side)).ravel()
+        entries = (numpy_of(side) if is_tensor(side) else np.asarray(side)).ravel()
     except ValueError:
         # Rows of different lengths have no array.
         return np.zeros(0)

@@ -16,7 +16,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import instance, mistyped
-from ..events.event import Score, score_name, scores_of
+from ..events.event import Score, score_attribute, score_name, scores_of
 from ..mechanisms.answers import to_object_array as listed
 from ..records import Pair, PartsRead, Record
 from . import objects
@@ -79,7 +79,6 @@ _MAX_WHOLE_VALUES: Final = 8
 """Whole values that are tried beside their letters."""
 _SHOWN_PARTS: Final = 3
 """Parts that a report names."""
-_DEFAULT_SCORE_COST: Final = 20
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
@@ -199,16 +198,11 @@ def _explore_sides(
 ) -> tuple[Parts, PartsRead]:
     """Return the parts kept of the first rows, and how much of these was read."""
     rows = max(_FEW_VALUES_LIMIT, rows_within(outputs, rows))
-    sides = [first_rows(side, rows) for side in (outputs, outputs_prime)]
+    sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
     read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
     return screen.best(*sides), read
-
-
-def first_rows(outputs: Array, most: int) -> Array:
-    """Return the first outputs, at most so many: the array itself where it has no more."""
-    return outputs if len(outputs) <= most else outputs[:most]
 
 
 @remember_parts()
@@ -221,7 +215,7 @@ def has_rare_presence(outputs: Array, outputs_prime: Array) -> bool:
     """
     if all(side.dtype.kind in "buifcmM" for side in (outputs, outputs_prime)):
         return False
-    sides = [first_rows(side, _MAX_PRESENCE_OUTPUTS) for side in (outputs, outputs_prime)]
+    sides = [side[:_MAX_PRESENCE_OUTPUTS] for side in (outputs, outputs_prime)]
     parts = presence_parts(*sides)
     for own in zip(*(parts(side).T for side in sides), strict=True):
         values, codes = np.unique(np.concatenate(own), return_inverse=True)
@@ -635,12 +629,12 @@ class OfParts(Record, word="OfParts"):
     @property
     def merged(self) -> bool:
         """True if the score has dealt with rounding itself."""
-        return bool(getattr(self.score, "merged", False))
+        return bool(score_attribute(self.score, "merged"))
 
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(getattr(self.score, "cost", _DEFAULT_SCORE_COST)) + sum(
+        return int(score_attribute(self.score, "cost")) + sum(
             part.cost for part in self.parts.parts
         )
 
@@ -716,7 +710,7 @@ def read_candidates(
     if not parts.parts:
         return tuple(found), read
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
-    columns = parts(first_rows(sides[0], most)), parts(first_rows(sides[1], most))
+    columns = parts(sides[0][:most]), parts(sides[1][:most])
     made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
     for i in (
@@ -737,7 +731,9 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
     They often say the same, and are what a reader understands.
     """
-    single = [one for one in made if len(one.parts.parts) == 1 and hasattr(one.score, "alone")]
+    single = [
+        one for one in made if len(one.parts.parts) == 1 and score_attribute(one.score, "alone")
+    ]
     steps = {one.parts.parts[0].steps for one in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
     return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]
@@ -745,7 +741,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
 def _narrow_to_part(parts: Parts, score: Score) -> OfParts:
     """Return the score of parts; if it reads only one of them, the score of that part."""
-    alone = getattr(score, "alone", None)
+    alone = score_attribute(score, "alone")
     if alone is None:
         return OfParts(parts, score)
     entry, inner = alone()

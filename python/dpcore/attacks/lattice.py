@@ -18,7 +18,7 @@ import numpy as np
 from ..errors import choice, integer, invalid, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
-from ..records import Pair
+from ..records import Pair, set_fields
 from .arrays import (
     EVERY,
     FINEST,
@@ -110,9 +110,7 @@ class FinerThan(Merged, word="FinerThan"):
         if not columns or len(set(columns)) < len(columns):
             raise invalid("columns", "not empty and without repetition", self.columns)
         choice("quantifier", self.quantifier, ("some", "every"))
-        values = (exponent, low, high, columns)
-        for name, value in zip(("exponent", "low", "high", "columns"), values, strict=True):
-            object.__setattr__(self, name, value)
+        set_fields(self, exponent=exponent, low=low, high=high, columns=columns)
 
     def __call__(self, outputs: Array) -> Floats:
         """Score every output.

@@ -22,6 +22,7 @@ import numpy.typing as npt
 from ..errors import mistyped
 from ..events.device_outputs import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
+from ..packages import converts_to_array, is_tensor
 from .arrays import Array, Flags, Floats, Places, Whole
 
 _MAX_UNCUT_CHARACTERS: Final = 256
@@ -442,8 +443,8 @@ def as_sequence(item: Any) -> Sequence[Any]:
     """Convert a sequence or an array to a list of its entries; lists and tuples stay unchanged."""
     if type(item) in _BUILTIN_SEQUENCES:
         return item  # type: ignore[no-any-return]
-    if hasattr(item, "__array__"):
-        array = numpy_of(item) if hasattr(item, "detach") else np.asarray(item)
+    if converts_to_array(item):
+        array = numpy_of(item) if is_tensor(item) else np.asarray(item)
         # A structured scalar is one row of fields. Rows stay rows: a shape says something.
         is_row = array.dtype.names and not array.ndim
         return tuple(array.item()) if is_row else np.atleast_1d(array).tolist()
@@ -509,7 +510,7 @@ def _classify_type(cls: Any) -> int:
         return MAPPING
     if issubclass(cls, Set):
         return SET
-    return SEQUENCE if issubclass(cls, Sequence) or hasattr(cls, "__array__") else OTHER
+    return SEQUENCE if issubclass(cls, Sequence) or converts_to_array(cls) else OTHER
 
 
 _TIME_TYPES: Final = (datetime.date, datetime.timedelta, np.timedelta64)

@@ -195,8 +195,7 @@ def _round_to_16_bits(values: Array) -> Floats:
     values = values.astype(np.float64)
     mantissas, exponents = np.frexp(values)
     rounded = np.ldexp(np.rint(mantissas * 2.0**16) / 2.0**16, exponents)
-    found: Floats = np.where(values == np.rint(values), values, rounded)
-    return found
+    return np.where(values == np.rint(values), values, rounded)
 
 
 def _read_word(whole: Array, number: int) -> Words:
@@ -334,12 +333,18 @@ class Parts(Record, word="Parts"):
         return Parts(tuple(self.parts[i] for i in columns))
 
 
-_part_cache = threading.local()
+class _PartCache(threading.local):
+    """The columns of arrays that a thread has read; None outside of `remember_parts`."""
+
+    known: dict[int, Any] | None = None
+
+
+_part_cache = _PartCache()
 
 
 def _columns_known(outputs: Array) -> dict[tuple[Part, type], Floats] | None:
     """Return the columns of an array that were read; None outside of `remember_parts`."""
-    known: dict[int, Any] | None = getattr(_part_cache, "known", None)
+    known = _part_cache.known
     # With the array itself, so that its number stays its own.
     return None if known is None else known.setdefault(id(outputs), (outputs, {}))[1]
 
@@ -350,7 +355,7 @@ def remember_parts() -> Iterator[None]:
 
     Nothing may write into the arrays in the meantime.
     """
-    if getattr(_part_cache, "known", None) is not None:
+    if _part_cache.known is not None:
         yield
         return
     _part_cache.known = {}

@@ -31,7 +31,7 @@ from .arrays import (
 )
 from .attack import NumericAttack
 from .bins import SHARE
-from .rows import Special, chunk_slices, has_frequent_rows, read_numbers
+from .rows import MAX_CLUSTER_TOLERANCES, Special, chunk_slices, has_frequent_rows, read_numbers
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -40,8 +40,6 @@ _FEW_COLUMNS_LIMIT: Final = 64
 _MOMENT_STANDARD_ERRORS: Final = 5.0
 """Standard errors by which a moment must differ among few columns: of 4,000 moments that do not,
 one in 400 pilots has one that does. Among 512 columns it is 6."""
-_MAX_CLUSTER_TOLERANCES = 32.0
-"""As for atoms: gaps have so many tolerances, and a wider cluster is a continuum."""
 _NORMAL_QUARTILE_RANGE: Final = 1.349
 """The quartiles of a normal law are so many standard deviations apart."""
 REACH: Final = 16.0
@@ -102,14 +100,14 @@ def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, f
     known = known[np.isfinite(known)]
     gaps, slack = cuts_of(known, grain), grain.typical
     if gaps.size == 0 and (
-        known.size == 0 or known[-1] - known[0] <= _MAX_CLUSTER_TOLERANCES * slack
+        known.size == 0 or known[-1] - known[0] <= MAX_CLUSTER_TOLERANCES * slack
     ):
         return None
     middle = float(known[known.size // 2])
     quartiles = known[[known.size // 4, 3 * known.size // 4]]
     spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
     # A column that is mostly one value has quartiles that agree.
-    scale = spread if spread > _MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
+    scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
     many = float(gaps.size > 1 or (known[-1] - known[0] > 0.0 and gaps.size == 0))
     return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
@@ -120,7 +118,7 @@ def _find_cut(known: Floats, gaps: Places, slack: float) -> float:
     ends = np.concatenate([[-1], gaps, [known.size - 1]])
     place = int(np.searchsorted(ends, middle))
     first, last = known[ends[place - 1] + 1], known[ends[place]]
-    if gaps.size == 0 or last - first > _MAX_CLUSTER_TOLERANCES * slack:
+    if gaps.size == 0 or last - first > MAX_CLUSTER_TOLERANCES * slack:
         # The tolerance of a scale that this column does not have: no gap is near its median.
         return float(known[middle])
     gap = gaps[np.argmin(np.abs(gaps + 1 - known.size / 2))]

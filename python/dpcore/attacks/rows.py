@@ -35,7 +35,7 @@ from .arrays import (
     sum_grains,
 )
 
-_MAX_CLUSTER_TOLERANCES: Final = 32.0
+MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
@@ -160,7 +160,7 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
     near = np.cumsum(np.append(0, steps == NEAR))
     # A run that holds values near each other and is wide is a continuum, not a number.
-    kept = (width <= _MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
+    kept = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
     lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
     return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
 

@@ -34,8 +34,9 @@ from numpy.random import Generator
 
 from ..errors import choice, confidence_level, count, integer, invalid, suggest_arguments, vector
 from ..events import Above
+from ..events.event import score_attribute
 from ..pairs.differences import differing_points
-from ..records import Pair, frozen_array
+from ..records import Pair, frozen_array, qualified_name
 from ..sampling.timed import Call, Clock, Timed, time_calls
 from .additive import Additive
 from .arrays import Array, Flags, Floats, Merged, freeze_arrays
@@ -250,7 +251,7 @@ class TimedScore(Merged, word="TimedScore"):
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        index = getattr(self.score, "index", None)
+        index = score_attribute(self.score, "index")
         if index is None:
             return f"latency and output: {self.score} of {_name_columns(self.columns)}"
         column = self.columns[index]
@@ -534,8 +535,7 @@ class Timing(AuditAttack):
 
     def __repr__(self) -> str:
         """Return the constructor call; a user's clock appears by its name, without an address."""
-        name = getattr(self.clock, "__qualname__", type(self.clock).__qualname__)
-        clock = repr(self.clock) if isinstance(self.clock, str) else name
+        clock = repr(self.clock) if isinstance(self.clock, str) else qualified_name(self.clock)
         return f"Timing(clock={clock}, warmup={self.warmup})"
 
     def timed_counts(

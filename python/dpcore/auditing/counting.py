@@ -21,10 +21,10 @@ from ..errors import (
 )
 from ..events import event_of
 from ..events.device_outputs import move_to_host
-from ..events.event import Event
+from ..events.event import Event, EventRecord
 from ..mechanisms.callables import one_by_one, runs_on
 from ..progress import interrupted_again
-from ..records import Counts
+from ..records import Counts, attribute_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
 from ..sampling.driver import Done, Source, draw_shard
@@ -231,7 +231,7 @@ def _read_watches(
 
 
 def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
-    multiplicities = getattr(event, "multiplicities", ())
+    multiplicities = attribute_of(EventRecord, event, "multiplicities")
     return tuple(
         Counts(k, tally.rows * entries, k_prime, tally_prime.rows * entries)
         for k, k_prime, entries in zip(

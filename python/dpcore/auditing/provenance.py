@@ -22,9 +22,9 @@ import numpy as np
 from .._core import __version__
 from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
-from ..loaded import imported_module
 from ..mechanisms.callables import Repeated
 from ..mechanisms.commands import Tool
+from ..packages import imported_module
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Provenance
 from ..results.outputs_audits import OutputsAudit

@@ -33,17 +33,18 @@ from ..errors import (
     real,
     whole,
 )
-from ..loaded import imported_module
 from ..mechanisms.callables import is_shared, mechanism_of, name_of, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
     clean_pair,
     declared_loss,
+    mechanism_attribute,
     notes_on,
     stated_log_ratio,
 )
 from ..mechanisms.native import describe_natively
+from ..packages import imported_module
 from ..pairs import Neighbour, Search, Searched, distance
 from ..pairs.differences import inputs_equal
 from ..published import is_native
@@ -205,7 +206,7 @@ class Request(Arguments):
     @property
     def stated_scores(self) -> tuple[StatedLogRatio, ...]:
         """The score that the mechanism states, where the attack takes such a score."""
-        takes_them = getattr(self.attack, "takes_stated_scores", False)
+        takes_them = self.attack.takes_stated_scores
         return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
 
     def drawn(self, pair: Pair | None = None) -> Source:
@@ -241,7 +242,7 @@ class Request(Arguments):
     def _block(self, elements: int) -> int:
         if self.block is not None:
             return self.block
-        device = getattr(self.mechanism, "device_type", "cpu")
+        device = mechanism_attribute(self.mechanism, "device_type")
         size = block_of(elements, device if isinstance(device, str) else "cpu")
         return min(size, BLOCK) if self.stop == "refuted" else size
 
@@ -298,7 +299,7 @@ def request_of(
         route = _choose_native_route(mechanism, pair, route, attack, trials)
     elif route != "auto":
         raise invalid("route", "'auto' for a Python callable", route)
-    elif not attack.times and getattr(mechanism, "thread_safe", True) is False:
+    elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
         refuse_threads(given.threads, given.executor, "that is not thread-safe")
     checked = replace(
         given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
@@ -329,7 +330,7 @@ def _time_larger_call(request: Request) -> None:
     A tool's calls start processes, an encoder's prepare what torch draws. If one output of an
     encoder takes long, no larger call is made.
     """
-    encodes = getattr(request.mechanism, "encodes_once", False)
+    encodes = mechanism_attribute(request.mechanism, "encodes_once")
     is_slow = request.course.estimate_seconds(1) > _SLOW_CALL_SECONDS
     if not (isinstance(request.mechanism, Tool) or (encodes and not is_slow)):
         return
@@ -341,7 +342,7 @@ def _time_larger_call(request: Request) -> None:
 
 
 def _default_trials(mechanism: Any, pair: Pair) -> int:
-    own = getattr(mechanism, "default_trials_on", None)
+    own = mechanism_attribute(mechanism, "default_trials_on")
     return (own(pair) if callable(own) else None) or _DEFAULT_TRIALS
 
 
@@ -353,7 +354,7 @@ def _probe_mechanism(request: Request) -> Request:
     mechanism, executor = request.mechanism, request.executor
     if is_native(mechanism):
         return replace(request, randomness="seed")
-    own = getattr(mechanism, "reproducible", True) is False
+    own = mechanism_attribute(mechanism, "reproducible") is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
     source, trials = request.drawn(), request.start + request.trials
@@ -366,7 +367,7 @@ def _probe_mechanism(request: Request) -> Request:
         return replace(request, globals=draws_globals_alone(draws, shared))
     if found != "own":
         return request
-    if getattr(mechanism, "thread_safe", None) is not True:
+    if mechanism_attribute(mechanism, "thread_safe") is not True:
         what = "with randomness of its own and no thread_safe = True"
         refuse_threads(request.threads, executor, what)
     if shared is None:
@@ -410,7 +411,7 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
     """Raise an error for an encoder of texts, which is not yet a mechanism."""
     sides = (pair.x, pair.x_prime) if isinstance(pair, Pair) else pair
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
-    if not is_texts or isinstance(given, type) or hasattr(given, "as_mechanism"):
+    if not is_texts or isinstance(given, type) or mechanism_attribute(given, "as_mechanism"):
         return
     owner = getattr(given, "__self__", given)
     kind = getattr(imported_module("torch.nn.modules.module"), "Module", None)
@@ -442,8 +443,8 @@ def _read_privacy_map(
     """
     if claim is not None:
         return mechanism, claim, delta
-    if neighbour is None or not hasattr(mechanism, "speaking_of"):
-        own = getattr(mechanism, "delta", None) if hasattr(mechanism, "claim") else None
+    if neighbour is None or mechanism_attribute(mechanism, "speaking_of") is None:
+        own = mechanism_attribute(mechanism, "delta") if hasattr(mechanism, "claim") else None
         own = own if isinstance(own, float) and 0.0 < own < 1.0 else 0.0
         return mechanism, None, _choose_larger_delta(own, delta, "as the mechanism claims")
     mechanism = mechanism.speaking_of(neighbour)
@@ -507,7 +508,7 @@ def settle_request(request: Request) -> Request:
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")
     claim = _resolve_claim(mechanism, pair, request.claim)
-    advice = getattr(mechanism, "claim_advice", "") if claim is None else ""
+    advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
     request = replace(
         request,
         pair=pair,
@@ -580,10 +581,10 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
         raise mistyped("claim", need, claim)
     if claim is not None:
         return real("claim", claim, low=0.0)
-    own = getattr(mechanism, "claim", None)
+    own = mechanism_attribute(mechanism, "claim")
     if own is None or callable(own):
         return None
-    norm, most = getattr(mechanism, "norm", None), getattr(mechanism, "sensitivity", None)
+    norm, most = (mechanism_attribute(mechanism, name) for name in ("norm", "sensitivity"))
     if isinstance(norm, str) and most is not None:
         apart, most = distance(pair, cast(Any, norm)), real("sensitivity of the mechanism", most)
         if apart > most * (1.0 + _DISTANCE_SLACK):

@@ -33,6 +33,7 @@ from ..errors import (
 from ..events import Never
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import Neighbour, Search
 from ..published import is_native
 from ..records import Counts, Pair
@@ -157,7 +158,7 @@ def audit_timing(request: Request) -> Audit:
         raise invalid("stop, executor, start", "left alone for Timing", asked)
     if request.workers != 1:
         raise invalid("threads", "1 for Timing", request.workers)
-    if getattr(request.mechanism, "encodes_once", False):
+    if mechanism_attribute(request.mechanism, "encodes_once"):
         requirement = "another than Timing where a text is encoded once, before the calls"
         raise invalid("attack", requirement, request.attack.given)
     course = request.course

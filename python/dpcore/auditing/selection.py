@@ -30,9 +30,9 @@ from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
 from ..events import Above
-from ..events.event import Score, scores_of
+from ..events.event import Score, score_attribute, scores_of
 from ..mechanisms import Native
-from ..mechanisms.declarations import clean_pair
+from ..mechanisms.declarations import clean_pair, mechanism_attribute
 from ..pairs import Search, Searched, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
@@ -63,8 +63,6 @@ _STATED_RATE_DRAWS: Final = 2**40
 """Draws that a stated rate is worth: it is taken for exact."""
 _MAX_STATED_DEVIATIONS: Final = 6.0
 """Standard errors by which a stated rate may differ from the draws."""
-_DEFAULT_SCORE_COST: Final = 20
-"""Cost of a score without an attribute `cost`, see `AdditiveScore.cost`."""
 
 _MIN_ROUND_ROWS: Final = 2**11
 _MAX_ROUND_ROWS: Final = 2**19
@@ -187,7 +185,7 @@ def _choose_cheapest(found: list[Choice]) -> Choice:
 
 def cost_of(choice: Choice) -> int:
     """Return the nanoseconds per output that the score declares."""
-    return int(getattr(choice.event.score, "cost", _DEFAULT_SCORE_COST))
+    return int(score_attribute(choice.event.score, "cost"))
 
 
 def choose_as_stated(score: Score, sides: Sides, goal: Goal) -> Choice | None:
@@ -421,7 +419,7 @@ def _list_candidates(mechanism: Any, pair: Any) -> Asked:
 
 def _get_default_pair(mechanism: Any) -> Pair:
     """Return the mechanism's own pair, or 0 and 1 for the package's noises and subclasses."""
-    make = getattr(mechanism, "default_pair", None)
+    make = mechanism_attribute(mechanism, "default_pair")
     if make is None and not isinstance(mechanism, Native):
         # 0 against 1 may be no neighbours, or as near as makes every mechanism pass.
         requirement = (

@@ -191,8 +191,7 @@ class Band(Record, word="Band"):
         order = np.argsort(self.type_one, kind="stable")
         least = np.concatenate(([1.0], np.minimum.accumulate(self.type_two[order])))
         reached = np.searchsorted(self.type_one[order], errors, side="right")
-        steps: _Floats = np.minimum(least[reached], 1.0 - errors)
-        return steps
+        return np.minimum(least[reached], 1.0 - errors)
 
     def delta(self, epsilon: npt.ArrayLike) -> npt.NDArray[np.float64]:
         """Compute the privacy profile that the points certify, for every epsilon at once.

@@ -119,8 +119,7 @@ def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
     deviance = x * np.log1p(d / mean) + y * np.log1p(-d / rest)
-    log_mass: _Floats = -deviance - np.log(x / mean * (y / rest)) / 2.0 - (1 / x + 1 / y) / 12.0
-    return log_mass
+    return -deviance - np.log(x / mean * (y / rest)) / 2.0 - (1 / x + 1 / y) / 12.0
 
 
 def cell_masses(window: Cells, rates: _Floats) -> _Floats:
@@ -385,8 +384,7 @@ def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np
     """Find, for every cell of J', the first cell of J with counts as high as observed."""
     least = cut(other.first + other.width * np.arange(other.offset.size, dtype=np.float64))
     cell = np.floor((np.ceil(least) - side.first) / side.width)
-    index: npt.NDArray[np.int64] = np.clip(cell, 0, side.offset.size).astype(np.int64)
-    return index
+    return np.clip(cell, 0, side.offset.size).astype(np.int64)
 
 
 def _tail_probability(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _Floats:

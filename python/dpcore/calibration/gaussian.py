@@ -21,9 +21,9 @@ from ..errors import (
 )
 from ..mechanisms.gaussian import Gaussian, noise_ratio
 from ..mechanisms.native import positive
-from ..mechanisms.systems import noise_scale
 from ..pairs import dimension
 from ..pairs.differences import Norm
+from ..published import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng

@@ -13,6 +13,7 @@ from typing import Any, Final
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import Clip
+from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
@@ -140,7 +141,7 @@ class RealEpsilon(Record, word="RealEpsilon"):
     @property
     def claim(self) -> float | None:
         """The epsilon that the mechanism claims, or None."""
-        claim = getattr(self.mechanism, "claim", None)
+        claim = mechanism_attribute(self.mechanism, "claim")
         return None if claim is None else float(claim)
 
     def delta(self, epsilon: float) -> float:

@@ -185,8 +185,7 @@ class MaskedWords(Shown):
             text: words, with a space between two.
         """
         chances, laws = self._masked(text)
-        found: Floats = chances @ laws
-        return found
+        return chances @ laws
 
     def loss(self, pair: Pair) -> float:
         """Compute the exact privacy loss of two texts.
@@ -247,8 +246,7 @@ class MaskedWords(Shown):
     def _chances(self, text: str, hidden: npt.NDArray[Any], words: int) -> Floats:
         """Compute the probability of each choice from the number of words that it hides."""
         if self.masks == "bernoulli":
-            found: Floats = self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
-            return found
+            return self.mu**hidden * (1.0 - self.mu) ** (words - hidden)
         wanted = round(self.mu * words)
         if not math.isclose(wanted, self.mu * words, abs_tol=1e-9):
             requirement = f"of such a length that mu={self.mu:g} masks a whole number of words"

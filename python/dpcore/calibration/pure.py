@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, numeric, suggest_arguments, vector
 from ..mechanisms import positive
-from ..mechanisms.systems import noise_scale
 from ..pairs import dimension
+from ..published import noise_scale
 from ..records import Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, check_size, seed_of
@@ -432,8 +432,7 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         rng = make_generator(rng)
         shape = (size, *point.shape)
         blind = rng.random(shape) < self.blind
-        found: Entries = np.where(blind, rng.integers(self.values, size=shape), point)
-        return found
+        return np.where(blind, rng.integers(self.values, size=shape), point)
 
     def _entries(self, name: str, value: Any) -> Entries:
         requirement = f"one whole number or a vector of them, from 0 to {self.values - 1}"

@@ -23,7 +23,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, real, suggest_arguments
-from ..records import frozen_array
+from ..packages import has_all
+from ..records import frozen_array, set_fields
 from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
 
 _MAX_LOG_ODDS: Final = 800.0
@@ -232,8 +233,7 @@ class RDP(Renyi, word="RDP"):
             raise invalid("epsilons", "at least 0 in every entry", self.epsilons)
         if not np.isfinite(epsilons).any():
             raise invalid("epsilons", "finite at one order at least", self.epsilons)
-        object.__setattr__(self, "alphas", frozen_array(alphas))
-        object.__setattr__(self, "epsilons", frozen_array(epsilons))
+        set_fields(self, alphas=frozen_array(alphas), epsilons=frozen_array(epsilons))
 
     def in_words(self) -> str:
         """Return the claim as reports state it."""
@@ -250,13 +250,11 @@ class RDP(Renyi, word="RDP"):
 
 def _log_rate(odds: Floats) -> Floats:
     """Return the logarithms of rates from their log odds."""
-    found: Floats = -np.logaddexp(0.0, -odds)
-    return found
+    return -np.logaddexp(0.0, -odds)
 
 
 def _compute_rate(odds: Floats) -> Floats:
-    found: Floats = np.exp(_log_rate(odds))
-    return found
+    return np.exp(_log_rate(odds))
 
 
 def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Floats:
@@ -277,8 +275,7 @@ def _compute_excess(q: Floats, p: Floats, orders: Floats, levels: Floats) -> Flo
     backward = np.logaddexp(log_p - up, log_not_p - down)
     largest = np.maximum(np.abs(log_q + log_not_q), np.abs(log_p + log_not_p))
     slack = _RATE_ROUNDING * (1.0 + orders * largest)
-    found: Floats = (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
-    return found
+    return (np.maximum(forward, backward) - slack) / (orders - 1.0) - levels
 
 
 def _compute_greatest_power(
@@ -440,9 +437,9 @@ def of(held: Any) -> Claim:
     if "PRVAccountant" in names:
         epsilons = [float(held.get_epsilon(delta=delta)) for delta in _SEARCHED_DELTAS.tolist()]
         return _make_table(np.array(epsilons), _SEARCHED_DELTAS, "Opacus' PRVAccountant")
-    if hasattr(held, "get_delta_for_epsilon") and hasattr(held, "get_epsilon_for_delta"):
+    if has_all(held, "get_delta_for_epsilon", "get_epsilon_for_delta"):
         return _read_loss_distribution(held)
-    if hasattr(held, "measurement") and hasattr(held, "d_in"):
+    if has_all(held, "measurement", "d_in"):
         return _read_measurement(held)
     raise mistyped("held", _ACCEPTED_OBJECTS, held)
 

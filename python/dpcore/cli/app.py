@@ -22,7 +22,7 @@ import numpy as np
 import typer
 
 from .. import __version__, _core, experiments
-from ..errors import called_here
+from ..errors import argument_of, called_here
 from ..streams import threads_of
 from . import options
 from .audits import SYSTEMS, run_audit, run_count, run_merge
@@ -283,7 +283,7 @@ def run_experiment(asked: ExperimentArguments) -> int:
         raise Usage(str(error)) from error
     except (OSError, ValueError) as error:
         # Of all that a run can raise these are about the user's own files.
-        if getattr(error, "argument", None) not in ("path", "data"):
+        if argument_of(error) not in ("path", "data"):
             raise
         raise Usage(f"--data does not serve {name}: {error}") from error
     files = "\n".join(str(path) for path in sorted(out.glob(f"{name}.*")))
@@ -390,10 +390,7 @@ def _run_merge(asked: options.MergeArguments, traceback: options.Traceback = Fal
 @app.command("audit-outputs", help=OUTPUTS_HELP, epilog=OUTPUTS_EPILOG)
 @add_options(options.OutputsArguments)
 def _audit_outputs(
-    context: typer.Context,
-    *,
-    asked: options.OutputsArguments,
-    traceback: options.Traceback = False,
+    context: typer.Context, *, asked: options.OutputsArguments, traceback: options.Traceback = False
 ) -> None:
     """Audit outputs that were drawn elsewhere."""
     raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
@@ -402,10 +399,7 @@ def _audit_outputs(
 @app.command("audit-table", help=TABLE_HELP, epilog=TABLE_EPILOG)
 @add_options(options.TableArguments)
 def _audit_table(
-    context: typer.Context,
-    *,
-    asked: options.TableArguments,
-    traceback: options.Traceback = False,
+    context: typer.Context, *, asked: options.TableArguments, traceback: options.Traceback = False
 ) -> None:
     """Audit a mechanism with finitely many outputs exactly, from its table."""
     raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))

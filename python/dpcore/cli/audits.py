@@ -27,12 +27,12 @@ from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import read_run
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, choice, count, invalid
+from ..errors import AssumptionWarning, argument_of, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
-from ..mechanisms.systems import System
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance, patterns
-from ..published import is_native
+from ..published import System, is_native
 from ..recorded.run import audit_outputs
 from ..records import Pair
 from ..report.encoding import decode_value, encode_value
@@ -250,16 +250,30 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage("--checkpoint and --no-claim exclude each other: a run file keeps the claim")
     if asked.fit_only and asked.checkpoint is None:
         raise Usage("--fit-only needs --checkpoint, the file to write")
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
-    if asked.html is not None:
-        check_folder("--html", Path(asked.html))
+    _check_output_paths(asked)
     with open_cluster(asked.dask) as client, _find_mechanism(asked) as (mechanism, pair):
         report = _audit_pairs(asked, mechanism, pair, client)
     if report is None:
         write_line(f"wrote {asked.checkpoint}: count it with dpcore count")
         return NOT_REFUTED
     return _deliver_audit(asked, record_command(report, command))
+
+
+def _check_output_paths(
+    asked: AuditArguments | MergeArguments | OutputsArguments | TableArguments,
+) -> None:
+    """Refuse files for picture and page that cannot be written, before anything is drawn."""
+    if asked.plot is not None:
+        check_plot(Path(asked.plot))
+    if asked.html is not None:
+        check_folder("--html", Path(asked.html))
+
+
+def _check_claim(asked: OutputsArguments | TableArguments, advice: str) -> None:
+    if asked.claim is not None and asked.no_claim:
+        raise Usage("--claim and --no-claim exclude each other")
+    if asked.claim is None and not asked.no_claim:
+        raise Usage(advice)
 
 
 def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int:
@@ -348,10 +362,7 @@ def run_count(asked: CountArguments) -> int:
 
 def run_merge(asked: MergeArguments) -> int:
     """Merge the parts of a run, print the result, and return the exit status."""
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
-    if asked.html is not None:
-        check_folder("--html", Path(asked.html))
+    _check_output_paths(asked)
     with report_bad_usage():
         try:
             report = merge_parts(asked.files, partial=asked.partial)
@@ -482,7 +493,7 @@ def _make_command_mechanism(asked: AuditArguments, text: str) -> tuple[Any, _One
         try:
             return make_tool(shlex.split(text), timeout=asked.timeout), pair
         except ValueError as error:
-            if hasattr(error, "argument"):
+            if argument_of(error):
                 raise
             # A quotation that is not closed.
             requirement = "a program and its arguments, quoted as in a shell"
@@ -503,7 +514,7 @@ def _load_own_mechanism(
     _refuse_options_of_systems(asked, f"a mechanism of your own ({target})")
     pair = read_pairs(asked)
     mechanism = user.load_from_file(path, name, target, asked.repeat)
-    own = getattr(mechanism, "claim", None)
+    own = mechanism_attribute(mechanism, "claim")
     if asked.claim is None and not asked.no_claim and (own is None or callable(own)):
         raise Usage(f"{target} has no claim: give --claim EPSILON, or --no-claim to estimate only")
     if pair is None:
@@ -525,14 +536,8 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     if len(asked.files) != wanted:
         both = "two files, the outputs on x and those on x' (or one, with --label COLUMN)"
         raise Usage(f"name {both if wanted == 2 else 'one file where --label is given'}")
-    if asked.claim is not None and asked.no_claim:
-        raise Usage("--claim and --no-claim exclude each other")
-    if asked.claim is None and not asked.no_claim:
-        raise Usage("give --claim EPSILON, or --no-claim to estimate only")
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
-    if asked.html is not None:
-        check_folder("--html", Path(asked.html))
+    _check_claim(asked, "give --claim EPSILON, or --no-claim to estimate only")
+    _check_output_paths(asked)
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
         write_line(f"warning: {doubt}")
@@ -651,14 +656,8 @@ def _save_plan_picture(made: Plan, path: str) -> None:
 
 def run_table_audit(asked: TableArguments, command: str = "") -> int:
     """Audit the table in a file, print the result, and return the exit status."""
-    if asked.claim is not None and asked.no_claim:
-        raise Usage("--claim and --no-claim exclude each other")
-    if asked.claim is None and not asked.no_claim:
-        raise Usage("give --claim EPSILON, or --no-claim to compute the loss only")
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
-    if asked.html is not None:
-        check_folder("--html", Path(asked.html))
+    _check_claim(asked, "give --claim EPSILON, or --no-claim to compute the loss only")
+    _check_output_paths(asked)
     found = _audit_table_file(asked)
     made = tuple(replace(one, command=command) for one in found.provenance)
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)

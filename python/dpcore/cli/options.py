@@ -21,7 +21,7 @@ from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
 
 
-def _option_in_panel(
+def _make_option(
     panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any
 ) -> Any:
     return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
@@ -59,7 +59,7 @@ def _read_claim(text: str) -> float | Curve:
 
 Claim = Annotated[
     Any,
-    _option_in_panel(
+    _make_option(
         _CLAIM_PANEL,
         "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
         parser=_read_claim,
@@ -68,32 +68,27 @@ Claim = Annotated[
 ]
 EpsilonClaim = Annotated[
     float | None,
-    _option_in_panel(_CLAIM_PANEL, "The epsilon to test. Default: the mechanism's own claim."),
+    _make_option(_CLAIM_PANEL, "The epsilon to test. Default: the mechanism's own claim."),
 ]
-NoClaim = Annotated[
-    bool, _option_in_panel(_CLAIM_PANEL, "Test no claim, only estimate.", "--no-claim")
-]
-Delta = Annotated[float, _option_in_panel(_CLAIM_PANEL, "The delta of the claim.")]
-Confidence = Annotated[float, _option_in_panel(_CLAIM_PANEL, "Probability that the bound holds.")]
+NoClaim = Annotated[bool, _make_option(_CLAIM_PANEL, "Test no claim, only estimate.", "--no-claim")]
+Delta = Annotated[float, _make_option(_CLAIM_PANEL, "The delta of the claim.")]
+Confidence = Annotated[float, _make_option(_CLAIM_PANEL, "Probability that the bound holds.")]
 Seed = Annotated[
     int | None,
-    _option_in_panel(
+    _make_option(
         _RUN_PANEL, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
     ),
 ]
 LikeAudit = Annotated[
-    str | None,
-    _option_in_panel(_ATTACK_PANEL, "As in dpcore audit. Default: auto.", metavar="NAME"),
+    str | None, _make_option(_ATTACK_PANEL, "As in dpcore audit. Default: auto.", metavar="NAME")
 ]
 Threads = Annotated[
     int | None,
-    _option_in_panel(
-        _RUN_PANEL, "Number of threads. Default: all cores, 1 for your own mechanism."
-    ),
+    _make_option(_RUN_PANEL, "Number of threads. Default: all cores, 1 for your own mechanism."),
 ]
 Dask = Annotated[
     str | None,
-    _option_in_panel(
+    _make_option(
         _RUN_PANEL,
         "Count on a Dask cluster: the address of its scheduler, or local:8 for eight processes.",
         metavar="ADDRESS|local:N",
@@ -101,26 +96,23 @@ Dask = Annotated[
 ]
 Plot = Annotated[
     str | None,
-    _option_in_panel(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
+    _make_option(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
 ]
 Json = Annotated[
-    bool, _option_in_panel(_OUTPUT_PANEL, "Print one JSON document, nothing else.", "--json")
+    bool, _make_option(_OUTPUT_PANEL, "Print one JSON document, nothing else.", "--json")
 ]
 Html = Annotated[
-    str | None,
-    _option_in_panel(_OUTPUT_PANEL, "Save the whole report as one page.", metavar="FILE"),
+    str | None, _make_option(_OUTPUT_PANEL, "Save the whole report as one page.", metavar="FILE")
 ]
 Source = Annotated[
     bool,
-    _option_in_panel(
-        _OUTPUT_PANEL,
-        "Keep the mechanism's source text in page and JSON.",
-        "--source/--no-source",
+    _make_option(
+        _OUTPUT_PANEL, "Keep the mechanism's source text in page and JSON.", "--source/--no-source"
     ),
 ]
 Progress = Annotated[
     bool | None,
-    _option_in_panel(
+    _make_option(
         _OUTPUT_PANEL,
         "Show a bar on stderr. Default: for long work on a terminal.",
         "--progress/--no-progress",
@@ -128,10 +120,10 @@ Progress = Annotated[
     ),
 ]
 Traceback = Annotated[
-    bool, _option_in_panel(_OUTPUT_PANEL, "Show the whole traceback of an error.", "--traceback")
+    bool, _make_option(_OUTPUT_PANEL, "Show the whole traceback of an error.", "--traceback")
 ]
-Systems = Annotated[bool, _option_in_panel(None, "List the published systems.", "--list")]
-Names = Annotated[bool, _option_in_panel(None, "List the experiments.", "--list")]
+Systems = Annotated[bool, _make_option(None, "List the published systems.", "--list")]
+Names = Annotated[bool, _make_option(None, "List the experiments.", "--list")]
 
 
 @dataclass(frozen=True)
@@ -148,11 +140,11 @@ class MechanismArguments:
     ] = None
     epsilon: Annotated[
         float | None,
-        _option_in_panel(_SYSTEM_PANEL, "The epsilon it is run with, its claim. Default: --claim."),
+        _make_option(_SYSTEM_PANEL, "The epsilon it is run with, its claim. Default: --claim."),
     ] = None
     sensitivity: Annotated[
         float | None,
-        _option_in_panel(
+        _make_option(
             _SYSTEM_PANEL,
             "L1 sensitivity that the noise is made for. Default: the distance of --x and "
             "--x-prime, 1 without them.",
@@ -160,11 +152,11 @@ class MechanismArguments:
     ] = None
     clip: Annotated[
         float | None,
-        _option_in_panel(_SYSTEM_PANEL, "Radius of the clip of the ADePT family. Default: 1."),
+        _make_option(_SYSTEM_PANEL, "Radius of the clip of the ADePT family. Default: 1."),
     ] = None
     nan: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _SYSTEM_PANEL,
             "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
             metavar="MODE",
@@ -172,33 +164,33 @@ class MechanismArguments:
     ] = None
     dim: Annotated[
         int | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL, "Entries of the mechanism's own default pair. Default: 2 for a system."
         ),
     ] = None
     x: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL,
             "First input: numbers with commas between, or @FILE.npy.",
             metavar="NUMBERS",
         ),
     ] = None
     x_prime: Annotated[
-        str | None, _option_in_panel(_INPUTS_PANEL, "Second input, likewise.", metavar="NUMBERS")
+        str | None, _make_option(_INPUTS_PANEL, "Second input, likewise.", metavar="NUMBERS")
     ] = None
     text: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL, "First input of a mechanism that takes a text.", metavar="TEXT"
         ),
     ] = None
     text_prime: Annotated[
-        str | None, _option_in_panel(_INPUTS_PANEL, "Second text.", metavar="TEXT")
+        str | None, _make_option(_INPUTS_PANEL, "Second text.", metavar="TEXT")
     ] = None
     patterns: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL,
             "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
             metavar="WHICH",
@@ -212,7 +204,7 @@ class AuditArguments(MechanismArguments):
 
     command: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
             "{size} lines, one answer each. --x and --x-prime are put in as they are.",
@@ -221,7 +213,7 @@ class AuditArguments(MechanismArguments):
     ] = None
     timeout: Annotated[
         float | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Seconds in which a command may write nothing. Default: 60, and .1 for each answer.",
         ),
@@ -232,18 +224,18 @@ class AuditArguments(MechanismArguments):
     confidence: Confidence = 0.95
     attack: Annotated[
         str,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL,
             f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
             metavar="NAME",
         ),
     ] = "auto"
     bound: Annotated[
-        str, _option_in_panel(_ATTACK_PANEL, _list_names(list(BOUNDS)), metavar="NAME")
+        str, _make_option(_ATTACK_PANEL, _list_names(list(BOUNDS)), metavar="NAME")
     ] = "clopper_pearson"
     stop: Annotated[
         str,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL,
             "fixed counts all trials, refuted stops as soon as the claim is refuted.",
             metavar="RULE",
@@ -251,19 +243,19 @@ class AuditArguments(MechanismArguments):
     ] = "fixed"
     floats: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL, "Let what rounding gives away count towards the verdict.", "--floats"
         ),
     ] = False
     pilot: Annotated[
         int | None,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL, "Draws a side that choose the event. Default: an eighth of the trials."
         ),
     ] = None
     neighbour: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL,
             "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
             "add-remove. A farther pair is refused. Default: the two inputs given.",
@@ -272,7 +264,7 @@ class AuditArguments(MechanismArguments):
     ] = None
     repeat: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Your function returns one answer, (x) or (x, rng): call it once for every output.",
             "--repeat",
@@ -280,7 +272,7 @@ class AuditArguments(MechanismArguments):
     ] = False
     null: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL,
             "Allow two equal inputs, where all that is found is a false alarm.",
             "--null",
@@ -288,7 +280,7 @@ class AuditArguments(MechanismArguments):
     ] = False
     trials: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
             metavar="N",
@@ -296,7 +288,7 @@ class AuditArguments(MechanismArguments):
     ] = None
     start: Annotated[
         str,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "First trial; runs of disjoint trials with one seed can be added.",
             metavar="N",
@@ -305,19 +297,19 @@ class AuditArguments(MechanismArguments):
     seed: Seed = None
     route: Annotated[
         str,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
             metavar="ROUTE",
         ),
     ] = "auto"
     block: Annotated[
-        int | None, _option_in_panel(_RUN_PANEL, "Trials in a block, part of what repeats a run.")
+        int | None, _make_option(_RUN_PANEL, "Trials in a block, part of what repeats a run.")
     ] = None
     threads: Threads = None
     checkpoint: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Write a run file every five seconds, from which a killed audit goes on.",
             metavar="FILE",
@@ -325,20 +317,20 @@ class AuditArguments(MechanismArguments):
     ] = None
     resume: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL, "Go on with a run file, with the options that began it.", metavar="FILE"
         ),
     ] = None
     fit_only: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL, "Choose the event, write --checkpoint, count nothing.", "--fit-only"
         ),
     ] = False
     dask: Dask = None
     same_bits: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL,
             "Refuse workers that give other bits than this machine for one seed.",
             "--same-bits/--no-same-bits",
@@ -363,12 +355,10 @@ class CountArguments:
     ]
     part: Annotated[
         str,
-        _option_in_panel(
-            None, "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N"
-        ),
+        _make_option(None, "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N"),
     ]
     out: Annotated[
-        str, _option_in_panel(None, "File to write the part to; it goes on.", metavar="FILE")
+        str, _make_option(None, "File to write the part to; it goes on.", metavar="FILE")
     ]
     threads: Threads = None
     dask: Dask = None
@@ -385,7 +375,7 @@ class MergeArguments:
     ]
     partial: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             None,
             "Show what was counted so far. From then on the bound is the anytime one.",
             "--partial",
@@ -411,7 +401,7 @@ class OutputsArguments:
     ]
     rows: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _CLAIM_PANEL,
             "independent (every row drawn anew) or one_run (canaries of one training run): you "
             "must say which.",
@@ -426,19 +416,17 @@ class OutputsArguments:
     attack: LikeAudit = None
     bound: Annotated[
         str | None,
-        _option_in_panel(
-            _ATTACK_PANEL, "Default: the one that fits the kind of rows.", metavar="NAME"
-        ),
+        _make_option(_ATTACK_PANEL, "Default: the one that fits the kind of rows.", metavar="NAME"),
     ] = None
     count_share: Annotated[
         float | None,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL, "Share of independent rows that is counted. Default: one half."
         ),
     ] = None
     guesses: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL,
             "Canaries guessed: a number, a share, or IN,OUT. Default: all.",
             metavar="N",
@@ -446,23 +434,21 @@ class OutputsArguments:
     ] = None
     column: Annotated[
         list[str],
-        _option_in_panel(
-            _INPUTS_PANEL, "Column to read, by name or number, or '*'; may be repeated."
-        ),
+        _make_option(_INPUTS_PANEL, "Column to read, by name or number, or '*'; may be repeated."),
     ] = field(default_factory=list)
     label: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL, "Column of one file that tells the side: 0 or 1, x or x_prime."
         ),
     ] = None
     label_x: Annotated[
         str | None,
-        _option_in_panel(_INPUTS_PANEL, "Which of two other labels stands for x.", metavar="VALUE"),
+        _make_option(_INPUTS_PANEL, "Which of two other labels stands for x.", metavar="VALUE"),
     ] = None
     groups: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _INPUTS_PANEL,
             "Column with the run, document or person of each row: one row of each is counted.",
             metavar="COLUMN",
@@ -470,25 +456,25 @@ class OutputsArguments:
     ] = None
     paired: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _CLAIM_PANEL, "Rows i of both sides come from one seed: they stay together.", "--paired"
         ),
     ] = False
     arranged: Annotated[
         bool,
-        _option_in_panel(
+        _make_option(
             _CLAIM_PANEL, "Rows were put in this order when the runs were over.", "--arranged"
         ),
     ] = False
     header: Annotated[
         str,
-        _option_in_panel(
+        _make_option(
             _FILES_PANEL, "First row holds names: yes, no, or auto (found out).", metavar="WHICH"
         ),
     ] = "auto"
     sep: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _FILES_PANEL,
             "Between the cells of a CSV file, or tab. Default: found out.",
             metavar="CHAR",
@@ -496,11 +482,11 @@ class OutputsArguments:
     ] = None
     encoding: Annotated[
         str | None,
-        _option_in_panel(_FILES_PANEL, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
+        _make_option(_FILES_PANEL, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
     ] = None
     format: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _FILES_PANEL,
             "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
             "parquet. Default: by their names.",
@@ -529,16 +515,16 @@ class TableArguments:
     ]
     distances: Annotated[
         str | None,
-        _option_in_panel(_INPUTS_PANEL, "Distances between the inputs, .npy.", metavar="FILE"),
+        _make_option(_INPUTS_PANEL, "Distances between the inputs, .npy.", metavar="FILE"),
     ] = None
     log: Annotated[
-        bool, _option_in_panel(_INPUTS_PANEL, "The table holds natural logarithms.", "--log")
+        bool, _make_option(_INPUTS_PANEL, "The table holds natural logarithms.", "--log")
     ] = False
     claim: EpsilonClaim = None
     no_claim: NoClaim = False
     neighbour: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _CLAIM_PANEL,
             "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
             "Default: all.",
@@ -547,12 +533,12 @@ class TableArguments:
     ] = None
     tolerance: Annotated[
         float | None,
-        _option_in_panel(
+        _make_option(
             _CLAIM_PANEL, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
         ),
     ] = None
     threads: Annotated[
-        int | None, _option_in_panel(_RUN_PANEL, "Number of threads. Default: all cores.")
+        int | None, _make_option(_RUN_PANEL, "Number of threads. Default: all cores.")
     ] = None
     plot: Plot = None
     html: Html = None
@@ -566,22 +552,18 @@ class PlanArguments(MechanismArguments):
 
     claim: Claim = None
     true_epsilon: Annotated[
-        float | None, _option_in_panel(_CLAIM_PANEL, "The true loss that is to be found.")
+        float | None, _make_option(_CLAIM_PANEL, "The true loss that is to be found.")
     ] = None
     factor: Annotated[
         float | None,
-        _option_in_panel(
-            _CLAIM_PANEL, "Or the scale of the noise over the right one, such as 0.9."
-        ),
+        _make_option(_CLAIM_PANEL, "Or the scale of the noise over the right one, such as 0.9."),
     ] = None
     delta: Delta = 0.0
     confidence: Confidence = 0.95
-    power: Annotated[
-        float, _option_in_panel(_CLAIM_PANEL, "Probability of refuting the claim.")
-    ] = 0.95
+    power: Annotated[float, _make_option(_CLAIM_PANEL, "Probability of refuting the claim.")] = 0.95
     mass: Annotated[
         float | None,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL,
             "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
             "with a delta, of Gaussian noise.",
@@ -590,16 +572,16 @@ class PlanArguments(MechanismArguments):
     attack: LikeAudit = None
     pilot: Annotated[
         int | None,
-        _option_in_panel(
+        _make_option(
             _ATTACK_PANEL, "Most draws a side that tell the event's rates. Default: 2^20."
         ),
     ] = None
     canaries: Annotated[
-        int | None, _option_in_panel(_RUN_PANEL, "For one training run: its canaries.")
+        int | None, _make_option(_RUN_PANEL, "For one training run: its canaries.")
     ] = None
     guesses: Annotated[
         str | None,
-        _option_in_panel(
+        _make_option(
             _RUN_PANEL, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
         ),
     ] = None
@@ -618,31 +600,31 @@ class ExperimentArguments:
         str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
     ] = None
     out: Annotated[
-        str | None, _option_in_panel(None, "Folder for the files. Default: results.", metavar="DIR")
+        str | None, _make_option(None, "Folder for the files. Default: results.", metavar="DIR")
     ] = None
     trials: Annotated[
         str | None,
-        _option_in_panel(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
+        _make_option(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
     ] = None
-    seed: Annotated[
-        int | None, _option_in_panel(None, "Default: the one of the published files.")
-    ] = None
-    threads: Annotated[
-        int | None, _option_in_panel(None, "Number of threads. Default: all cores.")
-    ] = None
-    quick: Annotated[
-        bool, _option_in_panel(None, "Few trials, one seed: under 20 s.", "--quick")
-    ] = False
-    full: Annotated[bool, _option_in_panel(None, "The size of the paper.", "--full")] = False
+    seed: Annotated[int | None, _make_option(None, "Default: the one of the published files.")] = (
+        None
+    )
+    threads: Annotated[int | None, _make_option(None, "Number of threads. Default: all cores.")] = (
+        None
+    )
+    quick: Annotated[bool, _make_option(None, "Few trials, one seed: under 20 s.", "--quick")] = (
+        False
+    )
+    full: Annotated[bool, _make_option(None, "The size of the paper.", "--full")] = False
     seeds: Annotated[
-        int | None, _option_in_panel(None, "Runs of which mean and spread are shown.", metavar="N")
+        int | None, _make_option(None, "Runs of which mean and spread are shown.", metavar="N")
     ] = None
     data: Annotated[
         str | None,
-        _option_in_panel(None, "Folder with corpora. Default: texts made up.", metavar="DIR"),
+        _make_option(None, "Folder with corpora. Default: texts made up.", metavar="DIR"),
     ] = None
     device: Annotated[
-        str | None, _option_in_panel(None, "Where torch runs, such as cpu or cuda.", metavar="D")
+        str | None, _make_option(None, "Where torch runs, such as cpu or cuda.", metavar="D")
     ] = None
     as_json: Json = False
     progress: Progress = None

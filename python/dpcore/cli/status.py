@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Callable, Iterator
 
+from ..errors import argument_of
 from .options import OPTIONS
 
 NOT_REFUTED, REFUTED, USAGE, NO_VERDICT, PARTS_MISSING, INTERRUPTED = 0, 1, 2, 3, 4, 130
@@ -46,7 +47,7 @@ def report_bad_usage(called: str = MECHANISM_CONTRACT) -> Iterator[None]:
     try:
         yield
     except (TypeError, ValueError, RuntimeError, OSError) as error:
-        text, argument = str(error), getattr(error, "argument", "")
+        text, argument = str(error), argument_of(error) or ""
         # Of dpcore's own complaints only these are about what a user's function returned.
         if argument.startswith("outputs of "):
             raise Failure(text, called) from error

@@ -17,8 +17,9 @@ import numpy as np
 
 from ..adapters import adapt
 from ..errors import mistyped
-from ..loaded import imported_module
 from ..mechanisms.callables import answers_once, repeat
+from ..mechanisms.declarations import mechanism_attribute
+from ..packages import imported_module
 from ..published import is_native
 from ..records import Pair
 from .status import Usage, report_bad_usage, tag_failures
@@ -98,7 +99,7 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
         raise Usage(str(mistyped(label, "a callable (x, size, rng) -> outputs", found)))
     if repeated:
         with report_bad_usage():
-            own = repeat(found, thread_safe=getattr(found, "thread_safe", False))
+            own = repeat(found, thread_safe=mechanism_attribute(found, "thread_safe") or False)
         return Guarded(own, label, str(path), found)
     if answers_once(found):
         raise Usage(
@@ -195,7 +196,7 @@ def own_pair(mechanism: Any, label: str, path: Path, dim: int | None) -> Pair | 
         Usage: if `dim` is given and the default pair does not take it.
         Failure: if it raises or returns no `Pair`.
     """
-    make = getattr(mechanism, "default_pair", None)
+    make = mechanism_attribute(mechanism, "default_pair")
     if make is None:
         return None
     arguments = () if dim is None else (dim,)

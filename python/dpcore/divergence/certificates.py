@@ -178,8 +178,7 @@ def _select_edges(chosen: Whole) -> Whole:
 
 def _pair_index(start: Whole, stop: Whole, size: int) -> Whole:
     """Return the place of (start, stop) among the ordered pairs with start < stop."""
-    place: Whole = start * (2 * size - start - 1) // 2 + stop - start - 1
-    return place
+    return start * (2 * size - start - 1) // 2 + stop - start - 1
 
 
 def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:

@@ -12,6 +12,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
+from ..records import set_fields
 from ..streams import Rng, seed_of, threads_of
 from .certificates import Certificate, HeldOut, certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
@@ -129,8 +130,7 @@ class Request:
             "stated": stated, "checks": checks, "confidence": confidence_level(self.confidence),
             "seed": seed_of(self.rng), "threads": threads_of(self.threads),
         }  # fmt: skip
-        for name, value in found.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **found)
 
     def on(self, points: Points) -> Request:
         """Return the same request on other rows, without new checks."""

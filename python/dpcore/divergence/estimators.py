@@ -87,12 +87,7 @@ def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
 
 
 def line_ball(
-    values0: Reals,
-    values1: Reals,
-    alphas: Reals,
-    k: int,
-    plan: Plan | None,
-    threads: int | None,
+    values0: Reals, values1: Reals, alphas: Reals, k: int, plan: Plan | None, threads: int | None
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 

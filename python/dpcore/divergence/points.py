@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped
+from ..packages import converts_to_array
 from ..records import Record, frozen_array
 
 Reals = npt.NDArray[np.float64]
@@ -657,7 +658,7 @@ def read_labels(name: str, value: Any, size: int) -> list[Hashable]:
     if isinstance(value, str) or not isinstance(value, Iterable):
         raise mistyped(name, requirement, value)
     # Tensors iterate as tensors, which are hashed by identity.
-    given: list[Hashable] = np.asarray(value).tolist() if hasattr(value, "__array__") else [*value]
+    given: list[Hashable] = np.asarray(value).tolist() if converts_to_array(value) else [*value]
     if len(given) != size:
         raise invalid(name, requirement, f"{len(given)} labels")
     try:

@@ -307,11 +307,7 @@ def _find_blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
 
 
 def _choose_reason(
-    case: Case,
-    refuted: Mask,
-    saturated: Mask,
-    causes: list[tuple[Mask, str]],
-    resolved: Mask,
+    case: Case, refuted: Mask, saturated: Mask, causes: list[tuple[Mask, str]], resolved: Mask
 ) -> str:
     """Return one sentence on the first rule that applies to any requested order."""
     asked = np.ones(len(case.alphas), bool) if case.asked is None else case.asked

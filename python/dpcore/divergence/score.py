@@ -223,9 +223,7 @@ class CrossFit:
 
 
 def cross_fit(
-    points: Points,
-    rng: np.random.Generator,
-    score: Callable[..., Any] | None = None,
+    points: Points, rng: np.random.Generator, score: Callable[..., Any] | None = None
 ) -> CrossFit:
     """Split each set (by group, if there are groups) in two and score each half by the other.
 

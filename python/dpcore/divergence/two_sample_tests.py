@@ -316,10 +316,7 @@ def _energy_test(points: Points, rng: np.random.Generator) -> tuple[float, float
     return (
         max(0.0, float(values[0])),
         permutation_p(values / max(between.max(), 1e-300)),
-        (
-            len(rows0),
-            len(rows1),
-        ),
+        (len(rows0), len(rows1)),
     )
 
 

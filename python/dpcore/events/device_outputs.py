@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from ..loaded import imported_module
+from ..packages import imported_module
 
 _FLOAT_DTYPES: Final = ("float32", "float64", "bfloat16", "float16")
 BITS: Final = {"bfloat16": 8, "float16": 11, "float32": 24, "float64": 53}
@@ -174,7 +174,7 @@ class Scores:
         return len(self.outputs)
 
     def __getitem__(self, rows: slice) -> Scores:
-        slack = self.slack[rows] if getattr(self.slack, "ndim", 0) else self.slack
+        slack = self.slack[rows] if np.ndim(self.slack) else self.slack
         return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
@@ -191,7 +191,7 @@ class Scores:
             ends = self.values - self.slack, self.values + self.slack
         low, high = (self._passed(end, thresholds) for end in ends)
         near = low != high
-        if getattr(self.slack, "ndim", 0):
+        if np.ndim(self.slack):
             # Infinite entries may cancel in one order and not in another.
             near |= _get_library(self.slack).isinf(self.slack)
         if not bool(near.any()):
@@ -242,18 +242,6 @@ def _get_library(values: Any) -> Any:
     return np if isinstance(values, np.ndarray) else imported_module("torch")
 
 
-def score_held(score: Any, outputs: Held) -> Scores | None:
-    """Compute the scores of held outputs; None where the score needs an array.
-
-    Only the package's own scores say how: a subclass of one may score otherwise.
-    """
-    ask = getattr(score, "on_device", None) if is_own(score) else None
-    if ask is None or (outputs.near and getattr(score, "compiled", False)):
-        return None
-    found = ask(outputs)
-    return None if found is None else Scores(score, outputs, found)
-
-
 def is_own(score: Any) -> bool:
     """Return True for a score of this package."""
     return type(score).__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -275,8 +263,7 @@ def numpy_of(tensor: Any) -> npt.NDArray[Any]:
 def of_format(array: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
     """Return the same numbers with a note on the format from which they were converted."""
     kind: Any = np.dtype
-    told: npt.NDArray[Any] = array.view(kind(array.dtype, metadata={"format": name}))
-    return told
+    return array.view(kind(array.dtype, metadata={"format": name}))
 
 
 def stated_bits(array: npt.NDArray[Any]) -> int:

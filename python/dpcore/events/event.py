@@ -10,16 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real, suggest_arguments
-from ..records import Pair, Record
-from .device_outputs import (
-    Held,
-    Scores,
-    cache_per_device,
-    is_own,
-    move_to_host,
-    numpy_of,
-    score_held,
-)
+from ..records import Pair, Record, attribute_of, qualified_name
+from .device_outputs import Held, Scores, cache_per_device, is_own, move_to_host, numpy_of
 
 
 class Event(Protocol):
@@ -41,6 +33,34 @@ class Event(Protocol):
 
 Score = Callable[[npt.NDArray[Any]], npt.NDArray[np.float64]]
 """outputs -> one real number per output, higher where the output looks more like x."""
+
+
+class ScoreAttributes:
+    """Attributes that a score may carry, each with its value for one that lacks it.
+
+    Attributes:
+        cost: nanoseconds per output, about: among equals the cheaper score is taken.
+        merged: True if it is a function of cells that were placed with rounding in mind.
+        rounding: `(grains)` -> what the grains of the columns make of its values.
+        alone: `()` -> the one column that it reads, and the score of that column.
+        index: the number of that column.
+        on_device: `(outputs)` -> scores of outputs that are on a device, or None.
+        compiled: True if the core scores arrays faster than the device does.
+    """
+
+    cost = 20
+    merged = compiled = False
+    rounding = alone = index = on_device = None
+
+
+def score_attribute(score: Any, name: str) -> Any:
+    """Return an attribute that a score may carry, or its default.
+
+    Example:
+        >>> score_attribute(np.sum, "cost"), score_attribute(np.sum, "merged")
+        (20, False)
+    """
+    return attribute_of(ScoreAttributes, score, name)
 
 
 class Seen(NamedTuple):
@@ -84,6 +104,10 @@ class EventRecord(Record):
 
     happens: ClassVar[bool] = True
     """False for the event that stands for none."""
+    pooled: ClassVar[Any] = None
+    """`(outputs)` -> hits of groups of coordinates, of an event that pools them."""
+    multiplicities: ClassVar[Any] = ()
+    """Number of coordinates of each group."""
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Decide the event for every output."""
@@ -121,6 +145,18 @@ class EventRecord(Record):
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
         return Seen((hits_of(answers),), count_nan(outputs), answers)
+
+
+def score_held(score: Any, outputs: Held) -> Scores | None:
+    """Compute the scores of held outputs; None where the score needs an array.
+
+    Only the package's own scores say how: a subclass of one may score otherwise.
+    """
+    ask = score_attribute(score, "on_device") if is_own(score) else None
+    if ask is None or (outputs.near and score_attribute(score, "compiled")):
+        return None
+    found = ask(outputs)
+    return None if found is None else Scores(score, outputs, found)
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -330,7 +366,7 @@ def score_name(score: Any) -> str:
     """Return the name of a score in reports: its own text, or the name of a plain function."""
     if isinstance(score, Record):
         return str(score)
-    return str(getattr(score, "__qualname__", None) or type(score).__qualname__)
+    return qualified_name(score)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

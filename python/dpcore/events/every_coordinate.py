@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped, suggest_arguments, vector
-from ..records import Record, frozen_array
+from ..records import Record, frozen_array, set_fields
 from .device_outputs import Held, move_to_host
 from .event import EventRecord, Seen, group_rows
 
@@ -51,15 +51,13 @@ class Intervals(Record, word="Intervals"):
             raise invalid("edges", "increasing", edges)
         if not isinstance(self.below, (bool, np.bool_)):
             raise mistyped("below", "a bool", self.below)
-        object.__setattr__(self, "edges", frozen_array(edges))
-        object.__setattr__(self, "below", bool(self.below))
+        set_fields(self, edges=frozen_array(edges), below=bool(self.below))
 
     def __call__(self, values: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Return for each number whether it is inside, in the shape of the numbers."""
         first = float(self.edges[0])
         if self.edges.size == 1:
-            inside: npt.NDArray[np.bool_] = values < first if self.below else values >= first
-            return inside
+            return values < first if self.below else values >= first
         passed = np.searchsorted(self.edges, values, side="right")
         # NaN is beyond every edge for the search, but it equals nothing.
         found: npt.NDArray[np.bool_] = ((passed % 2 == 1) != self.below) & (values == values)
@@ -131,9 +129,7 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         sets = tuple(instance("sets", one, Intervals) for one in self.sets)
         if len(sets) != len(groups):
             raise invalid("sets", f"one for each of {len(groups)} groups", len(sets))
-        object.__setattr__(self, "dim", dim)
-        object.__setattr__(self, "groups", groups)
-        object.__setattr__(self, "sets", sets)
+        set_fields(self, dim=dim, groups=groups, sets=sets)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
         """Decide the joint event for every output.

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..records import attribute_of
 from .device_outputs import Held, move_to_host
 from .event import Above, Event, EventRecord, Never, Seen
 from .every_coordinate import EveryCoordinate
@@ -35,7 +36,7 @@ class Given(EventRecord, word="Given"):
         """Count the answers, and what the callable pools."""
         outputs = move_to_host(outputs)
         found = EventRecord.seen(self, outputs, name)
-        pooled = getattr(self.event, "pooled", None)
+        pooled = attribute_of(EventRecord, self.event, "pooled")
         return found if pooled is None else found._replace(hits=(*found.hits, *pooled(outputs)))
 
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import choice, invalid, mistyped, suggest_arguments, vector
-from ..records import Pair, frozen_array, pair_of
+from ..records import Pair, frozen_array, pair_of, set_fields
 from .device_outputs import Held, at_least, cache_per_device, move_to_host
 from .event import Ballot, EventRecord, Seen, group_rows, hits_of
 
@@ -64,8 +64,8 @@ class Vote(EventRecord, word="Vote"):
         if not np.isin(towards, (-1.0, 0.0, 1.0)).all() or not towards.any():
             raise invalid("towards", "made of -1, 0 and 1 and not all 0", towards)
         choice("vote", self.vote, SIDES)
-        object.__setattr__(self, "threshold", frozen_array(threshold))
-        object.__setattr__(self, "towards", frozen_array(towards.astype(np.int8)))
+        towards = frozen_array(towards.astype(np.int8))
+        set_fields(self, threshold=frozen_array(threshold), towards=towards)
 
     @classmethod
     def between(cls, pair: Pair | tuple[Any, Any], vote: Side = "x_prime") -> Vote:

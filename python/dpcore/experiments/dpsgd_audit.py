@@ -26,10 +26,10 @@ from ..auditing.run import audit
 from ..claims import GDP
 from ..errors import AssumptionWarning
 from ..mechanisms.callables import repeat
+from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
-from ..text.optional_packages import require_module
 from ..training import audit_run, audit_step
 from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
 from .presentation import encode_fields

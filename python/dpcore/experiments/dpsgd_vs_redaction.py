@@ -24,13 +24,13 @@ import numpy as np
 
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
+from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.corpus import likeness
-from ..text.optional_packages import require_module
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .corpora import TextOptions, read_corpus, read_texts

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..packages import require_module
 from ..records import Record
 from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
@@ -30,7 +31,6 @@ from ..text.frontiers import (  # fmt: skip
     score_attack,
 )
 from ..text.inference import Attacker, Inference, usual
-from ..text.optional_packages import require_module
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus
 from .drawing import SMALL, add_legend, make_canvas, tidy_axes
 from .presentation import encode_attributes, write_mean

@@ -26,8 +26,8 @@ from ..attacks.lattice import FloatLattice
 from ..auditing.run import audit
 from ..errors import choice
 from ..events import event_of
-from ..loaded import imported_module
 from ..mechanisms import Gaussian, Laplace
+from ..packages import imported_module
 from ..records import Pair, Shown
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows, format_epsilon

@@ -19,12 +19,12 @@ import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ..errors import choice, invalid
+from ..packages import require_module
 from ..records import Record, list_shown_fields
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
-from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, add_legend, make_canvas, tidy_axes
 from .presentation import encode_attributes, write_mean

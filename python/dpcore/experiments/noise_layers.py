@@ -99,7 +99,7 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
     Returns:
         A tensor of shape `(texts, 32)`.
     """
-    from ..torch.needed import torch
+    from ..packages import torch
 
     weight = torch.randn(
         _HASH_PLACES, WIDTH, generator=torch.Generator().manual_seed(WIDTH), dtype=torch.float64
@@ -122,7 +122,7 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
         device: such as "cpu".
     """
     from .. import torch as bridge
-    from ..torch.needed import torch
+    from ..packages import torch
 
     kind = getattr(torch, dtype)
     private = bridge.PrivateEncoder(
@@ -138,7 +138,7 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
 
 def _make_torch_laplace(bridge: Any, scale: float) -> Any:
     """Make Laplace noise by torch's own distribution in the dtype of the input, as is usual."""
-    from ..torch.needed import torch
+    from ..packages import torch
 
     class TorchLaplace(bridge.LaplaceNoise):  # type: ignore[misc]
         """`torch.distributions.Laplace`, of the same declared scale."""
@@ -378,7 +378,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 @contextmanager
 def _torch_threads(threads: int) -> Iterator[None]:
     """Set the number of torch's threads within a block."""
-    from ..torch.needed import torch
+    from ..packages import torch
 
     before = torch.get_num_threads()
     torch.set_num_threads(threads_of(threads))

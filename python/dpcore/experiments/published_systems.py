@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from ..attacks import Auto, Coordinatewise, MajorityVote
 from ..errors import integer
 from ..mechanisms.native import law_of
-from ..mechanisms.systems import System
 from ..pairs import distance
-from ..published import SYSTEMS
+from ..published import SYSTEMS, System
 from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import format_epsilon

@@ -17,13 +17,13 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
-from ..text.optional_packages import require_module
 from .corpora import ENTITIES, TextOptions, read_corpus
 from .drawing import TEXT, add_legend, make_canvas, tidy_axes
 from .presentation import encode_attributes, encode_fields

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from ..packages import require_module
 from ..streams import threads_of
 from ..text import redaction
-from ..text.optional_packages import require_module
 from .corpora import TextOptions, read_two_sets
 from .running import Tabled, cell_seed, time_run
 

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from ..divergence import Estimate, Line, line, renyi
 from ..divergence.reliability import ESTIMATE
+from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import TfidfSVD
-from ..text.optional_packages import require_module
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes
 from .presentation import encode_attributes, encode_fields

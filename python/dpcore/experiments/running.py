@@ -273,7 +273,7 @@ def gather_in_processes(
     """
     many = min(processes, len(jobs))
     if many > 1:
-        from ..text.optional_packages import require_module
+        from ..packages import require_module
 
         joblib = require_module("joblib", label)
         calls = (joblib.delayed(_work_in_one_thread)(work, job) for job in jobs)

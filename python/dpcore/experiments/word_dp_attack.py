@@ -21,13 +21,13 @@ import numpy.typing as npt
 from ..divergence import renyi
 from ..divergence.reliability import ESTIMATE
 from ..errors import invalid
+from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
 from ..streams import threads_of
 from ..text import Corpus, generated, words
 from ..text.corpus import likeness, words_of
 from ..text.inference import Attacker, infer
-from ..text.optional_packages import require_module
 from ..text.words import Embedding
 from .corpora import read_corpus
 from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes

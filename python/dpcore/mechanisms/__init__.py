@@ -5,7 +5,7 @@ away in their last bits (Mironov 2012), and no generator here is a cryptographic
 """
 
 from ..streams import Rng
-from .callables import Mechanism
+from .declarations import Mechanism
 from .native import LARGEST as LARGEST
 from .native import Clip, Native, Primitive, list_declared, positive
 from .native import Steps as Steps

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
 from ..events.device_outputs import numpy_of
+from ..packages import has_all, is_tensor
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}
 """Types of rows that are read alike, so that nothing but the type distinguishes them."""
@@ -40,14 +41,13 @@ _SIZE_SAMPLE: Final = 32
 
 def is_frame(value: Any) -> bool:
     """Return True for a table like those of pandas: columns, an index and access by place."""
-    cls = type(value)
-    return all(hasattr(cls, name) for name in ("columns", "index", "iloc", "dtypes"))
+    return has_all(type(value), "columns", "index", "iloc", "dtypes")
 
 
 def is_table_class(cls: type) -> bool:
     """Return True for a class of which `table_to_mapping` takes the objects."""
-    is_pandas = hasattr(cls, "iloc") and hasattr(cls, "index")
-    return is_pandas or hasattr(cls, "to_pydict") or hasattr(cls, "get_columns")
+    kinds = ("iloc", "index"), ("to_pydict",), ("get_columns",)
+    return any(has_all(cls, *kind) for kind in kinds)
 
 
 def names_its_columns(value: Any) -> bool:
@@ -57,14 +57,18 @@ def names_its_columns(value: Any) -> bool:
     """
     if is_series(value):
         return numbering_of(value.index) != (0, 1) or hasattr(value.dtype, "categories")
-    fields = getattr(getattr(value, "dtype", None), "names", None)
-    return is_table_class(type(value)) or bool(fields)
+    return is_table_class(type(value)) or bool(_list_fields(value))
+
+
+def _list_fields(value: Any) -> tuple[str, ...]:
+    """List the names of the fields of a structured array; none of other values."""
+    return getattr(getattr(value, "dtype", None), "names", None) or ()
 
 
 def is_series(value: Any) -> bool:
     """Return True for a column like those of pandas."""
     cls = type(value)
-    return hasattr(cls, "iloc") and hasattr(cls, "to_frame") and not hasattr(cls, "columns")
+    return has_all(cls, "iloc", "to_frame") and not hasattr(cls, "columns")
 
 
 def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
@@ -190,7 +194,7 @@ def call_facts(answer: Any) -> dict[str, Any]:
         if len(kinds) == 1 and kinds <= set(_ROW_TYPE_NAMES):
             facts["type of the rows"] = _ROW_TYPE_NAMES[kinds.pop()]
         return facts
-    names = getattr(getattr(answer, "dtype", None), "names", None)
+    names = _list_fields(answer)
     if names:
         facts["field names"] = tuple(names)
     if isinstance(answer, np.ndarray):
@@ -266,13 +270,13 @@ def rows_of(
     """
     if isinstance(answer, (list, tuple)):
         refuse_unreadable(name, answer)
-        if any(hasattr(cls, "detach") for cls in set(map(type, answer))):
-            answer = [numpy_of(row) if hasattr(row, "detach") else row for row in answer]
+        if any(is_tensor(cls) for cls in set(map(type, answer))):
+            answer = [numpy_of(row) if is_tensor(row) else row for row in answer]
         array = _as_plain_array(answer)
         found = to_object_array(answer) if array is None else array
         return found if shape in (None, found.shape[1:]) else _arrange_rows(answer, found, shape)
     try:
-        return numpy_of(answer) if hasattr(answer, "detach") else np.asarray(answer)
+        return numpy_of(answer) if is_tensor(answer) else np.asarray(answer)
     except (TypeError, ValueError):
         raise mistyped(name, requirement, answer) from None
 

@@ -13,16 +13,16 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, get_args
+from typing import Any, Final, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
-from ..loaded import imported_module
+from ..packages import converts_to_array, imported_module, is_tensor
 from ..progress import count_with_progress
-from ..records import Shown
+from ..records import Shown, qualified_name
 from ..streams import seeded_globals
 from .answers import (
     is_deep,
@@ -33,32 +33,12 @@ from .answers import (
     table_to_mapping,
     to_object_array,
 )
+from .declarations import mechanism_attribute
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
 _NUMBER_TYPES = (bool, int, float, complex, np.number, np.bool_)
 _GeneratorStyle = Literal["position", "keyword"]
-
-
-class Mechanism(Protocol):
-    """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
-
-    Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
-    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
-    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`.
-    """
-
-    def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
-        """Draw outputs on an input.
-
-        Args:
-            x: the input, any object.
-            size: number of outputs.
-            rng: the only source of randomness.
-
-        Returns:
-            An array of shape `(size, ...)`, or a list of `size` outputs of any kind.
-        """
 
 
 def make_generator(
@@ -71,14 +51,14 @@ def make_generator(
 
 def dotted_name(fn: Any) -> str:
     """Return the dotted name of a function, as messages and reports show it."""
-    name = getattr(fn, "__qualname__", None) or type(fn).__qualname__
+    name = qualified_name(fn)
     module = getattr(fn, "__module__", None)
     return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
 
 
 def name_of(mechanism: Any) -> str:
     """Return the name that reports use for a mechanism that is not one of dpcore's."""
-    own = getattr(mechanism, "name", None)
+    own = mechanism_attribute(mechanism, "name")
     return own if isinstance(own, str) else dotted_name(mechanism)
 
 
@@ -175,11 +155,7 @@ def call_mechanism(
 
 
 def tensor_of(
-    mechanism: Any,
-    x: Any,
-    size: int,
-    rng: np.random.Generator,
-    *like: Any,
+    mechanism: Any, x: Any, size: int, rng: np.random.Generator, *like: Any
 ) -> Held | npt.NDArray[Any]:
     """Call a mechanism that makes tensors; they stay on their device if events can read them.
 
@@ -187,7 +163,7 @@ def tensor_of(
     """
     tensor = mechanism.tensor(x, size, rng)
     # Named in a complaint alone: the text of a whole model takes longer than a block of its noise.
-    if not hasattr(tensor, "detach"):
+    if not is_tensor(tensor):
         raise mistyped(f"outputs of {name_of(mechanism)}", "a tensor", tensor)
     if tensor.shape[:1] != (size,):
         requirement = f"a tensor with {size} rows, one per output"
@@ -198,8 +174,8 @@ def tensor_of(
 def makes_tensors(mechanism: Any) -> bool:
     """Return True if a mechanism makes tensors: `tensor(x, size, rng)` and a `device_type`."""
     # Either alone may be an attribute of somebody's own.
-    made = callable(getattr(mechanism, "tensor", None))
-    return made and isinstance(getattr(mechanism, "device_type", None), str)
+    made = callable(mechanism_attribute(mechanism, "tensor"))
+    return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
 @contextmanager
@@ -209,7 +185,7 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
     Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
     wait for each other eighty times as long.
     """
-    wanted = getattr(mechanism, "torch_threads", None) if makes_tensors(mechanism) else None
+    wanted = mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
     if wanted is None:
         yield
         return
@@ -224,7 +200,8 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
 
 def one_by_one(mechanism: Any) -> bool:
     """Return True if a mechanism calls a user's function once for each output."""
-    return hasattr(mechanism, "reproducible") and not makes_tensors(mechanism)
+    is_stated = mechanism_attribute(mechanism, "reproducible") is not None
+    return is_stated and not makes_tensors(mechanism)
 
 
 def runs_on(mechanism: Any) -> str:
@@ -608,7 +585,7 @@ def _make_readable(answers: list[Any], name: str) -> list[Any]:
         table_to_mapping(one)
         if names_its_columns(one)
         else numpy_of(one)
-        if hasattr(one, "detach")
+        if is_tensor(one)
         else one
         for one in answers
     ]
@@ -624,7 +601,7 @@ def _answers_to_numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any
 
 def _is_row(answer: Any) -> bool:
     return isinstance(answer, list) or (
-        hasattr(answer, "__array__") and not isinstance(answer, np.generic)
+        converts_to_array(answer) and not isinstance(answer, np.generic)
     )
 
 

@@ -180,11 +180,9 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
     if shutil.which(texts[0]) is None:
         requirement = "a program that is on the PATH and executable"
         raise invalid("command", requirement, texts[0])
-    return Tool(texts, None if timeout is None else _positive_seconds(timeout))
-
-
-def _positive_seconds(timeout: float) -> float:
-    return real("timeout", timeout, low=0.0, open_low=True)
+    return Tool(
+        texts, None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
+    )
 
 
 def parse_line(line: str) -> Any:

@@ -1,4 +1,4 @@
-"""Statements of mechanisms about their noise: the clean vectors and the privacy loss.
+"""The contract of mechanisms, and their statements: clean vectors and the privacy loss.
 
 A mechanism that encodes its input may carry `clean(x)`, the vector that the noise is added to:
 attacks then know that vector instead of an input that no arithmetic applies to. One that knows its
@@ -11,16 +11,99 @@ declares, and `notes_on(pair)`, what a reader of a report should know. An audit 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, mistyped
-from ..records import Pair, Record
+from ..records import Pair, Record, attribute_of
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
+
+
+class Mechanism(Protocol):
+    """A mechanism to audit: a callable `(x, size, rng) -> outputs`.
+
+    Every noise and published system is one, and so is any function of one's own; `dpcore.repeat`
+    makes one of a function of one answer. It may carry `claim` (an epsilon), `delta`,
+    `default_pair(dim)` (the inputs to audit where none are given) and `thread_safe`;
+    `dpcore.mechanisms.declarations.MechanismAttributes` lists all that is read of it.
+    """
+
+    def __call__(self, x: Any, size: int, rng: np.random.Generator, /) -> Any:
+        """Draw outputs on an input.
+
+        Args:
+            x: the input, any object.
+            size: number of outputs.
+            rng: the only source of randomness.
+
+        Returns:
+            An array of shape `(size, ...)`, or a list of `size` outputs of any kind.
+        """
+
+
+class MechanismAttributes:
+    """Attributes that a mechanism may carry, each with its value for one that lacks it.
+
+    A user's function inherits from nothing: `mechanism_attribute` reads them with these defaults.
+
+    Attributes:
+        name: the name in reports; None takes that of the function or class.
+        claim: epsilon that it claims.
+        delta: delta of that claim.
+        claim_advice: what to give where it makes no claim of its own.
+        norm: "l1", "l2" or "linf", in which two inputs are neighbours.
+        sensitivity: the largest distance of two neighbours in that norm.
+        default_pair: `(dim)` -> the `Pair` to audit where none is given.
+        default_trials: counted draws on each side of a `dp_audit`.
+        default_trials_on: `(pair)` -> counted draws on each side, or None for the usual number.
+        speaking_of: `(neighbour)` -> the mechanism whose `stated` is about these neighbours.
+        as_mechanism: `()` -> the mechanism that an object of another kind stands for.
+        clean: `(x)` -> the vector that noise is added to, or None.
+        loss: `(pair, delta)` -> the exact loss of the declared noise, or None.
+        log_ratio: `(outputs, pair)` -> ln P_x / P_x' of each output.
+        notes_on: `(pair)` -> notes for the reader of a report.
+        log_rows: `(start, stop)` -> natural logarithms of rows of its table of probabilities.
+        loss_rows: `(start, stop)` -> the largest losses of rows, and the outputs that attain them.
+        distance_rows: `(start, stop)` -> distances of inputs.
+        largest_losses: `(numbers)` -> the largest loss of each of some words.
+        input_names: names of the rows of its table.
+        output_names: names of the columns.
+        words: names of the rows of a mechanism on words.
+        thread_safe: True if threads may share it, False if not; None where it does not say.
+        reproducible: True if the seed repeats it, False if not; of a function of one answer.
+        encodes_once: True if its first call on an input takes longer than the others.
+        seeded_by: where its randomness should come from.
+        way_to_draw: how to draw rows that do not share their noise.
+        tensor: `(x, size, rng)` -> outputs as a tensor.
+        device_type: type of the device that makes them.
+        torch_threads: threads of torch in a block.
+    """
+
+    name = claim = norm = sensitivity = None
+    delta = 0.0
+    claim_advice = ""
+    default_pair = default_trials = default_trials_on = speaking_of = as_mechanism = None
+    clean = loss = log_ratio = notes_on = None
+    log_rows = loss_rows = distance_rows = largest_losses = None
+    input_names = output_names = words = None
+    thread_safe = reproducible = None
+    encodes_once = False
+    seeded_by = way_to_draw = None
+    tensor = device_type = torch_threads = None
+
+
+def mechanism_attribute(mechanism: Any, name: str) -> Any:
+    """Return an attribute that a mechanism may carry, or its default.
+
+    Example:
+        >>> mechanism_attribute(print, "delta"), mechanism_attribute(print, "claim")
+        (0.0, None)
+    """
+    return attribute_of(MechanismAttributes, mechanism, name)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,7 +138,7 @@ class StatedLogRatio(Record, word="StatedLogRatio"):
     def __post_init__(self) -> None:
         """Check that there is a ratio, and a pair."""
         instance("pair", self.pair, Pair)
-        if not callable(getattr(self.mechanism, "log_ratio", None)):
+        if not callable(mechanism_attribute(self.mechanism, "log_ratio")):
             raise mistyped("mechanism", "one with log_ratio(outputs, pair)", self.mechanism)
 
     def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -133,7 +216,7 @@ def notes_on(mechanism: Any, pair: Pair) -> tuple[str, ...]:
 def _get_method(mechanism: Any, name: str) -> Any:
     # A torch loss function has an attribute of that name, too, which may be anything.
     is_marked = name in ("clean", "notes_on") or any(
-        hasattr(mechanism, mark) for mark in _PRIVACY_METHODS
+        mechanism_attribute(mechanism, mark) is not None for mark in _PRIVACY_METHODS
     )
-    found = getattr(mechanism, name, None) if is_marked else None
+    found = mechanism_attribute(mechanism, name) if is_marked else None
     return found if callable(found) else None

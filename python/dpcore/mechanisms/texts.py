@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid, mistyped, real
+from ..packages import is_tensor
 from ..records import Record
 from ..streams import Generators, quiet_seed
 
@@ -139,7 +140,7 @@ def is_pipeline(function: Any) -> bool:
 
 def _average_tokens(found: Any) -> npt.NDArray[Any]:
     """Return the mean of the vectors of the tokens of a text, shape `(1, tokens, width)`."""
-    found = found.detach().cpu() if hasattr(found, "detach") else found
+    found = found.detach().cpu() if is_tensor(found) else found
     array = np.asarray(found)
     if array.ndim != 3 or len(array) != 1:
         requirement = "of shape (1, tokens, width), the vectors of the tokens of one text"

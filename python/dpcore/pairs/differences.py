@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
-from ..loaded import imported_module
+from ..packages import converts_to_array, has_all, imported_module
 from ..records import Pair, pair_of
 
 Floats = npt.NDArray[np.float64]
@@ -131,10 +131,10 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
         found = [getattr(value, field.name, None) for field in fields(value)]
     elif isinstance(value, bytearray):
         return bytes(value)
-    elif hasattr(value, "columns") and hasattr(value, "iloc"):
+    elif has_all(value, "columns", "iloc"):
         columns = [np.asarray(value.iloc[:, place]) for place in range(value.shape[1])]
         found = [list(value.columns), np.asarray(value.index), *columns]
-    elif hasattr(value, "__array__"):
+    elif converts_to_array(value):
         return _digest_array(value, left)
     if found is None:
         return None
@@ -169,7 +169,7 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
     """
     if isinstance(value, (list, tuple, str, bytes)) or masked(value):
         return None
-    if not (isinstance(value, (int, float)) or hasattr(value, "__array__")):
+    if not (isinstance(value, (int, float)) or converts_to_array(value)):
         return None
     try:
         array = np.asarray(value)
@@ -272,7 +272,7 @@ def _read_rows(value: Any) -> list[Any] | None:
         return list(value)
     if isinstance(value, (bool, int, float, np.generic)):
         return [value]
-    if not hasattr(value, "__array__"):
+    if not converts_to_array(value):
         return None
     try:
         array = np.asarray(value)

@@ -21,7 +21,7 @@ from ..errors import (
     suggest_arguments,
     vector,
 )
-from ..records import Pair, Record
+from ..records import Pair, Record, attribute_of
 from .differences import Norm, dimension, distance, distances
 
 Floats = npt.NDArray[np.float64]
@@ -180,10 +180,29 @@ class Neighbour(Protocol):
         """Make a pair that differs a little from a given one; it need not hold."""
 
 
+class DomainAttributes:
+    """Attributes that a domain or a relation may carry, each with its value for one that lacks it.
+
+    Attributes:
+        clip: `(x)` -> the nearest member of a domain of vectors.
+        neighbouring: `(x, x_prime)` -> True for two data sets that differ in one record.
+        radius: size of a ball, or distance of neighbours.
+        low: the smallest entry of a vector.
+        high: the largest entry.
+        norm: norm of the distance of neighbours.
+        apart: `(pair)` -> the distance of two inputs in the units of `most`.
+    """
+
+    clip = neighbouring = radius = low = high = norm = apart = None
+
+
+def domain_attribute(domain: Any, name: str) -> Any:
+    """Return an attribute that a domain or a relation may carry, or its default."""
+    return attribute_of(DomainAttributes, domain, name)
+
+
 def domain_of(
-    value: Any,
-    name: str = "domain",
-    requirement: str = "a domain with dim, draw and contains",
+    value: Any, name: str = "domain", requirement: str = "a domain with dim, draw and contains"
 ) -> Domain:
     """Check that a value is a domain, an object and not its class, and return it."""
     # A class has the methods of its objects, too.
@@ -563,7 +582,7 @@ def refuse_farther(pair: Pair, neighbour: Any) -> None:
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 2.0
     """
     relation: Any = neighbour_of(neighbour)
-    if not hasattr(relation, "apart"):
+    if domain_attribute(relation, "apart") is None:
         if not relation.holds(pair, _AnyInput()):
             found = distances(pair) or (pair.x, pair.x_prime)
             raise invalid("pair", f"two neighbours by {format_neighbour(relation)}", found)

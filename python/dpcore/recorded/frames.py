@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from ..errors import about, integer, invalid, mistyped
 from ..mechanisms.answers import rows_of, to_object_array
+from ..packages import has_all
 from ..results.evidence import MOST_NAMES, TableRead
 
 Column = str | int
@@ -134,11 +135,7 @@ def list_titles(
 
 
 def split_by_label(
-    table: Table,
-    label: Column,
-    column: Any = None,
-    label_x: Any = None,
-    groups: int | None = None,
+    table: Table, label: Column, column: Any = None, label_x: Any = None, groups: int | None = None
 ) -> tuple[Array, npt.NDArray[np.bool_]]:
     """Select the outputs in a table and the rows on x, by a column of labels.
 
@@ -236,8 +233,7 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             error = invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)())
             raise about(error, "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
-    answer: npt.NDArray[np.bool_] = np.array(sides, dtype=bool)[which.ravel()]
-    return answer
+    return np.array(sides, dtype=bool)[which.ravel()]
 
 
 def list_wanted(column: Any) -> list[Column]:
@@ -311,7 +307,7 @@ def list_names(value: Any) -> tuple[str, ...] | None:
     names = getattr(value, "column_names", None)
     if names is None or not hasattr(value, "num_rows"):
         names = getattr(value, "columns", None)
-        if names is None or not hasattr(value, "__getitem__") or not hasattr(value, "to_numpy"):
+        if names is None or not has_all(value, "__getitem__", "to_numpy"):
             return None
     return tuple(map(str, names))
 

@@ -52,9 +52,8 @@ from ..records import Counts, Pair, PartsRead, SeenOutput
 from ..results.evidence import numerator_first
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
-
-Array = npt.NDArray[Any]
-Sides = tuple[Array, Array]
+from .frames import Array
+from .sides import Sides
 
 _MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""
@@ -385,10 +384,7 @@ def _hash_rows(tables: list[Array]) -> list[npt.NDArray[np.uint64]]:
 
 
 def _describe_repetitions(
-    name: str,
-    table: Array,
-    keys: npt.NDArray[np.uint64],
-    others: npt.NDArray[np.uint64],
+    name: str, table: Array, keys: npt.NDArray[np.uint64], others: npt.NDArray[np.uint64]
 ) -> str:
     """Describe improbable repetitions on one side; return "" if there are none."""
     found, first, times = np.unique(keys, return_index=True, return_counts=True)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final, Literal, TypedDict
 
 import numpy as np
@@ -38,16 +38,10 @@ from ..records import Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .frames import ALL, Column
-from .independent_rows import (
-    Array,
-    Sides,
-    count_event,
-    doubts_of_order,
-    doubts_of_pairs,
-    doubts_of_rows,
-)
+from .frames import ALL, Array, Column
+from .independent_rows import count_event, doubts_of_order, doubts_of_pairs, doubts_of_rows
 from .sides import (
+    Sides,
     by_label,
     get_display_name,
     has_columns,
@@ -388,7 +382,7 @@ def _audit_runs(
     source: bool,
     stated: dict[str, Any],
 ) -> OutputsAudit:
-    attack = _make_default_attack() if attack is None else attack
+    attack = Auto() if attack is None else attack
     attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
@@ -414,11 +408,6 @@ def _audit_runs(
         read=found.read,
         inside=found.inside if source else (),
     )
-
-
-def _make_default_attack() -> Callable[..., Any]:
-    """Make the attack of an audit that names none."""
-    return Auto()
 
 
 def _check_rows_kind(rows: Any) -> str:

@@ -15,7 +15,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..errors import about, invalid, masked, mistyped
+from ..errors import about, argument_of, invalid, masked, mistyped
+from ..packages import has_all
 from .frames import (
     ALL,
     Array,
@@ -202,7 +203,7 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
         places = _list_needed_places(empty, column, label)
         data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
     except (OSError, ValueError) as error:
-        if hasattr(error, "argument"):
+        if argument_of(error):
             raise
         raise ValueError(f"{file.name} must be a whole Parquet file, got {error}") from None
     # Names that are there twice were read twice.
@@ -493,7 +494,7 @@ def _check_index(name: str, values: Any, outputs: Any) -> None:
     """Raise an error if a Series has another index than the outputs."""
     index: Any = getattr(values, "index", None)
     other: Any = getattr(outputs, "index", None)
-    if hasattr(index, "equals") and hasattr(other, "equals") and not other.equals(index):
+    if all(hasattr(one, "equals") for one in (index, other)) and not other.equals(index):
         # One of them was sorted or filtered: by place, they would meet the wrong outputs.
         what = "labels" if name == "label" else name
         raise invalid(name, f"{what} with the index of outputs", index)
@@ -521,13 +522,11 @@ def _read_label_argument(
 
 def _detach_to_array(value: Any) -> Any:
     """Convert a Series or a torch tensor to an array, without gradient or device."""
-    if hasattr(value, "detach") and hasattr(value, "cpu"):
+    if has_all(value, "detach", "cpu"):
         tensor = value.detach().cpu()
         # numpy has no bfloat16; float32 holds its values exactly.
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
-    is_column = hasattr(value, "to_numpy") and (
-        hasattr(value, "dtype") or hasattr(value, "null_count")
-    )
+    is_column = has_all(value, "to_numpy", "dtype") or has_all(value, "to_numpy", "null_count")
     return convert_column(value) if is_column else value
 
 

@@ -7,7 +7,7 @@ import math
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from importlib import import_module
-from typing import Any, Final, Protocol, Self, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 
@@ -17,13 +17,14 @@ from ..errors import choice, instance, integer, invalid, mistyped
 from ..events import SIDES, Vote
 from ..pairs import distances
 from ..published import NATIVE, is_native
-from ..records import Counts, Pair, Record, class_of, word_of
+from ..records import Counts, Pair, Record, StoredRecord, WrittenRecord, class_of, word_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Slice, lists_to_tuples, may_lack, read_field
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
 from .text import describe_neighbours
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
+_AnyStored = TypeVar("_AnyStored", bound=StoredRecord)
 
 AUDIT_FORMAT = "dpcore.audit/2"
 _NON_FINITE_WORDS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
@@ -44,16 +45,6 @@ OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
 _DERIVED_OUTPUTS_FIGURES: Final = (
     "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
 )  # fmt: skip
-
-
-class _Result(Protocol):
-    def to_dict(self) -> dict[str, Any]: ...
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Self: ...
-
-
-_AnyResult = TypeVar("_AnyResult", bound=_Result)
 
 
 def encode_float(value: float) -> float | str:
@@ -185,12 +176,12 @@ def parse_object(text: Any) -> dict[str, Any]:
     return record
 
 
-def write_json(audit: _Result, indent: int | None) -> str:
+def write_json(audit: WrittenRecord, indent: int | None) -> str:
     """Write the result of `to_dict` as strict JSON."""
     return json.dumps(audit.to_dict(), allow_nan=False, indent=indent)
 
 
-def read_json(cls: type[_AnyResult], text: Any) -> _AnyResult:
+def read_json(cls: type[_AnyStored], text: Any) -> _AnyStored:
     """Read a result from the text of a JSON object, by `from_dict`."""
     return cls.from_dict(parse_object(text))
 
@@ -201,10 +192,7 @@ def audit_from_dict(cls: type[Audit], record: Mapping[str, Any]) -> Audit:
 
 
 def from_plain(
-    cls: type[_AnyRecord],
-    record: Mapping[str, Any],
-    form: str,
-    check: Callable[[_AnyRecord], None],
+    cls: type[_AnyRecord], record: Mapping[str, Any], form: str, check: Callable[[_AnyRecord], None]
 ) -> _AnyRecord:
     """Make a result from its plain data, each field read as its class declares.
 

@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 
 from .. import attacks, pairs
+from ..attacks.attack import AuditAttack
 from ..bounds import BOUNDS
 from ..bounds.declaration import find_declaration
 from ..claims.renyi import RDP
 from ..claims.trade_off import Claim
-from ..loaded import imported_module
 from ..mechanisms.commands import Tool
+from ..packages import imported_module
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS, is_native
+from ..records import attribute_of
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT
 from ..streams import block_of
@@ -107,7 +109,7 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
     common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
     common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
-    if getattr(getattr(attacks, audit.attack, None), "by_ballot", False):
+    if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
         # The integer route has the same counts, but only one of the two is the default.
         common += ["route='sampled'"] if audit.route == "sampled" else []
     else:

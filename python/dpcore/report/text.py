@@ -19,6 +19,7 @@ from ..bounds.declaration import find_declaration
 from ..bounds.power import MOST_TRIALS, gaussian_event, trials_for
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..records import Counts
@@ -111,7 +112,7 @@ def describe_neighbours(audit: Audit) -> str:
 
 def _describe_own_neighbours(audit: Audit) -> str:
     """Describe the neighbours that the mechanism states, if its own claim was tested."""
-    norm, most = (getattr(audit.mechanism, name, None) for name in ("norm", "sensitivity"))
+    norm, most = (mechanism_attribute(audit.mechanism, name) for name in ("norm", "sensitivity"))
     if audit.own_claim != audit.claim or norm not in _NORM_NAMES or most is None:
         return ""
     return f" (the mechanism speaks of {_NORM_NAMES[norm]} distance at most {most:g})"
@@ -157,7 +158,7 @@ def next_step(audit: Audit) -> str:
     if audit.refuted is not False:
         return ""
     pair = _OTHER_TEXTS if isinstance(audit.pair.x, str) else _OTHER_PAIR
-    pair = _OTHER_ROWS if hasattr(audit.mechanism, "log_rows") else pair
+    pair = _OTHER_ROWS if mechanism_attribute(audit.mechanism, "log_rows") else pair
     if _keeps_claim(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
     other = _list_other_steps(audit, pair)
@@ -235,7 +236,7 @@ def _format_large_number(number: int) -> str:
 
 def _differs_in_many_entries(audit: Audit) -> bool:
     """Return True if an L1 claim's pair differs in many entries, not in one."""
-    l1 = getattr(audit.mechanism, "norm", None) == "l1" or audit.neighbour.startswith("L1(")
+    l1 = mechanism_attribute(audit.mechanism, "norm") == "l1" or audit.neighbour.startswith("L1(")
     return l1 and distances(audit.pair).get("changed", 0) >= _MANY_CHANGED_ENTRIES
 
 

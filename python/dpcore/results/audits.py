@@ -16,6 +16,7 @@ from ..bounds import Band, mu_lower
 from ..errors import delta_level, instance, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..published import is_native
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
@@ -165,7 +166,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
     @property
     def own_claim(self) -> float | None:
         """Epsilon that the mechanism itself claims, if it states one."""
-        own = getattr(self.mechanism, "claim", None)
+        own = mechanism_attribute(self.mechanism, "claim")
         return float(own) if isinstance(own, (int, float, np.integer, np.floating)) else None
 
     @property
@@ -320,12 +321,6 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         return audit_to_dict(self)
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        from ..report.encoding import write_json
-
-        return write_json(self, indent)
-
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Audit:
         """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
@@ -337,26 +332,6 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         from ..report.encoding import audit_from_dict
 
         return audit_from_dict(cls, record)
-
-    @classmethod
-    def from_json(cls, text: str) -> Audit:
-        """Make the audit that `to_json` wrote.
-
-        A native mechanism comes back whole; of any other only the name was kept.
-
-        Raises:
-            TypeError: if `text` is not a string.
-            ValueError: if it is not JSON of that form.
-
-        Example:
-            >>> import dpcore
-            >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
-            >>> dpcore.Audit.from_json(report.to_json()) == report
-            True
-        """
-        from ..report.encoding import read_json
-
-        return read_json(cls, text)
 
 
 def add_audits(first: Audit, second: object) -> Audit:

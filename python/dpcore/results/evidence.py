@@ -21,10 +21,19 @@ import numpy.typing as npt
 
 from ..bounds import BOUNDS, clopper_pearson
 from ..claims.trade_off import Claim
-from ..errors import choice, confidence_level, delta_level, instance, integer, invalid, real
+from ..errors import (
+    argument_of,
+    choice,
+    confidence_level,
+    delta_level,
+    instance,
+    integer,
+    invalid,
+    real,
+)
 from ..events import SIDES
 from ..pairs import Searched
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput, frozen_array
+from ..records import Counts, Pair, PartsRead, Record, SeenOutput, StoredRecord, frozen_array
 
 RANDOMNESS: Final = ("seed", "rounding", "own", "not known")
 """Sources of a mechanism's randomness, see `Audit.randomness`."""
@@ -322,7 +331,7 @@ def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> An
     try:
         return read(field.name, value)
     except ValueError as error:
-        if hasattr(error, "argument"):
+        if argument_of(error):
             raise
         # Python's own complaint, which names no field.
         raise invalid(field.name, "what a result holds there", value) from None
@@ -558,7 +567,7 @@ def _shorten_name_list(names: list[str], size: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Evidence(Record):
+class Evidence(StoredRecord):
     """A finished audit. Every figure is a property of the four integers in `counts`.
 
     Three words differ: `claim` is what somebody states, `epsilon_lower` what is certified at

@@ -17,7 +17,7 @@ from ..bounds.canaries import fewest_guesses
 from ..bounds.declaration import find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
-from ..records import Counts, Pair, PartsRead, Record, SeenOutput, Shown, declare, one_line
+from ..records import Counts, Pair, PartsRead, SeenOutput, Shown, StoredRecord, declare, one_line
 from .certificate import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
     Provenance,
@@ -195,7 +195,7 @@ def _check_share(value: Any) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class OutputsAudit(Record):
+class OutputsAudit(StoredRecord):
     """An audit of outputs that were recorded before. Every figure is a property of `evidence`.
 
     Attributes:
@@ -537,12 +537,6 @@ class OutputsAudit(Record):
 
         return outputs_audit_to_dict(self)
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return strict JSON: seed as a string, non-finite numbers as "inf", "-inf" and "nan"."""
-        from ..report.encoding import write_json
-
-        return write_json(self, indent)
-
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> OutputsAudit:
         """Make the audit that `to_dict` wrote; derived figures are computed again, not read.
@@ -560,27 +554,3 @@ class OutputsAudit(Record):
         from ..report.encoding import outputs_audit_from_dict
 
         return outputs_audit_from_dict(cls, record)
-
-    @classmethod
-    def from_json(cls, text: str) -> OutputsAudit:
-        """Make the audit that `to_json` wrote.
-
-        Args:
-            text: a JSON object.
-
-        Returns:
-            The audit; of an event that JSON cannot hold, its name.
-
-        Raises:
-            TypeError: if `text` is not a string.
-            ValueError: if it is not JSON of that form.
-
-        Example:
-            >>> import dpcore
-            >>> report = dpcore.audit_outputs([3, 1, 2], [0, -1, 1.5], rows="one_run", rng=1)
-            >>> dpcore.OutputsAudit.from_json(report.to_json()) == report
-            True
-        """
-        from ..report.encoding import read_json
-
-        return read_json(cls, text)

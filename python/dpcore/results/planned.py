@@ -13,7 +13,7 @@ from ..bounds.canaries import guesses_power
 from ..bounds.power import certifies
 from ..claims.trade_off import Claim
 from ..errors import count
-from ..records import Counts, Record
+from ..records import Counts, WrittenRecord
 from .evidence import per_distance
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Plan(Record):
+class Plan(WrittenRecord):
     """Size that an audit needs to find a violation; made by `dpcore.plan`.
 
     Attributes:
@@ -198,9 +198,3 @@ class Plan(Record):
         found["seed"] = None if self.seed is None else str(self.seed)
         found["mass"], found["mass_prime"] = self.mass, self.mass_prime
         return {**found, "reached": self.reached, "certifiable": self.certifiable}
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return the data of `to_dict` as strict JSON."""
-        import json
-
-        return json.dumps(self.to_dict(), indent=indent, allow_nan=False)

@@ -25,6 +25,7 @@ from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, rows_to_objects
 from ..mechanisms.callables import name_of, one_by_one, torch_threads
+from ..mechanisms.declarations import mechanism_attribute
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from .replay import (
     MOST_FOLLOWED,
@@ -412,7 +413,7 @@ class Source:
 
     @property
     def _way_to_draw(self) -> str:
-        way: str = getattr(self.draws.mechanism, "way_to_draw", WAY_TO_DRAW)
+        way: str = mechanism_attribute(self.draws.mechanism, "way_to_draw") or WAY_TO_DRAW
         return way
 
     def task(self, purpose: int, first: int, end: int) -> Task:
@@ -465,7 +466,7 @@ class Source:
 
     def _refuse_replay(self, there: Where | None, here: Where) -> None:
         if there is not None:
-            seeded_by = getattr(self.draws.mechanism, "seeded_by", SEEDED_BY)
+            seeded_by = mechanism_attribute(self.draws.mechanism, "seeded_by") or SEEDED_BY
             raise make_replay_error(self.name, there, here, seeded_by)
 
     def doubts(self) -> tuple[str, ...]:
@@ -483,7 +484,7 @@ class Source:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
         trials = self.end - self.start
-        seeded_by = getattr(draws.mechanism, "seeded_by", None)
+        seeded_by = mechanism_attribute(draws.mechanism, "seeded_by")
         how = self._way_to_draw, seeded_by
         return probe_calls(draw, self.name, trials, self.block, *how)
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..events import EventRecord, event_of
-from ..events.device_outputs import Held, Scores, move_to_host, score_held
-from ..events.event import Event, Score, Seen, evaluate_event, hits_of, scores_of
+from ..events.device_outputs import Held, Scores, move_to_host
+from ..events.event import Event, Score, Seen, evaluate_event, hits_of, score_held, scores_of
 from ..records import Record, frozen_array
 from .rows import Evidence
 

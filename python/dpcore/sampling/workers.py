@@ -26,7 +26,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid, mistyped
-from ..loaded import imported_module
+from ..packages import imported_module
 from ..streams import threads_of
 
 _TASKS_PER_WORKER: Final = 2

@@ -16,7 +16,7 @@ from ..errors import choice, instance, invalid, message, mistyped, real, suggest
 from ..mechanisms import LARGEST, positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
-from ..pairs.neighbours import domain_of
+from ..pairs.neighbours import domain_attribute, domain_of
 from ..records import Pair, Record
 from .domains import Ball, Floats, Histogram, MinMaxRows, OneHot, Simplex, Sphere, unit_vector
 
@@ -78,7 +78,7 @@ class Sensitivity(Record, word="Sensitivity"):
                 raise invalid(f"pair.{name}", requirement, getattr(self.pair, name))
         if self.against == "absent" and self.pair.x_prime.any():
             raise invalid("pair.x_prime", "zeros against an absent row", self.pair.x_prime)
-        neighbouring = getattr(self.domain, "neighbouring", None)
+        neighbouring = domain_attribute(self.domain, "neighbouring")
         if neighbouring is not None and not neighbouring(self.pair.x, self.pair.x_prime):
             raise invalid("pair", "one of neighbours", self.pair)
 

@@ -15,7 +15,7 @@ import numpy as np
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show, suggest_arguments
 from ..pairs import NORMS, Domain, Neighbour
 from ..pairs.differences import Norm
-from ..pairs.neighbours import domain_of, neighbour_of
+from ..pairs.neighbours import domain_attribute, domain_of, neighbour_of
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
@@ -203,10 +203,10 @@ def space_of(domain: Any, neighbour: Any, rows: Any) -> Space:
     """Check the arguments and return the space of pairs."""
     domain_of(domain)
     flag("rows", rows)
-    if rows and not hasattr(domain, "clip"):
+    if rows and domain_attribute(domain, "clip") is None:
         raise invalid("rows", "False for inputs that are no vectors", rows)
     if neighbour is None:
-        return Space(domain, OneRecord() if hasattr(domain, "neighbouring") else None)
+        return Space(domain, OneRecord() if domain_attribute(domain, "neighbouring") else None)
     return Space(domain, neighbour_of(neighbour))
 
 
@@ -240,11 +240,7 @@ def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
 
 
 def _run_search(
-    probe: Probe,
-    space: Space,
-    rng: np.random.Generator,
-    chosen: tuple[str, ...],
-    f: Any,
+    probe: Probe, space: Space, rng: np.random.Generator, chosen: tuple[str, ...], f: Any
 ) -> None:
     if "witness" in chosen:
         with probe.allowance("the domain's witness", 1.0):
@@ -465,10 +461,10 @@ def _import_hypothesis() -> Any:
 
 def _make_members(space: Space) -> Any:
     st = _import_hypothesis().strategies
-    if not hasattr(space.domain, "clip"):
+    if domain_attribute(space.domain, "clip") is None:
         seeds = st.integers(0, 2**32 - 1)
         return seeds.map(lambda seed: space.domain.draw(np.random.default_rng(seed)))
-    if hasattr(space.domain, "neighbouring"):
+    if domain_attribute(space.domain, "neighbouring"):
         elements, base = st.integers(0, _MAX_BIN_COUNT).map(float), 0.0
     else:
         low, high = _domain_ends(space.domain)
@@ -498,9 +494,11 @@ def _make_vectors(dim: int, elements: Any, base: float) -> Any:
 
 
 def _domain_ends(domain: Any) -> tuple[float, float]:
-    radius = float(getattr(domain, "radius", 1.0))
-    low, high = getattr(domain, "low", -radius), getattr(domain, "high", radius)
-    return float(np.min(low)), float(np.max(high))
+    radius = float(domain_attribute(domain, "radius") or 1.0)
+    low, high = domain_attribute(domain, "low"), domain_attribute(domain, "high")
+    return -radius if low is None else float(np.min(low)), radius if high is None else float(
+        np.max(high)
+    )
 
 
 def _make_pairs(space: Space) -> Any:
@@ -508,11 +506,11 @@ def _make_pairs(space: Space) -> Any:
     if space.free:
         return st.tuples(members, members)
     if space.moves:
-        radius = float(getattr(space.neighbour, "radius", 1.0))
+        radius = float(domain_attribute(space.neighbour, "radius") or 1.0)
         changes = _make_vectors(space.domain.dim, _make_entries(-radius, radius), 0.0)
         built = st.builds(lambda x, change: space.fit(x, x + change), members, changes)
         return built.filter(lambda pair: pair is not None)
-    if hasattr(space.domain, "neighbouring"):
+    if domain_attribute(space.domain, "neighbouring"):
         places = st.integers(0, space.domain.dim - 1)
         records = st.builds(lambda place: np.eye(1, space.domain.dim, place)[0], places)
         both = st.tuples(members, records, st.just(0.0) | records)
@@ -574,7 +572,7 @@ class _PairSimplifier:
 
     def __call__(self, pair: Inputs) -> Inputs:
         """Return a counterexample that is not larger than this one."""
-        if not hasattr(self.space.domain, "clip"):
+        if domain_attribute(self.space.domain, "clip") is None:
             return pair
         here = (np.array(pair[0], dtype=np.float64), np.array(pair[1], dtype=np.float64))
         with self.probe.allowance("smaller", 1.0):

@@ -17,10 +17,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..loaded import imported_module
 from ..mechanisms.callables import dotted_name
+from ..packages import imported_module, is_tensor
 from ..pairs import Domain, Neighbour, distance
 from ..pairs.differences import Norm
+from ..pairs.neighbours import domain_attribute
 from ..records import Pair, Record
 from .domains import Floats, row_lengths
 
@@ -227,13 +228,13 @@ class Probe:
 
     def _one(self, x: Any) -> Floats | None:
         try:
-            answer = self.f(_copy_input(x))
+            answer = self.f(x.copy() if isinstance(x, np.ndarray) else x)
         except self.catch:
             return None
         return self._checked(self._array(answer), x)
 
     def _array(self, answer: Any) -> npt.NDArray[Any]:
-        if hasattr(answer, "detach"):
+        if is_tensor(answer):
             answer = answer.detach().cpu()
         try:
             value = np.asarray(answer)
@@ -262,11 +263,6 @@ def gaps_of(values: Floats, values_prime: Floats, norm: str) -> Floats:
         missing = np.isnan(apart).any(axis=1)
         apart[missing] = 0.0
         return np.where(missing, -1.0, row_lengths(apart, norm))
-
-
-def _copy_input(x: Any) -> Any:
-    # f may write into its input; the search still needs it.
-    return x.copy() if isinstance(x, np.ndarray) else x
 
 
 def _input_key(x: Any) -> Hashable:
@@ -314,10 +310,8 @@ class Space:
     def __init__(self, domain: Domain, neighbour: Neighbour | None) -> None:
         self.domain = domain
         self.neighbour = neighbour
-        self._clip: Callable[[Any], Any] | None = getattr(domain, "clip", None)
-        self._ball: tuple[Any, Any] = (
-            getattr(neighbour, "norm", None), getattr(neighbour, "radius", None)
-        )  # fmt: skip
+        self._clip: Callable[[Any], Any] | None = domain_attribute(domain, "clip")
+        self._ball = tuple(domain_attribute(neighbour, name) for name in ("norm", "radius"))
 
     @property
     def free(self) -> bool:

@@ -307,8 +307,7 @@ def check_atom(seen: Seen, level: float) -> Check:
 
 def _rounding_atom_probability(seen: Seen) -> Floats:
     """Bound the chance that rounding makes one given float of continuous noise."""
-    chance: Floats = np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
-    return chance
+    return np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
 
 
 def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -393,8 +392,7 @@ def _pool_sizes(seen: Seen) -> Floats:
     size = np.sort(np.abs(both - centre[seen.varying]), axis=1)
     fresh = np.ones(size.shape, bool)
     fresh[:, 1:] = np.diff(size, axis=1) > float(seen.step[seen.varying].max())
-    pooled: Floats = size[fresh]
-    return pooled
+    return size[fresh]
 
 
 def _log_value_count(tail: int, equal: int, draws: int) -> float:

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, suggest_arguments, whole
-from ..loaded import imported_module
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
+from ..mechanisms.declarations import mechanism_attribute
+from ..packages import imported_module, is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
 from .checks import Check, check_from_p_value, check_from_rule
@@ -109,10 +110,10 @@ def fork_reuse(
 
 def _read_input(mechanism: Any, x: Any) -> Any:
     if x is None:
-        pair = getattr(mechanism, "default_pair", None)
+        pair = mechanism_attribute(mechanism, "default_pair")
         found = pair() if callable(pair) else None
         x = found.x if isinstance(found, Pair) else np.zeros(1)
-    return x if hasattr(x, "detach") else as_finite_array("x", x)
+    return x if is_tensor(x) else as_finite_array("x", x)
 
 
 def _make_generator(layer: Layer, process: int) -> np.random.Generator:

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, confidence_level, integer, invalid, mistyped, suggest_arguments, whole
+from ..packages import is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
 from . import checks
@@ -215,7 +216,7 @@ def inspect(
     seen = collect_outputs(layer, x, draws, others, skip)
     tails = {"grid", "range"}
     if layer.guessed and not tails <= set(skip):
-        tail = choose_centre(layer, x if hasattr(x, "detach") else as_finite_array("x", x), seen)
+        tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), seen)
     else:
         tail = seen
     wanted = [name for name in CHECKS if name not in skip]

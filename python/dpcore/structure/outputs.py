@@ -20,6 +20,7 @@ from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of, name_of
 from ..mechanisms.native import Native, law_of
+from ..packages import is_tensor
 from ..published import is_native
 from ..streams import SAMPLE
 
@@ -325,7 +326,7 @@ def _known_input(mechanism: Any, x: Any) -> Any:
 
 def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
     """Return real, finite numbers of a list, an array or a tensor as an array."""
-    detached = value.detach().cpu() if hasattr(value, "detach") else value
+    detached = value.detach().cpu() if is_tensor(value) else value
     array = numeric(name, "an array of finite numbers", detached)
     if not np.isfinite(array).all():
         raise invalid(name, "an array of finite numbers", value)
@@ -333,14 +334,10 @@ def as_finite_array(name: str, value: Any) -> npt.NDArray[Any]:
 
 
 def collect_outputs(
-    layer: Layer,
-    x: Any,
-    draws: int | None,
-    others: Sequence[Any] | None,
-    skip: Sequence[str],
+    layer: Layer, x: Any, draws: int | None, others: Sequence[Any] | None, skip: Sequence[str]
 ) -> Seen:
     """Make all calls."""
-    point = x if hasattr(x, "detach") else as_finite_array("x", x)
+    point = x if is_tensor(x) else as_finite_array("x", x)
     if as_finite_array("x", x).size == 0:
         raise invalid("x", "a non-empty array of finite numbers", x)
     size = draws
@@ -365,7 +362,7 @@ def _collect_elsewhere(
     """Collect outputs at the user's other inputs, or at some that are made from x."""
     if given is not None:
         labels = [f"others[{place}]" for place in range(len(given))]
-        inputs = [p if hasattr(p, "detach") else as_finite_array("others", p) for p in given]
+        inputs = [p if is_tensor(p) else as_finite_array("others", p) for p in given]
         return tuple(_collect_at(layer, *one, size) for one in zip(labels, inputs, strict=True)), ()
     far = _choose_far_shift(x, first)
     made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}

@@ -16,7 +16,8 @@ import numpy.typing as npt
 
 from .. import _core
 from ..errors import about, invalid, mistyped, numeric, real, vector
-from ..loaded import imported_module
+from ..mechanisms.declarations import mechanism_attribute
+from ..packages import imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress
@@ -181,7 +182,7 @@ class Table:
         if isinstance(table, type):
             raise mistyped("table", "a matrix, or an object with shape and log_rows", table)
         self.threads = threads
-        self.owner: Any = table if hasattr(table, "log_rows") else None
+        self.owner: Any = table if mechanism_attribute(table, "log_rows") else None
         self.sparse = self.owner is None and _is_sparse(table)
         if self.sparse and log:
             raise invalid("log", "False for a sparse table, whose gaps are zeros", log)
@@ -211,7 +212,7 @@ class Table:
     @property
     def has_distances(self) -> bool:
         """True if losses are measured per unit of distance."""
-        return self._distances is not None or hasattr(self.owner, "distance_rows")
+        return bool(self._distances is not None or mechanism_attribute(self.owner, "distance_rows"))
 
     def log_rows(self, start: int, stop: int) -> Floats:
         """Return natural logarithms of rows, shape `(stop - start, outputs)`, checked once."""
@@ -355,8 +356,11 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
     """Return what the object calls its inputs and its outputs; None where it has no names."""
-    inputs = getattr(table.owner, "input_names", getattr(table.owner, "words", None))
-    outputs = getattr(table.owner, "output_names", inputs)
+    inputs, outputs, words = (
+        mechanism_attribute(table.owner, name) for name in ("input_names", "output_names", "words")
+    )
+    inputs = words if inputs is None else inputs
+    outputs = inputs if outputs is None else outputs
 
     def usable(labels: Any, size: int) -> bool:
         # A mechanism's words may be a method, or fewer than its rows.
@@ -473,7 +477,7 @@ class Comparison:
         """Tally the losses of all pairs, and find an output that attains the worst."""
         table = self.table
         tally = Tally(np.full(table.inputs, -np.inf), claim, tolerance)
-        if hasattr(table.owner, "loss_rows"):
+        if mechanism_attribute(table.owner, "loss_rows"):
             output = self._tally_owned(tally)
         else:
             for tile, (rows, others) in self._blocks("comparing rows", table.log_rows):

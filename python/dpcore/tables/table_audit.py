@@ -16,8 +16,9 @@ import numpy as np
 
 from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
-from ..records import Record, frozen_array, one_line
+from ..records import StoredRecord, frozen_array, one_line
 from ..results.evidence import (
     Provenance,
     lists_of,
@@ -60,7 +61,7 @@ _TABLE_VERDICT_SENTENCES: Final = {
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class TableAudit(Record):
+class TableAudit(StoredRecord):
     """The exact audit of a finite mechanism, made by `dpcore.audit_table`.
 
     Attributes:
@@ -219,14 +220,16 @@ class TableAudit(Record):
 
     def __str__(self) -> str:
         """Return the report."""
-        return write_text(self)
+        return "\n".join([self.name, *(f"  {label:<12} {line}" for label, line in list_rows(self))])
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
         return list_rows(self)
 
     def _repr_html_(self) -> str:
-        return write_html(self)
+        from ..report.card import make_card
+
+        return make_card(self.name, list_rows(self), self.refuted)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Make a page that holds the whole report, as text and in the file `path` if given.
@@ -240,7 +243,27 @@ class TableAudit(Record):
         Raises:
             OSError: if the file cannot be written.
         """
-        return make_page(self, path)
+        from ..report import page
+        from ..report.text import format_epsilon
+
+        claim = "none" if self.claim is None else f"{self.claim:g}"
+        figures = [
+            ("epsilon claimed", claim),
+            ("epsilon, exact", format_epsilon(self.epsilon)),
+            ("infinite pairs", f"{100 * self.infinite_share:.3g} %"),
+        ]
+        words = f"Exact epsilon {format_epsilon(self.epsilon)}, claim {claim}."
+        sections = [
+            (
+                "Pictures",
+                page.make_picture(self, "plot", ("Worst loss of every input", words), 3.4),
+            ),
+            ("Report", page.make_table(list_rows(self))),
+            ("How this was made", page.make_origins(self)),
+            ("Data", page.make_data(self)),
+        ]
+        head = page.make_header(self, _TABLE_VERDICT_SENTENCES[self.refuted], figures)
+        return page.save_page(page.make_document(self, head, sections, page.list_versions()), path)
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot the greatest loss of every input, in order, and the claim, in the style in force.
@@ -258,20 +281,17 @@ class TableAudit(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data without the table: what `from_dict` needs, and derived figures."""
-        return write_plain_data(self)
+        from ..report.encoding import encode_value
 
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Write strict JSON of `to_dict`, which any parser reads.
-
-        Args:
-            indent: spaces for each level, or None for one line.
-
-        Returns:
-            The text.
-        """
-        from ..report.encoding import write_json
-
-        return write_json(self, indent)
+        names = [f.name for f in fields(self) if f.name != "comparison"]
+        record: dict[str, Any] = {"format": TABLE_FORMAT}
+        record.update({name: encode_value(getattr(self, name)) for name in names})
+        record["derived"] = {
+            name: encode_value(getattr(self, name)) for name in _DERIVED_TABLE_FIGURES
+        }
+        record["derived"]["witness"] = _format_witness(self)
+        record["derived"]["source_sha256"] = [one.sha256 for one in self.provenance]
+        return record
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TableAudit:
@@ -287,31 +307,9 @@ class TableAudit(Record):
             TypeError: if the record is not a mapping.
             ValueError: if it is not of that form.
         """
-        return read_audit(cls, record)
+        from ..report.encoding import from_plain
 
-    @classmethod
-    def from_json(cls, text: str) -> TableAudit:
-        """Read the audit that `to_json` wrote, without its table.
-
-        Args:
-            text: a JSON object.
-
-        Returns:
-            The audit.
-
-        Raises:
-            TypeError: if `text` is not a string.
-            ValueError: if it is not JSON of that form.
-
-        Example:
-            >>> import dpcore
-            >>> report = dpcore.audit_table([[0.75, 0.25], [0.25, 0.75]], claim=1.0)
-            >>> dpcore.TableAudit.from_json(report.to_json()) == report
-            True
-        """
-        from ..report.encoding import read_json
-
-        return read_json(cls, text)
+        return from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
 
 
 @suggest_arguments
@@ -377,7 +375,8 @@ def audit_table(
         ('refuted', 1.098612, (0, 1, 0))
     """
     flag("log", log)
-    own = getattr(table, "claim", None) if hasattr(table, "log_rows") else None
+    has_rows = mechanism_attribute(table, "log_rows") is not None
+    own = mechanism_attribute(table, "claim") if has_rows else None
     own = None if own is None else real("claim of the table", own, low=0.0)
     claim = own if claim is None else real("claim", claim, low=0.0)
     if tolerance is not None:
@@ -487,18 +486,6 @@ def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
     ]
 
 
-def write_text(audit: TableAudit) -> str:
-    """Return the report as lines of text."""
-    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in list_rows(audit))])
-
-
-def write_html(audit: TableAudit) -> str:
-    """Return the report as HTML for a notebook."""
-    from ..report.card import make_card
-
-    return make_card(audit.name, list_rows(audit), audit.refuted)
-
-
 def _format_table_claim(audit: TableAudit) -> str:
     if audit.claim is None:
         return "none given"
@@ -560,50 +547,6 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     axes.set_title(f"{title}\n{audit.verdict}", loc="left", fontsize="medium")
     figures.thin_axes(axes)
     return figures.get_whole_figure(axes.figure)
-
-
-def make_page(audit: TableAudit, path: str | os.PathLike[str] | None = None) -> str:
-    """Make the page of an audit of a table."""
-    from ..report import page
-    from ..report.text import format_epsilon
-
-    claim = "none" if audit.claim is None else f"{audit.claim:g}"
-    figures = [
-        ("epsilon claimed", claim),
-        ("epsilon, exact", format_epsilon(audit.epsilon)),
-        ("infinite pairs", f"{100 * audit.infinite_share:.3g} %"),
-    ]
-    words = f"Exact epsilon {format_epsilon(audit.epsilon)}, claim {claim}."
-    sections = [
-        ("Pictures", page.make_picture(audit, "plot", ("Worst loss of every input", words), 3.4)),
-        ("Report", page.make_table(list_rows(audit))),
-        ("How this was made", page.make_origins(audit)),
-        ("Data", page.make_data(audit)),
-    ]
-    head = page.make_header(audit, _TABLE_VERDICT_SENTENCES[audit.refuted], figures)
-    return page.save_page(page.make_document(audit, head, sections, page.list_versions()), path)
-
-
-def write_plain_data(audit: TableAudit) -> dict[str, Any]:
-    """Return the plain data of an audit, and the figures that follow from it."""
-    from ..report.encoding import encode_value
-
-    names = [f.name for f in fields(audit) if f.name != "comparison"]
-    record: dict[str, Any] = {"format": TABLE_FORMAT}
-    record.update({name: encode_value(getattr(audit, name)) for name in names})
-    record["derived"] = {
-        name: encode_value(getattr(audit, name)) for name in _DERIVED_TABLE_FIGURES
-    }
-    record["derived"]["witness"] = _format_witness(audit)
-    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
-    return record
-
-
-def read_audit(cls: type[TableAudit], record: Mapping[str, Any]) -> TableAudit:
-    """Make an audit from its plain data."""
-    from ..report.encoding import from_plain
-
-    return from_plain(cls, record, TABLE_FORMAT, _check_table_fields)
 
 
 def _check_table_fields(audit: TableAudit) -> None:

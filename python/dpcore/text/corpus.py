@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from ..errors import choice, instance, integer, invalid, masked, mistyped, real, suggest_arguments
 from ..mechanisms.texts import texts_of
-from ..records import Shown
+from ..records import Shown, set_fields
 from ..streams import Rng, seed_of
 
 SPLITS: Final = ("train", "valid", "test")
@@ -154,8 +154,7 @@ class Corpus(Shown):
             "groups": None if self.groups is None else _check_column("groups", self.groups, size),
             "dropped": integer("dropped", self.dropped, 0),
         }
-        for name, value in kept.items():
-            object.__setattr__(self, name, value)
+        set_fields(self, **kept)
 
     @property
     def train(self) -> Corpus:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, Literal
@@ -25,6 +25,7 @@ from ..errors import (
 )
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
+from ..packages import require_module
 from ..progress import Progress
 from ..records import Record
 from ..report.card import make_card
@@ -42,7 +43,6 @@ from ..report.text import align_rows
 from ..streams import Rng, seed_of
 from .corpus import SPLITS, Corpus, likeness
 from .inference import Attacker, Inference, Measured, infer
-from .optional_packages import require_module
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -529,7 +529,7 @@ def _read_delta(noise: Any, delta: Any) -> float:
 
 
 def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
-    if isinstance(values, str) or not hasattr(values, "__iter__"):
+    if isinstance(values, str) or not isinstance(values, Iterable):
         raise mistyped(name, "a list of numbers", values)
     found = [check(f"{name}[{place}]", value) for place, value in enumerate(values)]
     if not found or any(after <= before for before, after in pairwise(found)):
@@ -538,7 +538,7 @@ def _read_ascending(name: str, values: Any, check: Any) -> list[Any]:
 
 
 def _read_dims(dims: Any) -> list[int | None]:
-    if isinstance(dims, str) or not hasattr(dims, "__iter__"):
+    if isinstance(dims, str) or not isinstance(dims, Iterable):
         raise mistyped("dims", "a list of integers", dims)
     given = list(dims)
     last: list[None] = [None] if given and given[-1] is None else []
@@ -628,7 +628,7 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
         return (
             ("-", "-")
             if one is None
-            else (f"{one.value:.3f}{mark}", _format_measured_interval(one))
+            else (f"{one.value:.3f}{mark}", f"{one.low:.2f}-{one.high:.2f}")
         )
 
     above = cell.attack is not None and cell.attack.above_floor
@@ -638,10 +638,6 @@ def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
         f"{100.0 * cell.signal:.3g} %", *show(cell.utility.accuracy),
         *show(cell.attack_score, "!" if above else ""), certified, f"{cell.worst_loss:.4g}",
     )  # fmt: skip
-
-
-def _format_measured_interval(one: Measured) -> str:
-    return f"{one.low:.2f}-{one.high:.2f}"
 
 
 def _write_cell(cell: FrontierCell) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.texts import text_of
 from ..records import Shown
 
@@ -57,7 +58,7 @@ class Rewriter(Shown):
     @property
     def name(self) -> str:
         """Name in reports: that of the model whose method it is, or of the function."""
-        told = getattr(getattr(self.rewrite, "__self__", None), "name", None)
+        told = mechanism_attribute(getattr(self.rewrite, "__self__", None), "name")
         return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:

@@ -13,9 +13,9 @@ import numpy.typing as npt
 
 from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
+from ..packages import require_module
 from ..records import Shown
 from .corpus import training_texts
-from .optional_packages import require_module
 
 Floats = npt.NDArray[np.float64]
 

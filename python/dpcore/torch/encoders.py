@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
 from ..errors import choice, invalid, mistyped, suggest_arguments
-from ..loaded import imported_module
 from ..mechanisms import texts as batches
 from ..mechanisms.texts import (
     PROBE_TEXTS,
@@ -31,10 +30,11 @@ from ..mechanisms.texts import (
     rounding_of,
     texts_of,
 )
-from ..records import Shown
+from ..packages import has_all, imported_attribute, torch
+from ..records import Shown, attribute_of, qualified_name
 from ..streams import Generators, quiet_seed
 from .module_calls import eval_mode
-from .needed import torch
+from .transforms import count_zeroed
 
 _ENCODING_BATCH_SIZE: Final = 32
 _ENCODER_KINDS: Final = (
@@ -51,6 +51,21 @@ _MISS_PROBABILITY: Final = 0.05
 """Probability with which an event at the stated bound would not have been seen."""
 
 
+class ModelAttributes:
+    """Attributes that a model may carry, each with its value for one that lacks it.
+
+    Attributes:
+        random: True if two calls differ.
+        longest: number of tokens that it reads of a text.
+        truncated: `(texts)` -> how many texts are longer.
+        tokenizer: the tokenizer of a model of sentence-transformers.
+        max_seq_length: the number of tokens that such a model reads.
+    """
+
+    random = False
+    longest = truncated = tokenizer = max_seq_length = None
+
+
 class Encoder:
     """Texts to vectors: what all kinds of encoders have in common.
 
@@ -59,6 +74,9 @@ class Encoder:
     """
 
     kind = "function"
+    inside: Any = None
+    """The encoder in front of a transform."""
+    transform: Any = None
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -67,6 +85,11 @@ class Encoder:
         self.dtype: Any = None
         self.array_dtype = torch.float64
         """Dtype that whole numbers, lists and wider arrays get; tensors of floats keep theirs."""
+
+    @property
+    def zeroed(self) -> int:
+        """Number of rows that the transform has made zeros so far."""
+        return count_zeroed(self.transform)
 
     @property
     def modules(self) -> list[Any]:
@@ -78,13 +101,12 @@ class Encoder:
     @property
     def random(self) -> bool:
         """True if the model states, by an attribute `random`, that two calls differ."""
-        return getattr(self.model, "random", False) is True
+        return attribute_of(ModelAttributes, self.model, "random") is True
 
     @property
     def name(self) -> str:
         """Name of the encoder in reports."""
-        found = getattr(self.model, "__qualname__", None) or type(self.model).__qualname__
-        return str(found).replace("<locals>.", "")
+        return qualified_name(self.model).replace("<locals>.", "")
 
     @property
     def device(self) -> Any:
@@ -100,13 +122,13 @@ class Encoder:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts are longer than the encoder reads; 0 where that is not known."""
-        found = getattr(self.model, "truncated", None)
+        found = attribute_of(ModelAttributes, self.model, "truncated")
         return found(texts) if callable(found) else 0
 
     @property
     def longest(self) -> int | None:
         """Tokens that it reads of a text, if it says so (by an attribute `longest`)."""
-        found = getattr(self.model, "longest", None)
+        found = attribute_of(ModelAttributes, self.model, "longest")
         return found if isinstance(found, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
@@ -198,12 +220,14 @@ class Sentences(Encoder):
     @property
     def longest(self) -> int | None:
         """Tokens that it reads of a text."""
-        found = getattr(self.model, "max_seq_length", None)
+        found = attribute_of(ModelAttributes, self.model, "max_seq_length")
         return found if isinstance(found, int) else None
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts have more tokens than that."""
-        return _count_truncated(getattr(self.model, "tokenizer", None), texts, self.longest)
+        return _count_truncated(
+            attribute_of(ModelAttributes, self.model, "tokenizer"), texts, self.longest
+        )
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
@@ -320,11 +344,11 @@ def _make_encoder(encoder: Any) -> Encoder:
         return Lookup(encoder)
     if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
         raise mistyped("encoder", _ENCODER_KINDS, encoder)
-    kind = getattr(imported_module("sentence_transformers"), "SentenceTransformer", None)
+    kind = imported_attribute("sentence_transformers", "SentenceTransformer")
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
     if isinstance(encoder, torch.nn.Module):
-        if hasattr(encoder, "config") and hasattr(encoder, "base_model_prefix"):
+        if has_all(encoder, "config", "base_model_prefix"):
             raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
         return Module(encoder)
     if callable(encoder):

@@ -18,9 +18,9 @@ from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
 from ..errors import choice, delta_level, flag, invalid, mistyped, suggest_arguments, vector
 from ..mechanisms import positive
+from ..packages import torch
 from ..pairs import distance
 from ..records import Pair
-from .needed import torch
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""

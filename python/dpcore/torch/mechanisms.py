@@ -12,12 +12,8 @@ import numpy.typing as npt
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import numpy_of
-from ..mechanisms.texts import (
-    BatchCheck,
-    relative_distances,
-    rounding_of,
-    text_of,
-)
+from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of
+from ..packages import torch
 from ..records import Pair
 from ..streams import quiet_seed, seeded_globals, seeded_torch
 from .encoders import (
@@ -30,7 +26,6 @@ from .encoders import (
     state_digest,
 )
 from .layers import NoiseLayer
-from .needed import torch
 
 _MAX_REMEMBERED_TEXTS: Final = 10_000
 """Texts whose vectors are remembered."""
@@ -91,7 +86,7 @@ class EncoderMechanism:
         return self.name
 
     def _parts(self) -> tuple[Any, ...]:
-        ours = getattr(self.encoder, "transform", None)
+        ours = self.encoder.transform
         things = (self.encoder.model, ours, self.noise)
         return (*map(id, things), self.name, self.claim, self.delta)
 
@@ -128,7 +123,7 @@ class EncoderMechanism:
 
         An audit calls this once, before its first draw.
         """
-        parts = (getattr(self.encoder, "transform", None), *self.encoder.modules)
+        parts = (self.encoder.transform, *self.encoder.modules)
         digest = state_digest(one for one in parts if isinstance(one, torch.nn.Module))
         if digest != self._digest or self._has_new_vector():
             self._learnt.clear()
@@ -189,7 +184,7 @@ class EncoderMechanism:
             found = probe_randomness(self.encoder, text, self.rounding)
             others = [one for one in self._companions if one != text]
             # Without a transform, which may enlarge rounding.
-            bare = getattr(self.encoder, "inside", self.encoder)
+            bare = self.encoder if self.encoder.transform is None else self.encoder.inside
             batches = check_batches(
                 bare, [text, *others], self.rounding, is_known=not found.is_random
             )
@@ -243,7 +238,7 @@ class EncoderMechanism:
         else:
             fewest = min((one.randomness for one in learnt), key=lambda found: found.rows)
             notes.append(f"the encoder is not random, as far as was seen: {fewest}")
-        if self.encoder.random and (zeroed := getattr(self.encoder, "zeroed", 0)):
+        if self.encoder.random and (zeroed := self.encoder.zeroed):
             notes.append(
                 f"{zeroed:,} random rows so far were constant and became zeros: outside of the "
                 "transform's range, within its sensitivity"

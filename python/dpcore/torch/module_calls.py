@@ -18,8 +18,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..packages import torch
 from ..streams import seeded_globals, torch_generators
-from .needed import torch
 
 _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
 _CODE_TYPES: Final = (torch.nn.Module, type, FunctionType, BuiltinFunctionType, ModuleType)

@@ -28,6 +28,7 @@ from ..errors import (
 from ..events.device_outputs import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
+from ..packages import torch
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
@@ -35,8 +36,7 @@ from ..streams import Rng, quiet_seed, seed_of, seeded_torch
 from .encoders import Encoder, check_batches, check_transform, encoder_of, probe_texts
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
-from .needed import torch
-from .transforms import Clip, MinMax, Normalise, Project, TransformChain, fitted_steps
+from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
 
 _ROWS_PER_BLOCK: Final = 256
 """Rows that are compared with all others at once: 12 MB of distances at 11,657 rows."""
@@ -442,6 +442,8 @@ class PrivateEncoder(Shown):
 class _TransformedEncoder(Encoder):
     """An encoder with a transform behind it."""
 
+    inside: Encoder
+
     def __init__(self, inside: Encoder, transform: Any) -> None:
         super().__init__(inside.model)
         self.inside, self.transform = inside, transform
@@ -453,11 +455,6 @@ class _TransformedEncoder(Encoder):
     @property
     def random(self) -> bool:
         return self.inside.random
-
-    @property
-    def zeroed(self) -> int:
-        """Number of rows that the transform has made zeros so far."""
-        return getattr(self.transform, "zeroed", 0)
 
     @property
     def longest(self) -> int | None:
@@ -606,7 +603,7 @@ def _format_encoded_texts(private: PrivateEncoder) -> str:
     done, cut = private.counted["texts"], private.counted["cut"]
     longest = private.encoder.longest
     limit = "" if longest is None else f", {cut:,} of them cut after {longest:,} tokens"
-    zeroed = getattr(private.transform, "zeroed", 0)
+    zeroed = count_zeroed(private.transform)
     zeros = f", {zeroed:,} rows made zero by the transform" if zeroed else ""
     return f"{done:,} encoded so far{limit}{zeros}"
 

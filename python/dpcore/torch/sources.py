@@ -18,6 +18,7 @@ import numpy as np
 from .. import structure
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import make_generator
+from ..packages import torch
 from ..records import Shown
 from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
 from .module_calls import (
@@ -34,7 +35,6 @@ from .module_calls import (
     record_calls,
     replay_call,
 )
-from .needed import torch
 
 Varying = tuple[int, tuple[int, ...]]
 

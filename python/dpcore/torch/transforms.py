@@ -23,12 +23,12 @@ from ..errors import (
     suggest_arguments,
 )
 from ..mechanisms import positive
+from ..packages import torch
 from ..pairs import NORMS
 from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
 from ..streams import Rng, seed_of
 from . import layers
-from .needed import torch
 
 _INTEGER_DTYPES = {8: torch.int64, 4: torch.int32, 2: torch.int16}
 _NORM_ORDERS = {"l1": 1, "l2": 2, "linf": float("inf")}
@@ -290,6 +290,11 @@ class Project(_FittedTransform):
         return f"{shown}, principal directions of {self.public_rows:,} rows that must be public"
 
 
+def count_zeroed(transform: Any) -> int:
+    """Return the number of rows that a transform has made zeros so far; 0 if it makes none."""
+    return getattr(transform, "zeroed", 0)
+
+
 class TransformChain(torch.nn.Sequential):
     """Transforms one after the other, of which the last one bounds the rows.
 
@@ -309,7 +314,7 @@ class TransformChain(torch.nn.Sequential):
     @property
     def zeroed(self) -> int:
         """Number of rows that its steps have made zeros so far."""
-        return sum(getattr(step, "zeroed", 0) for step in self)
+        return sum(map(count_zeroed, self))
 
     def __repr__(self) -> str:
         """Return the steps in order, on one line."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Sized
 from contextlib import contextmanager
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,10 +13,14 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
+from ..packages import require_module
 from ..streams import seeded_globals
-from .run import check_function, import_opacus
+from .run import check_function
 
 Vector = npt.NDArray[np.float64]
+
+_require_module: Final = partial(require_module, who="OpacusStep", install="'dpcore[dpsgd]'")
+"""Import of a module of Opacus, or of torch, when it is first needed."""
 
 _OWN_FUNCTION_ADVICE: Final = "for others give audit_step a function (records, rng) -> vector"
 
@@ -69,7 +74,7 @@ class OpacusStep:
         _check_module(model)
         _check_optimizer(optimizer)
         self.model, self.optimizer, self.losses = model, optimizer, losses
-        optimizers = import_opacus("opacus.optimizers")
+        optimizers = _require_module("opacus.optimizers")
         self._ghost = isinstance(optimizer, optimizers.DPOptimizerFastGradientClipping)
         _check_kind(model, self._ghost)
         requirement = "a function (model, records) -> losses, or None where gradients are given"
@@ -130,7 +135,7 @@ class OpacusStep:
         return PreparedBatch(self, held)
 
     def _take_rows(self, records: Any) -> list[Any]:
-        torch = import_opacus("torch")
+        torch = _require_module("torch")
         rows = torch.as_tensor(np.asarray(self._gradients)[np.asarray(list(records), int)])
         parts = torch.split(rows, list(self.sizes), dim=1)
         return [
@@ -144,7 +149,7 @@ class OpacusStep:
             one.grad = one.grad_sample = one.summed_grad = None
         losses = self._losses(records, size)
         if self._ghost:
-            fast = import_opacus("opacus.utils.fast_gradient_clipping_utils")
+            fast = _require_module("opacus.utils.fast_gradient_clipping_utils")
             reduction = self.model.loss_reduction
             package = fast.DPTensorFastGradientClipping
             package(self.model, self.optimizer, losses, reduction).backward()
@@ -157,12 +162,12 @@ class OpacusStep:
             if found is None:
                 requirement = "losses that reach every weight of the optimizer"
                 raise invalid("losses", requirement, f"no gradient of tensor {number}")
-            if not bool(import_opacus("torch").isfinite(found).all()):
+            if not bool(_require_module("torch").isfinite(found).all()):
                 raise invalid("records", "a batch with finite gradients", "a NaN or infinity")
         return [found.detach() for found in held]
 
     def _losses(self, records: Any, size: int) -> Any:
-        torch = import_opacus("torch")
+        torch = _require_module("torch")
         assert self.losses is not None
         losses = self.losses(self.model, records)
         if not isinstance(losses, torch.Tensor):
@@ -192,7 +197,7 @@ class OpacusStep:
         optimizer = dict(vars(self.optimizer))
         modules = [(one, one.training) for one in self.model.modules()]
         buffers = [(one, one.detach().clone()) for one in self.model.buffers()]
-        dropout = import_opacus("torch").nn.modules.dropout._DropoutNd
+        dropout = _require_module("torch").nn.modules.dropout._DropoutNd
         try:
             for one, _ in modules:
                 one.training = not isinstance(one, dropout)
@@ -209,7 +214,7 @@ class OpacusStep:
             vars(self.optimizer).update(optimizer)
             for one, training in modules:
                 one.training = training
-            torch = import_opacus("torch")
+            torch = _require_module("torch")
             with torch.no_grad():
                 for one, value in buffers:
                     one.copy_(value)
@@ -299,7 +304,7 @@ def _refuse_changes(held: list[Any], again: list[Any]) -> None:
 
 
 def _check_optimizer(optimizer: Any) -> None:
-    optimizers = import_opacus("opacus.optimizers")
+    optimizers = _require_module("opacus.optimizers")
     if not isinstance(optimizer, optimizers.DPOptimizer):
         requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION_ADVICE})"
         raise mistyped("optimizer", requirement, optimizer)
@@ -314,13 +319,13 @@ def _check_optimizer(optimizer: Any) -> None:
 
 def _check_module(model: Any) -> None:
     """Check that Opacus computes per-sample gradients of this model."""
-    torch, grad_sample = import_opacus("torch"), import_opacus("opacus.grad_sample")
+    torch, grad_sample = _require_module("torch"), _require_module("opacus.grad_sample")
     if not isinstance(model, torch.nn.Module):
         raise mistyped("model", "a torch module that Opacus wraps", model)
     wrapped = isinstance(model, grad_sample.AbstractGradSampleModule)
     if wrapped or hasattr(model, "autograd_grad_sample_hooks"):
         return
-    errors = import_opacus("opacus.validators").ModuleValidator.validate(model, strict=False)
+    errors = _require_module("opacus.validators").ModuleValidator.validate(model, strict=False)
     if errors:
         requirement = f"a module that Opacus takes ({errors[0]}; {_OWN_FUNCTION_ADVICE})"
         raise invalid("model", requirement, type(model).__name__) from errors[0]
@@ -330,7 +335,7 @@ def _check_module(model: Any) -> None:
 
 def _check_kind(model: Any, ghost: bool) -> None:
     """Check that the model computes what the optimizer takes."""
-    kind = import_opacus("opacus.grad_sample").GradSampleHooksFastGradientClipping
+    kind = _require_module("opacus.grad_sample").GradSampleHooksFastGradientClipping
     if ghost != isinstance(model, kind):
         wanted = "GradSampleModuleFastGradientClipping" if ghost else "GradSampleModule"
         requirement = f"a {wanted}, as the optimizer requires"

@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
-from importlib import import_module
 from multiprocessing import get_context
 from typing import Any, Final
 
@@ -24,7 +23,7 @@ from ..bounds.declaration import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
-from ..loaded import imported_module
+from ..packages import imported_module, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs
 from ..results.outputs_audits import OutputsAudit
@@ -38,25 +37,6 @@ _NO_PROOF_REMARK: Final = (
     "a small leak does not prove that the training adds noise: fit_without_noise= trains the same "
     "recipe without noise, for comparison"
 )
-
-
-def import_opacus(module: str = "opacus") -> Any:
-    """Import a module of Opacus, or torch, when it is first needed.
-
-    Args:
-        module: its dotted name.
-
-    Raises:
-        ModuleNotFoundError: if opacus or torch is not installed; the message says how to get it.
-    """
-    package = module.partition(".")[0]
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name != package:
-            raise
-        text = f"OpacusStep needs {package}, which is not installed: pip install 'dpcore[dpsgd]'"
-        raise ModuleNotFoundError(text, name=package) from None
 
 
 def check_function(name: str, requirement: str, value: Any, arguments: int) -> None:
@@ -124,8 +104,8 @@ def read_numbers(name: str, requirement: str, value: Any) -> npt.NDArray[np.floa
         ValueError: if its rows differ in length, or entries of it are masked.
     """
     if isinstance(value, list | tuple):
-        value = [numpy_of(one) if hasattr(one, "detach") else one for one in value]
-    elif hasattr(value, "detach"):
+        value = [numpy_of(one) if is_tensor(one) else one for one in value]
+    elif is_tensor(value):
         value = numpy_of(value)
     return numeric(name, requirement, value).astype(np.float64)
 
@@ -220,11 +200,7 @@ def audit_run(
 
 
 def _guess_canaries(
-    fit: Fit,
-    batch: Any,
-    canaries: Any,
-    included: npt.NDArray[np.bool_],
-    rules: dict[str, Any],
+    fit: Fit, batch: Any, canaries: Any, included: npt.NDArray[np.bool_], rules: dict[str, Any]
 ) -> OutputsAudit:
     """Train, score the canaries by their losses, and guess."""
     scores = -_check_losses(fit(batch), canaries, included.size)
@@ -331,7 +307,7 @@ def _join_canaries(records: Any, canaries: Any, places: npt.NDArray[np.int_]) ->
         return records + [canaries[place] for place in places]
     if isinstance(records, np.ndarray):
         return np.concatenate([records, canaries[places]])
-    return import_opacus("torch").cat([records, canaries[places]])
+    return imported_module("torch").cat([records, canaries[places]])
 
 
 def make_pool(

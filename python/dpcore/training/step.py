@@ -26,6 +26,7 @@ from ..bounds import gaussian_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
 from ..results.audits import Audit
@@ -342,12 +343,7 @@ class NoisySum(Shown):
 
 
 def _make_noisy_sum(
-    step: Step,
-    records: Any,
-    size: int,
-    left_out: int | None,
-    noise: tuple[float, float],
-    seed: int,
+    step: Step, records: Any, size: int, left_out: int | None, noise: tuple[float, float], seed: int
 ) -> NoisySum:
     """Choose the record and the columns, on a pilot where there is no clean sum."""
     prepare = step.prepare if isinstance(step, OpacusStep) else partial(OwnBatch, step)
@@ -397,7 +393,7 @@ class OwnBatch:
         self._known = fingerprint_input(records)
         self.sizes: tuple[int, ...] = ()
         self.clean: Vector | None = None
-        method = getattr(step, "clean", None)
+        method = mechanism_attribute(step, "clean")
         if method is not None:
             check_function("step.clean", "a function records -> sum", method, 1)
             self.clean, again = (self._read(method(records), "step.clean") for _ in range(2))

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import choice, integer, invalid
 from ...mechanisms import positive
+from ...packages import require_module
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
-from ...text.optional_packages import require_module
 from ..drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
 from ..presentation import Column, align_columns, encode_attributes
 from ..running import Tabled, gather_in_processes, group_answers, time_run

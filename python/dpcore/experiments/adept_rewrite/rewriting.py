@@ -16,11 +16,11 @@ import numpy as np
 
 from ...auditing.run import audit
 from ...errors import invalid
+from ...packages import require_module
 from ...records import Shown
 from ...text import Corpus, generated, words_of
 from ...text.inference.metrics import Judge, Measured
 from ...text.inference.targets import Target
-from ...text.optional_packages import require_module
 from ..corpora import read_corpus
 from ..running import cell_seed
 

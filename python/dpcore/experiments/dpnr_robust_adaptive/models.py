@@ -361,8 +361,8 @@ class Bench:
         self, model: DPNR, units: Units, job: Job, key: str
     ) -> Iterator[tuple[Test, float]]:
         """Yield the accuracies of a model, each with noise and masks seeded by its name alone."""
+        from ...packages import torch
         from ...text import WordDropout
-        from ...torch.needed import torch
 
         for test in job.tests(self._config):
             bag, noise = model.extractor, _noise_of_claim(model, test.epsilon)

@@ -18,12 +18,12 @@ import numpy.typing as npt
 
 from ...auditing.run import audit
 from ...errors import about, invalid
+from ...packages import require_module
 from ...records import Counts, Pair, Shown
 from ...structure import inspect
 from ...text import Corpus, TfidfSVD, generated
 from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
-from ...text.optional_packages import require_module
 from ..corpora import ENTITIES, read_corpus
 from ..running import require_whole
 

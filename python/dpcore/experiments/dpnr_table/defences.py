@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...errors import instance, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
+from ...packages import torch
 from ...records import Shown
 from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
@@ -30,7 +31,6 @@ from ...text.systems.dptext import (  # fmt: skip
 from ...text.systems.system import read_mapping
 from ...text.systems.training import Units, make_recipe
 from ...torch import MinMax
-from ...torch.needed import torch
 from ...torch.private_encoder import transform_of
 from ...torch.serialization import TRANSFORMS, describe_layer
 

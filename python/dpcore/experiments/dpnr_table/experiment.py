@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from ...errors import integer
+from ...packages import require_module
 from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
-from ...text.optional_packages import require_module
 from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, make_patch, tidy_axes
 from ..presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
 from ..running import Tabled, cell_seed, group_answers, run_jobs, time_run

@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 import numpy as np
 
 from ...errors import integer, invalid
+from ...packages import require_module
 from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text import Corpus, generated
-from ...text.optional_packages import require_module
 from ...text.words import Embedding
 from ..corpora import read_corpus
 from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes

@@ -32,6 +32,7 @@ from ...errors import (
 )  # fmt: skip
 from ...mechanisms import Laplace
 from ...mechanisms.texts import texts_of
+from ...packages import require_module
 from ...pairs.differences import Norm
 from ...progress import Progress
 from ...records import Record
@@ -40,7 +41,6 @@ from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
 from ...text.corpus import Tokeniser, training_texts, words_of
 from ...text.inference.metrics import Measured
-from ...text.optional_packages import require_module
 from ...text.words.embedding import Embedding, Floats
 
 __all__ = [

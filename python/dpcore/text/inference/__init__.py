@@ -5,14 +5,7 @@ from __future__ import annotations
 from .attackers import TRANSFORMS as TRANSFORMS
 from .attackers import Attacker, usual
 from .metrics import Group, MainTask, Measured
-from .record import (
-    Floor,
-    Inference,
-    NumberFigures,
-    OfAttribute,
-    RankFigures,
-    Scores,
-)
+from .record import Floor, Inference, NumberFigures, OfAttribute, RankFigures, Scores
 from .record import ScoredTexts as ScoredTexts
 from .run import NEIGHBOURS as NEIGHBOURS
 from .run import infer

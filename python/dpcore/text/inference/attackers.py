@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, invalid, message, mistyped, numeric, suggest_arguments
+from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
     TextFunction,
@@ -23,10 +24,10 @@ from ...mechanisms.texts import (
     look_up,
     rounding_of,
 )
+from ...packages import is_tensor, require_module
 from ...progress import LONG_SECONDS
 from ...records import Shown
 from ...streams import Generators
-from ..optional_packages import require_module
 from .targets import MANY_VALUES, Codes, Target, rank_values
 
 Vectors = npt.NDArray[np.float64]
@@ -180,7 +181,7 @@ def check_encoder(
     Raises:
         ValueError: if the vectors change.
     """
-    clean = getattr(getattr(encode, "__self__", None), "clean", None)
+    clean = mechanism_attribute(getattr(encode, "__self__", None), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:
@@ -235,7 +236,7 @@ def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)
         raise about(
             mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
         )
-    if hasattr(found, "detach"):
+    if is_tensor(found):
         # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
         found = found.detach().cpu().double()
     requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from ...bounds import clopper_pearson
 from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
-from ...records import Record, frozen_array
+from ...records import Record, WrittenRecord, frozen_array
 from ...report.card import make_card
 from ...report.encoding import encode_value
 from ...report.figures import (
@@ -197,7 +196,7 @@ class ScoredTexts(Record):
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Inference(Record):
+class Inference(WrittenRecord):
     """Inference of one attacker, chosen on validation, from encoded test texts.
 
     An interval holds at `confidence` by itself, for this attacker and such texts. None of the
@@ -353,14 +352,17 @@ class Inference(Record):
 
     def __str__(self) -> str:
         """Return the report as text."""
-        return write_text(self)
+        lines = [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
+        return "\n".join(
+            [_format_inference_title(self), *(f"  {label:<12} {line}" for label, line in lines)]
+        )
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
         return list_rows(self)
 
     def _repr_html_(self) -> str:
-        return write_html(self)
+        return make_card(_format_inference_title(self), list_rows(self))
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot accuracy and F1, or correlation, with intervals and floors, in the current style.
@@ -378,11 +380,14 @@ class Inference(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data: the seed as a string, non-finite numbers as words."""
-        return write_plain_data(self)
-
-    def to_json(self, *, indent: int | None = None) -> str:
-        """Return `to_dict` as strict JSON."""
-        return json_text(self, indent)
+        record = {"format": FORMAT, **_value_to_plain_data(self)}
+        record["seed"] = str(self.seed)
+        derived = (
+            "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
+            "empirical_privacy_f1",
+        )  # fmt: skip
+        record["derived"] = {name: encode_value(getattr(self, name)) for name in derived}
+        return record
 
 
 def list_rows(found: Inference) -> list[tuple[str, str]]:
@@ -407,19 +412,6 @@ def list_rows(found: Inference) -> list[tuple[str, str]]:
         table.append(("batches", str(found.batches)))
     table.append(("seed", _describe_seed(found)))
     return [*table, *(("note", note) for note in _list_notes(found))]
-
-
-def write_text(found: Inference) -> str:
-    """Format the report as lines of text, the last one with the time."""
-    lines = [*list_rows(found), ("time", f"{found.seconds:.3g} s")]
-    return "\n".join(
-        [_format_inference_title(found), *(f"  {label:<12} {line}" for label, line in lines)]
-    )
-
-
-def write_html(found: Inference) -> str:
-    """Format the report as HTML for a notebook."""
-    return make_card(_format_inference_title(found), list_rows(found))
 
 
 def _format_inference_title(found: Inference) -> str:
@@ -592,23 +584,6 @@ def _list_notes(found: Inference) -> list[str]:
             "more reasons than the encoder"
         )
     return notes
-
-
-def write_plain_data(found: Inference) -> dict[str, Any]:
-    """Convert an inference to plain data, and add the figures that follow from it."""
-    record = {"format": FORMAT, **_value_to_plain_data(found)}
-    record["seed"] = str(found.seed)
-    derived = (
-        "above_floor", "certified_leak", "main_at_floor", "empirical_privacy",
-        "empirical_privacy_f1",
-    )  # fmt: skip
-    record["derived"] = {name: encode_value(getattr(found, name)) for name in derived}
-    return record
-
-
-def json_text(found: Inference, indent: int | None) -> str:
-    """Format the plain data as strict JSON."""
-    return json.dumps(write_plain_data(found), allow_nan=False, indent=indent)
 
 
 def _value_to_plain_data(value: Any) -> Any:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ...bounds import predicted
 from ...errors import choice, confidence_level, delta_level, invalid, real, suggest_arguments
+from ...mechanisms.declarations import mechanism_attribute
 from ...progress import Progress
 from ...recorded.run import audit_outputs
 from ...records import Pair
@@ -61,6 +62,7 @@ from .targets import Codes, Kind, Parts, Target, floor_answers, floor_ranks, flo
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
+
 """Meanings that neighbours may have in a claim."""
 
 _COUNTED_SHARE: Final = 0.9
@@ -472,10 +474,10 @@ def _read_inference_claim(
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # Of a method, the claim is its object's.
     owner = getattr(encode, "__self__", encode)
-    own = getattr(owner, "claim", None) if claim is None and reason is None else None
+    own = mechanism_attribute(owner, "claim") if claim is None and reason is None else None
     if delta is None:
         # An (epsilon, delta) claim without its delta would be refuted where it is true.
-        delta = 0.0 if own is None else getattr(owner, "delta", 0.0)
+        delta = 0.0 if own is None else mechanism_attribute(owner, "delta")
     claim = own if claim is None else claim
     return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
 

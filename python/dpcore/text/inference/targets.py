@@ -228,11 +228,7 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
 
 
 def floor_answers(
-    truth: Codes,
-    cells: npt.NDArray[Any],
-    asked: npt.NDArray[Any],
-    target: Target,
-    measure: str,
+    truth: Codes, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
 ) -> Codes:
     """Return the best answers that use only the cell of a text; they are learnt on train.
 
@@ -262,8 +258,7 @@ def floor_answers(
     each = _answer_by_cell(truth, place, len(known), target, measure)
     whole = _answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
     found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    answers: Codes = np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
-    return answers
+    return np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
 
 
 def floor_scores(
@@ -313,8 +308,7 @@ def floor_ranks(truth: Codes, cells: Any, asked: Any, wanted: Codes, values: int
     found = np.where(known[found] == asked, found, len(known))
     # Of equally frequent values in a cell the first comes first, as for the majority.
     ranks = rank_values(counts.astype(np.float64), counts[-1] > 0)
-    answers: Codes = ranks[found, wanted]
-    return answers
+    return ranks[found, wanted]
 
 
 def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Codes:

@@ -20,11 +20,11 @@ from ...claims import Claim
 from ...claims import of as claim_of
 from ...errors import choice, confidence_level, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
+from ...packages import require_module
 from ...records import Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
-from ..optional_packages import require_module
 from ..redaction.masking import MASK, fingerprint_texts
 from .settings import Floats, Ids, Plan, Rows, TextRows, ignore_order_warnings, make_accountant
 

@@ -11,9 +11,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.random import Generator
 
+from ...packages import require_module, torch
 from ...streams import seeded_torch
-from ...torch.needed import torch
-from ..optional_packages import require_module
 from ..systems.training import one_thread, require_convergence, run_epochs
 from .settings import Floats, Plan, Rows
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...packages import require_module
 from ...records import Shown
 from ..corpus import Vocabulary
-from ..optional_packages import require_module
 
 Floats = npt.NDArray[np.float64]
 Ids = npt.NDArray[np.int64]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Sized
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from itertools import groupby
@@ -30,7 +30,7 @@ from ...errors import (
 )
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
-from ...records import Shown
+from ...records import Shown, attribute_of
 from ...streams import Rng, check_size, seed_of
 from ..words import Linkage
 
@@ -74,13 +74,36 @@ def spread_levels(words: int) -> Levels:
         >>> spread_levels(4)
         array([0.125, 0.375, 0.625, 0.875])
     """
-    levels: Levels = (np.arange(words) + 0.5) / words
-    return levels
+    return (np.arange(words) + 0.5) / words
+
+
+class PolicyAttributes:
+    """Attributes that a policy may carry, each with its value for one that lacks it.
+
+    Attributes:
+        name: the name in tables; None takes that of the function.
+        needs_fit: True if it is fitted on texts, by a method `fit(sensitive, safe, rng=)`.
+        is_fitted: True if that was done.
+        fitted_on: fingerprints of the texts that it was fitted on.
+        is_random: True if its levels depend on the generator.
+        is_fit_random: True if the fit does.
+    """
+
+    name: Any = None
+    fit: Any = None
+    needs_fit = False
+    is_fitted = is_random = is_fit_random = True
+    fitted_on: frozenset[int] = frozenset()
+
+
+def policy_attribute(policy: Any, name: str) -> Any:
+    """Return an attribute that a policy may carry, or its default."""
+    return attribute_of(PolicyAttributes, policy, name)
 
 
 def policy_name(policy: Any) -> str:
     """Return the name of a policy for tables: its own, or that of the function."""
-    own = getattr(policy, "name", None) or getattr(policy, "__name__", None)
+    own = policy_attribute(policy, "name") or getattr(policy, "__name__", None)
     return own if isinstance(own, str) else name_of(policy)
 
 
@@ -106,7 +129,7 @@ def policy_levels(policy: Policy, texts: Any, rng: np.random.Generator) -> list[
     documents = texts_of("texts", texts)
     name = policy_name(policy)
     found = policy(documents, rng)
-    if isinstance(found, str) or not hasattr(found, "__len__"):
+    if isinstance(found, str) or not isinstance(found, Sized):
         raise mistyped(f"levels of {name}", "a list of arrays, one for each document", found)
     if len(found) != len(documents):
         raise invalid(f"levels of {name}", f"arrays for {len(documents):,} documents", len(found))
@@ -192,7 +215,7 @@ def warn_if_fitted_on(policy: Any, texts: Sequence[str], stacklevel: int = 3) ->
     Warns:
         UserWarning: if texts are among those that the policy was fitted on.
     """
-    fitted: frozenset[int] = getattr(policy, "fitted_on", frozenset())
+    fitted: frozenset[int] = policy_attribute(policy, "fitted_on")
     repeated = sum(fingerprint_texts([text]) <= fitted for text in texts) if fitted else 0
     if repeated:
         warnings.warn(
@@ -361,7 +384,7 @@ class PolicyMechanism(Shown):
         if longest > width:
             raise invalid("words", f"at least {longest}, the words of the longest text", width)
         size = check_size(size, len(texts) * width)
-        if not getattr(self.policy, "is_random", True) and not self._is_fit_random:
+        if not policy_attribute(self.policy, "is_random") and not self._is_fit_random:
             # Nothing is drawn: all rows are equal, and are computed once an input.
             if texts not in self._known:
                 self._known.clear() if len(self._known) > 7 else None
@@ -374,7 +397,7 @@ class PolicyMechanism(Shown):
 
     @property
     def _is_fit_random(self) -> bool:
-        return self.safe is not None and bool(getattr(self.policy, "is_fit_random", True))
+        return self.safe is not None and bool(policy_attribute(self.policy, "is_fit_random"))
 
     def _draw(
         self, texts: tuple[str, ...], width: int, rng: np.random.Generator
@@ -428,9 +451,9 @@ def mechanism(
     words = words if words is None else integer("words", words, 1, _MAX_RECORD_WORDS)
     if safe is not None:
         safe = texts_of("safe", safe)
-        if not hasattr(policy, "fit"):
+        if policy_attribute(policy, "fit") is None:
             raise invalid("policy", "one with a method fit(sensitive, safe)", policy)
-    elif getattr(policy, "needs_fit", False) and not getattr(policy, "is_fitted", True):
+    elif policy_attribute(policy, "needs_fit") and not policy_attribute(policy, "is_fitted"):
         raise invalid("policy", "fitted, or safe= given so that it is fitted on each input", policy)
     return PolicyMechanism(policy, level, safe, words)
 

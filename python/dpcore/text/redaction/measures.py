@@ -13,11 +13,11 @@ import numpy.typing as npt
 
 from ...divergence import Estimate, renyi
 from ...errors import suggest_arguments
+from ...packages import require_module
 from ...records import Record, Shown, frozen_array
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
-from ..optional_packages import require_module
 from ..tfidf import TfidfSVD
 from .masking import MASK, split_words
 

@@ -18,10 +18,10 @@ import numpy.typing as npt
 from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.callables import name_of
 from ...mechanisms.texts import texts_of
+from ...packages import require_module
 from ...records import Record, frozen_array
 from ...streams import Rng, seed_of
 from ..corpus import words_of
-from ..optional_packages import require_module
 from ..words.embedding import Embedding
 from .masking import Levels, fingerprint_texts, split_words, spread_levels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -26,6 +26,7 @@ from ...errors import (
     suggest_arguments,
 )
 from ...mechanisms.texts import texts_of
+from ...packages import require_module
 from ...progress import Progress
 from ...records import Record
 from ...report.card import make_card
@@ -44,18 +45,18 @@ from ...streams import Rng, seed_of
 from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
-from ..optional_packages import require_module
 from ..words import Linkage
-from .masking import (
+from .masking import (  # fmt: skip
     STYLES,
     Policy,
     Style,
     link,
     mask_words,
+    policy_attribute,
     policy_levels,
     policy_name,
     warn_if_fitted_on,
-)  # fmt: skip
+)
 from .measures import (  # fmt: skip
     FIGURES,
     ORDERS,
@@ -222,7 +223,10 @@ class Sweep(Record):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data, without any text of a document."""
-        return write_plain_data(self)
+        names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
+        record = {"format": FORMAT, "seed": str(self.seed)}
+        record |= {name: encode_value(getattr(self, name)) for name in names}
+        return {**record, "points": [_write_point(point) for point in self.points]}
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw divergence, attack and linkage against the share masked, and the utility.
@@ -248,7 +252,17 @@ class Sweep(Record):
         Raises:
             OSError: if the file cannot be written.
         """
-        return make_page(self, path)
+        figures = [
+            ("policies", ", ".join(self.policies)),
+            ("splits", str(len(self.points[0].splits))),
+            ("texts tested in each", f"{self.tested:,}"),
+        ]
+        return page_of_table(
+            self, _format_sweep_title(self), "three questions, three answers",
+            "Redacted texts: what is hidden",
+            "No figure here is a guarantee: another attacker may find more.", figures,
+            answer_questions(self), ("All levels", 6.4), list_points(self), list_notes(self), path,
+        )  # fmt: skip
 
     def __repr__(self) -> str:
         """Return one line."""
@@ -256,10 +270,20 @@ class Sweep(Record):
 
     def __str__(self) -> str:
         """Return the table, the three answers, and notes."""
-        return write_text(self)
+        table = align_rows(list_points(self))
+        lines = [f"{question} {answer}" for question, answer in answer_questions(self)]
+        lines += [f"note: {note}" for note in list_notes(self)]
+        wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
+        return "\n".join([_format_sweep_title(self), table, *wrapped])
 
     def _repr_html_(self) -> str:
-        return write_html(self)
+        rows = answer_questions(self)
+        for policy, level, *figures in list_points(self)[1:]:
+            named = zip(_SWEEP_HEADER[2:], figures, strict=True)
+            rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
+        return make_card(
+            _format_sweep_title(self), [*rows, *(("note", note) for note in list_notes(self))]
+        )
 
 
 @suggest_arguments
@@ -407,7 +431,7 @@ class _StudySplit:
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy where it needs it, and measure it at every level: what share of the work."""
         study, parts = self.study, self.parts
-        if getattr(policy, "needs_fit", False) and not policy.is_fitted:
+        if policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
             sets = ([study.texts[row] for row in rows] for rows in sides)
             policy = policy.fit(*sets, rng=self.seed)
@@ -519,7 +543,7 @@ def _name_policies(policies: Any) -> dict[str, Policy]:
 
 def _read_levels(levels: Any) -> list[float]:
     requirement = "ascending shares from 0 to 1"
-    if isinstance(levels, str) or not hasattr(levels, "__iter__"):
+    if isinstance(levels, str) or not isinstance(levels, Iterable):
         raise mistyped("levels", requirement, levels)
     shares = [real(f"levels[{i}]", level, low=0.0, high=1.0) for i, level in enumerate(levels)]
     if not shares or any(after <= before for before, after in pairwise(shares)):
@@ -651,34 +675,6 @@ def _format_sweep_title(found: Sweep) -> str:
     return f'Redaction of {sets}, {splits} splits, style "{found.style}", seed {found.seed}'
 
 
-def write_text(found: Sweep) -> str:
-    """Return the table, the answers, and the notes."""
-    table = align_rows(list_points(found))
-    lines = [f"{question} {answer}" for question, answer in answer_questions(found)]
-    lines += [f"note: {note}" for note in list_notes(found)]
-    wrapped = [textwrap.fill(line, 110, subsequent_indent="  ") for line in lines]
-    return "\n".join([_format_sweep_title(found), table, *wrapped])
-
-
-def write_html(found: Sweep) -> str:
-    """Return the answers, the figures of every point and the notes as HTML for a notebook."""
-    rows = answer_questions(found)
-    for policy, level, *figures in list_points(found)[1:]:
-        named = zip(_SWEEP_HEADER[2:], figures, strict=True)
-        rows.append((f"{policy} {level}", ", ".join(map(" ".join, named))))
-    return make_card(
-        _format_sweep_title(found), [*rows, *(("note", note) for note in list_notes(found))]
-    )
-
-
-def write_plain_data(found: Sweep) -> dict[str, Any]:
-    """Return the figures as plain data for strict JSON, without any text of a document."""
-    names = [name for name in Sweep.__slots__ if name not in ("points", "seconds", "seed")]
-    record = {"format": FORMAT, "seed": str(found.seed)}
-    record |= {name: encode_value(getattr(found, name)) for name in names}
-    return {**record, "points": [_write_point(point) for point in found.points]}
-
-
 def _write_point(point: SweepPoint) -> dict[str, Any]:
     accuracy, epsilon, orders = point.attack.accuracy, point.epsilon, point.divergence
     arrays = {name: getattr(orders, name) for name in ("alphas", "value", "std_error", "certified")}
@@ -699,21 +695,6 @@ def _write_point(point: SweepPoint) -> dict[str, Any]:
         },
         "linked": {one.by: [one.right, one.texts] for one in point.linkages},
     }  # fmt: skip
-
-
-def make_page(found: Sweep, path: str | os.PathLike[str] | None = None) -> str:
-    """Make the page: the three answers, the picture, the table and the notes."""
-    figures = [
-        ("policies", ", ".join(found.policies)),
-        ("splits", str(len(found.points[0].splits))),
-        ("texts tested in each", f"{found.tested:,}"),
-    ]
-    return page_of_table(
-        found, _format_sweep_title(found), "three questions, three answers",
-        "Redacted texts: what is hidden",
-        "No figure here is a guarantee: another attacker may find more.", figures,
-        answer_questions(found), ("All levels", 6.4), list_points(found), list_notes(found), path,
-    )  # fmt: skip
 
 
 def draw_figure(found: Sweep, ax: Any = None) -> Figure:

@@ -18,10 +18,10 @@ from ... import calibration, sensitivity
 from ...errors import choice, delta_level, flag, integer, invalid, numeric, suggest_arguments
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
+from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import device_of
-from ...torch.needed import torch
 from ..corpus import Vocabulary, training_texts
 from ..rewriter import Rewriter
 from .system import TextSystem
@@ -429,10 +429,7 @@ class ADePT(TextSystem):
             **asdict(recipe), texts=len(texts), cut=self.encoder.truncated(texts), seed=seed,
             losses=losses, partial=partial,
         )  # fmt: skip
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -526,8 +523,7 @@ class ADePT(TextSystem):
         if rows.ndim != 2 or rows.shape[1] != self.encoder.width:
             requirement = f"of shape (n, {self.encoder.width})"
             raise invalid("vectors", requirement, tuple(rows.shape))
-        texts: list[str] = self.decoder.texts(rows) if len(rows) else []
-        return texts
+        return self.decoder.texts(rows) if len(rows) else []
 
     def rewrite(self, texts: Sequence[str], *, rng: Rng = None) -> list[str]:
         """Rewrite texts, with fresh noise at every call.

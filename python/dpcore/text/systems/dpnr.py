@@ -22,12 +22,12 @@ from ...calibration import RealEpsilon, real_epsilon
 from ...errors import choice, flag, instance, integer, invalid, mistyped, numeric, suggest_arguments
 from ...mechanisms import positive
 from ...mechanisms.texts import texts_of
+from ...packages import torch
 from ...records import Pair
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import LaplaceNoise, MinMax, SharedNoise
 from ...torch.encoders import encoder_of
 from ...torch.mechanisms import device_of
-from ...torch.needed import torch
 from ...torch.private_encoder import PrivateEncoder, transform_of
 from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules
@@ -480,10 +480,7 @@ class DPNR(TextSystem, TextClassifier):
         recipe = make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
         texts = self._train(corpus, recipe, schedule, rng, device, progress)
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def arguments(self) -> dict[str, Any]:

@@ -20,10 +20,10 @@ import numpy.typing as npt
 from ... import calibration, sensitivity
 from ...errors import about, choice, flag, instance, integer, invalid, mistyped, suggest_arguments
 from ...mechanisms import positive
+from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
-from ...torch.needed import torch
 from ..corpus import Corpus, Vocabulary
 from .autoencoder import RESERVED, Decoder, Encoder, Words, words_loss
 from .system import Labelling, TextSystem, read_mapping
@@ -570,10 +570,7 @@ class DPText(TextSystem, Labelling):
             **asdict(recipe), texts=len(texts), seed=seed, losses=losses, epsilons=epsilons,
             partial=ended,
         )  # fmt: skip
-        self.protect()
-        if pair:
-            self._find_pair(texts, progress)
-        return self
+        return self._protect_fitted(texts, pair, progress)
 
     @property
     def _apart(self) -> float:

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped
+from ...packages import require_module
 from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
@@ -26,7 +27,6 @@ from ...torch.mechanisms import EncoderMechanism
 from ...torch.private_encoder import list_rows
 from ...torch.serialization import read_config, write_config
 from ..corpus import Corpus
-from ..optional_packages import require_module
 from .training import Trained
 
 _WEIGHTS_FILE: Final = "model.safetensors"
@@ -371,12 +371,18 @@ class TextSystem(Saved, Shown):
         assert self.private is not None
         return self.private
 
-    def _find_pair(self, texts: Sequence[str], progress: bool | None) -> None:
-        """Look for the largest pair of the training texts, unless the training was ended early."""
-        if self.trained is not None and not self.trained.partial and len(set(texts)) > 1:
+    def _protect_fitted(self, texts: Sequence[str], pair: bool, progress: bool | None) -> Self:
+        """Put the noise behind the fitted encoder, and look for the worst pair of its texts.
+
+        No pair is looked for if the training was ended early.
+        """
+        self.protect()
+        ended = self.trained is None or self.trained.partial
+        if pair and not ended and len(set(texts)) > 1:
             # Whoever ends the search by Ctrl-C keeps the model.
             with suppress(KeyboardInterrupt):
                 self.worst_pair(texts, progress=progress)
+        return self
 
     def __repr__(self) -> str:
         """Format the arguments, whether the claim holds, and the largest loss that was found."""

@@ -17,10 +17,10 @@ import numpy as np
 
 from ...errors import AssumptionWarning, choice, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
+from ...packages import torch
 from ...progress import Progress
 from ...records import Shown
 from ...streams import seeded_torch
-from ...torch.needed import torch
 from .. import schedules
 from ..corpus import Corpus, Vocabulary
 

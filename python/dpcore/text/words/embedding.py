@@ -17,7 +17,8 @@ import numpy.typing as npt
 from ... import _core
 from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
-from ...records import Record
+from ...packages import has_all
+from ...records import Record, set_fields
 from ..reading import File, missing_file, open_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
@@ -186,8 +187,7 @@ class Embedding(Record):
             row = int(bad.argmax())
             raise invalid(f"vectors[{row}] ({words[row]})", "finite numbers", vectors[row])
         vectors.setflags(write=False)
-        for name, value in (("words", words), ("vectors", vectors), ("rows", rows)):
-            object.__setattr__(self, name, value)
+        set_fields(self, words=words, vectors=vectors, rows=rows)
 
     @classmethod
     def of(cls, model: Any) -> Embedding:
@@ -197,7 +197,7 @@ class Embedding(Record):
             TypeError: if the model has no such vectors.
         """
         found = getattr(model, "wv", model)
-        if not hasattr(found, "index_to_key") or not hasattr(found, "vectors"):
+        if not has_all(found, "index_to_key", "vectors"):
             raise mistyped("model", "gensim's KeyedVectors or a model with some as wv", model)
         return cls(found.index_to_key, found.vectors, type(model).__name__)
 

@@ -378,8 +378,7 @@ class CusText(TableMechanism):
     def _nearest_words(self, numbers: Numbers, among: Numbers) -> Numbers:
         """Return the k nearest of some words to each of others, ties to the lowest numbers."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
-        found: Numbers = among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
-        return found
+        return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
 
     def _rows_of(self, numbers: Numbers) -> Floats:
         vectors, lists = self.vectors.vectors, self._lists[numbers]

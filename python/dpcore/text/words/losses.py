@@ -15,6 +15,7 @@ from ...calibration import L2Laplace, real_epsilon
 from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level, suggest_arguments
+from ...mechanisms.declarations import mechanism_attribute
 from ...records import Record
 from ...report.encoding import encode_value
 from ...sensitivity import Ball
@@ -304,7 +305,7 @@ def _worst_losses(mechanism: Any, numbers: Numbers, unknown: str) -> Floats:
     if not mechanism.has_table:
         rows = [mechanism.distance_rows(number, number + 1) for number in numbers.tolist()]
         return np.array([mechanism.epsilon * row.max() for row in rows])
-    if unknown != "uniform" and hasattr(mechanism, "largest_losses"):
+    if unknown != "uniform" and mechanism_attribute(mechanism, "largest_losses"):
         found: Floats = mechanism.largest_losses(numbers)
         return found
     others = np.arange(size + (unknown == "uniform"))

