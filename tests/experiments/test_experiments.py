@@ -99,6 +99,7 @@ PARTS = {
     "adept-rewrite": {"quick": True, "claimed": (300.0,), "variants": ("published",)},
     "dpsgd-vs-redaction": {"quick": True},
     "encoder-frontier": {"quick": True},
+    "scaling": {"quick": True},
 }
 """Of experiments that take long, a part; they have tests of their own."""
 
@@ -127,6 +128,7 @@ AXES = {
     "model-closeness": 8,
     "dpsgd-vs-redaction": 4,
     "encoder-frontier": 3,
+    "scaling": 2,
 }
 """Panels of each picture."""
 
@@ -149,6 +151,9 @@ def table(result):
     if get("dpsgd-audit").Result is type(result):
         timeless = tuple(replace(cell, seconds=math.nan) for cell in result.cells)
         return replace(result, cells=timeless).table()
+    if get("scaling").Result is type(result):
+        timeless = tuple(replace(one, seconds=math.nan) for one in result.measured)
+        return replace(result, measured=timeless).table()
     return result.table()
 
 

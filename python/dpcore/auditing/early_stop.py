@@ -204,6 +204,7 @@ class Sequence:
             "tangent": encode_value(self.tangent),
             "fitted_at": self._fitted_at,
             "label": self.label,
+            "said": encode_value([self.read, self.remarks, self.inside]),
         }  # fmt: skip
 
     def restore(self, held: Mapping[str, Any], start: int) -> None:
@@ -234,6 +235,8 @@ class Sequence:
             self.claim, self.delta = choose_tangent(self.curve, self.tangent)
             self.martingale = Martingale(self.claim, self.delta)
         self._fitted_at, self.label = held["fitted_at"], held["label"]
+        self.read, remarks, inside = decode_value(held["said"])
+        self.remarks, self.inside = tuple(remarks), tuple(inside)
         label = 0
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)

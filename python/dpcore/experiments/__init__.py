@@ -51,6 +51,7 @@ NAMES: tuple[str, ...] = (
     "model-closeness",
     "dpsgd-vs-redaction",
     "encoder-frontier",
+    "scaling",
 )
 """The names of the experiments: each is that of a module or package here, with _ for -."""
 

@@ -54,7 +54,10 @@ SHORT_SHARD_SECONDS: Final = 0.5
 _LONG_SHARD_SECONDS: Final = 30.0
 _SHARDS_PER_WORKER: Final = 4
 """A shard is this share of a worker's part of what is left: the last ones are short."""
-_MAX_GROWTH: Final = 8
+_SECONDS_PER_RESULT: Final = 0.001
+"""Time of the driver for a shard that comes back. Shards shorter than this times the number of
+workers leave workers idle."""
+_MAX_GROWTH: Final = 32
 """A shard has at most so many times the blocks of the longest one that was timed."""
 _PACE_WEIGHT: Final = 0.5
 """Weight of the latest shard in the time of a trial."""
@@ -354,6 +357,8 @@ class Pace:
         each = left * self.seconds / workers
         wanted = max(each / _SHARDS_PER_WORKER, min(SHORT_SHARD_SECONDS, each))
         most = _LONG_SHARD_SECONDS if travels else SHORT_SHARD_SECONDS
+        if travels:
+            wanted = max(wanted, _SECONDS_PER_RESULT * workers)
         if not travels and workers > 1:
             wanted = each / _SHARDS_PER_WORKER
         trials = min(min(wanted, most) / self.seconds, _MAX_GROWTH * max(block, self.longest))
@@ -570,18 +575,23 @@ def run_shards(
 ) -> Iterator[Shard]:
     """Hand out the shards of some runs of trials; yield what comes back, checked, in any order.
 
-    Two shards a worker are under way. One that is lost with its worker is handed out again, in
-    halves; a single block that was lost three times is an error.
+    Two shards a worker are under way, and one until the first is timed. One that is lost with its
+    worker is handed out again, in halves; a single block that was lost three times is an error.
     """
     new, again = _cut_shards(source, workers, purpose, todo), deque[Task]()
     flying: dict[Any, Task] = {}
+
+    def hand_out() -> None:
+        most = workers.depth if source.pace.longest else min(workers.depth, workers.count)
+        while len(flying) < most:
+            task = again.popleft() if again else next(new, None)
+            if task is None:
+                return
+            flying[workers.submit(draw_shard, source.draws, work, task)] = task
+
     try:
         while True:
-            while len(flying) < workers.depth:
-                task = again.popleft() if again else next(new, None)
-                if task is None:
-                    break
-                flying[workers.submit(draw_shard, source.draws, work, task)] = task
+            hand_out()
             if not flying:
                 return
             for handle in workers.wait(list(flying)):
@@ -597,6 +607,9 @@ def run_shards(
                     continue
                 source.pace.see(shard)
                 source.check(purpose, shard)
+                # Before the next of many results: their workers have nothing to do.
+                if workers.travels:
+                    hand_out()
                 yield shard
     finally:
         workers.cancel(list(flying))

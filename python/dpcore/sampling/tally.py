@@ -122,7 +122,7 @@ class Tally:
     def __iadd__(self, other: Tally) -> Tally:
         """Add the counts of later trials."""
         both = tuple(map(_add_counts, self.watched, other.watched))
-        self.watched = both if self.rows else other.watched
+        self.watched = both if self.rows and other.rows else other.watched or self.watched
         self.rows += other.rows
         self.hits = _add_counts(self.hits, other.hits)
         self.nan += other.nan

@@ -9,11 +9,13 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import hashlib
+import math
 import os
 import pickle
 import platform
 import signal
 import threading
+import time
 import uuid
 import warnings
 import weakref
@@ -37,6 +39,7 @@ _SMALL_BYTES: Final = 2**16
 """Bytes that travel with every task: naming them would cost as much."""
 _MAX_KNOWN_PARTS: Final = 8
 """Objects that a worker keeps for later tasks."""
+_SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0
 _WORKERS_WAIT_SECONDS: Final = 60
 """Time within which a cluster must have a worker."""
 
@@ -266,11 +269,14 @@ class Cluster(Processes):
             requirement = f"a Dask client with a worker within {_WORKERS_WAIT_SECONDS} seconds"
             raise invalid("executor", requirement, client) from error
         self._client = client
+        self._count, self._counted = 1, -math.inf
 
     @property
     def count(self) -> int:
-        """Number of workers, by their threads, at this time."""
-        return count_workers(self._client, 1)
+        """Number of workers, by their threads, at this time or up to a second ago."""
+        if time.monotonic() - self._counted > _SECONDS_BETWEEN_WORKER_COUNTS:
+            self._count, self._counted = count_workers(self._client, 1), time.monotonic()
+        return self._count
 
     @count.setter
     def count(self, value: int) -> None:

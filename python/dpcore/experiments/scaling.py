@@ -1,0 +1,529 @@
+"""Scaling of audits: efficiency of counting on processes, on Dask and on a simulated cluster.
+
+On this machine the same audit runs in this process, in processes and on a local Dask cluster.
+The simulated cluster has a virtual clock and up to 1,024 workers, and is driven by the same code as
+the real ones. Efficiency is the time of the work in core seconds, divided by the number of workers
+and the time that counting takes.
+"""
+
+from __future__ import annotations
+
+import heapq
+import multiprocessing
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from ..attacks import Threshold
+from ..auditing.run import audit
+from ..errors import flag, integer, real
+from ..mechanisms import Laplace
+from ..progress import format_time
+from ..records import Counts, Pair, Shown
+from ..report.figures import BLUE, GREY, INK, ORANGE, RED, apply_style
+from ..report.text import align_rows
+from ..sampling.driver import Shard, Source, Task, run_shards
+from ..sampling.sources import NativeDraws
+from ..sampling.tally import Tally
+from ..sampling.workers import LostError, Workers
+from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
+from .presentation import (
+    SMALL,
+    TEXT,
+    encode_fields,
+    make_canvas,
+    make_record_head,
+    tidy_axes,
+)
+from .running import SEED, Tabled, check_config, check_list, require_own_config, run_jobs
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "scaling"
+
+PAIR = Pair([0.0], [1.0])
+CLAIM: Final = 1.0
+
+SECONDS_PER_RESULT: Final = 0.001
+"""Virtual time of the driver for each shard that comes back."""
+SLOW_SHARE: Final = 0.02
+"""Share of simulated workers that have half the speed, where there are faults."""
+LOST_SHARE: Final = 0.001
+"""Share of simulated shards that are lost with their worker before their end."""
+
+_SECONDS_PER_HOUR: Final = 3600.0
+
+
+def add_laplace_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
+    """Add Laplace noise of scale 1: a function of a module, as processes need it."""
+    return x + rng.laplace(size=(size, len(x)))
+
+
+class SimulatedWorkers(Workers):
+    """Workers of a cluster on a virtual clock; nothing is drawn, all counts are 0.
+
+    A task that finds no idle worker waits in one queue. Workers go on while the driver is busy
+    with a result.
+
+    Args:
+        count: how many there are.
+        trial_seconds: time of a trial on both sides.
+        faults: some workers are slow, and some shards are lost, see `SLOW_SHARE`, `LOST_SHARE`.
+        seed: of the faults.
+    """
+
+    travels = True
+
+    def __init__(self, count: int, trial_seconds: float, faults: bool = False, seed: int = 0):
+        self.count = count
+        self.now = 0.0
+        self.submitted = self.lost = 0
+        self._trial_seconds, self._faults = trial_seconds, faults
+        self._rng = np.random.default_rng(seed)
+        slow = self._rng.random(count) < SLOW_SHARE * faults
+        self._idle = [(worker, 2.0 if slow[worker] else 1.0) for worker in range(count)]
+        self._queue: deque[tuple[int, Task]] = deque()
+        self._ends: list[tuple[float, int, tuple[int, float], Task, float | None]] = []
+        self._done: dict[int, tuple[Task, float | None]] = {}
+
+    @property
+    def depth(self) -> int:
+        """Number of shards that may be under way."""
+        return 2 * self.count
+
+    def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Task) -> int:
+        """Hand out a task."""
+        self._advance()
+        self.submitted += 1
+        if self._idle:
+            self._begin(self.now, self.submitted, task)
+        else:
+            self._queue.append((self.submitted, task))
+        return self.submitted
+
+    def _begin(self, now: float, number: int, task: Task) -> None:
+        worker = self._idle.pop()
+        seconds = (task.end - task.first) * self._trial_seconds * worker[1]
+        lost = self._faults and self._rng.random() < LOST_SHARE
+        end = now + seconds * (self._rng.random() if lost else 1.0)
+        heapq.heappush(self._ends, (end, number, worker, task, None if lost else seconds))
+
+    def _advance(self) -> None:
+        """End all tasks that end by now; their workers take the next ones."""
+        while self._ends and self._ends[0][0] <= self.now:
+            end, number, worker, task, seconds = heapq.heappop(self._ends)
+            self._done[number] = task, seconds
+            self._idle.append(worker)
+            if self._queue:
+                self._begin(end, *self._queue.popleft())
+
+    def wait(self, handles: list[Any]) -> list[Any]:
+        """Wait for some tasks; return those that are done."""
+        self._advance()
+        if not self._done:
+            self.now = self._ends[0][0]
+            self._advance()
+        return list(self._done)
+
+    def result(self, handle: int) -> Shard:
+        """Return the result of a task.
+
+        Raises:
+            LostError: if it was lost with its worker.
+        """
+        self.now += SECONDS_PER_RESULT
+        task, seconds = self._done.pop(handle)
+        if seconds is None:
+            self.lost += 1
+            raise LostError("a simulated worker ended")
+        trials = task.end - task.first
+        sides = Tally(trials, (0,)), Tally(trials, (0,))
+        return Shard(task.first, task.end, sides, seconds=seconds)
+
+    def cancel(self, handles: list[Any]) -> None:
+        """Take back the tasks that nobody has begun."""
+        self._queue.clear()
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Shown):
+    """Options of the experiment.
+
+    Args:
+        trials: draws on each side of the measured audits; for weak scaling, for each worker.
+        seed: of the audits, and of the faults of simulated workers.
+        workers: numbers of processes and of Dask workers; more than there are cores are left out.
+        simulated: trials of the simulated audits.
+        clusters: numbers of simulated workers.
+        trial_seconds: simulated time of a trial on both sides.
+        quick: few trials, workers and clusters.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range.
+
+    Example:
+        >>> Config(quick=True).clusters
+        (1, 64, 1024)
+    """
+
+    trials: int = 5 * 10**7
+    seed: int = SEED
+    workers: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
+    simulated: tuple[int, ...] = (10**9, 10**10, 10**11, 10**12, 10**13)
+    clusters: tuple[int, ...] = (1, 4, 16, 64, 256, 1024)
+    trial_seconds: float = 1.22e-7
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        check_config(self)
+        if flag("quick", self.quick):
+            for name, few in (("workers", (2,)), ("clusters", (1, 64, 1024))):
+                object.__setattr__(self, name, few)
+            object.__setattr__(self, "simulated", (10**9, 10**11))
+        for name in ("workers", "simulated", "clusters"):
+            values = check_list(name, getattr(self, name), lambda one: integer("workers", one, 1))
+            object.__setattr__(self, name, values)
+        seconds = real("trial_seconds", self.trial_seconds, low=0.0, open_low=True)
+        object.__setattr__(self, "trial_seconds", seconds)
+
+    @property
+    def block(self) -> int:
+        """Trials in a block of the measured audits: few enough that each worker has several."""
+        return max(1, min(BLOCK_ELEMENTS, self.trials // (4 * max(self.workers))))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Measured(Shown):
+    """An audit on this machine.
+
+    Args:
+        place: "this process", "processes" or "Dask".
+        workers: number of processes.
+        trials: on each side.
+        counts: of its event: equal wherever the trials were drawn.
+        partial: True if Ctrl-C ended it early.
+        seconds: of counting (not compared).
+    """
+
+    place: str
+    workers: int
+    trials: int
+    counts: Counts
+    partial: bool
+    seconds: float = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Simulated(Shown):
+    """A count on the simulated cluster.
+
+    Args:
+        workers: of the cluster.
+        trials: on each side.
+        faults: True with slow workers and lost shards.
+        shards: that were handed out.
+        lost: shards that were lost.
+        seconds: virtual time.
+        efficiency: core seconds of the work / (workers x virtual time).
+        driver_seconds: real time of this process for a shard (not compared).
+    """
+
+    workers: int
+    trials: int
+    faults: bool
+    shards: int
+    lost: int
+    seconds: float
+    efficiency: float
+    driver_seconds: float = field(compare=False)
+
+
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Measure audits on this machine, and count on simulated clusters.
+
+    Args:
+        config: numbers of trials and workers.
+        threads: not used: the numbers of workers are what is measured.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result. Without Dask its audits are left out, and the table says so.
+
+    Raises:
+        KeyboardInterrupt: on Ctrl-C before anything was counted.
+
+    Example:
+        >>> config = Config(quick=True)
+        >>> count_simulated(config, 10**9, 64, False)[0].efficiency > 0.9
+        True
+    """
+    require_own_config(config, __name__)
+    begun, cores = time.perf_counter(), threads_of(None)
+    places = ("this process", "processes", *(("Dask",) if _has_dask() else ()))
+    jobs: list[Callable[[], tuple[Measured | Simulated, ...]]] = [
+        partial(count_simulated, config, trials, workers, faults)
+        for faults in (False, True)
+        for trials in config.simulated
+        for workers in config.clusters
+    ]
+    jobs += [
+        partial(measure_audits, config, place, workers)
+        for place in places
+        for workers in ((1,) if place == "this process" else config.workers)
+        if workers <= cores or config.quick
+    ]
+    done, stopped = run_jobs(
+        "scaling of audits", jobs, lambda job: job(), progress,
+        ended=lambda ones: any(isinstance(one, Measured) and one.partial for one in ones),
+    )  # fmt: skip
+    found = [one for ones in done for one in ones]
+    measured = tuple(one for one in found if isinstance(one, Measured) and not one.partial)
+    simulated = tuple(one for one in found if isinstance(one, Simulated))
+    seconds = time.perf_counter() - begun
+    return Result(config, measured, simulated, "Dask" in places, stopped, seconds)
+
+
+def _has_dask() -> bool:
+    try:
+        import distributed  # noqa: F401
+    except ImportError:
+        return False
+    return True
+
+
+def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
+    """Let the driver of all audits count on a simulated cluster."""
+    source = Source(NativeDraws(Laplace(1.0), PAIR, config.seed, BLOCK_ELEMENTS), 1, trials)
+    cluster = SimulatedWorkers(workers, config.trial_seconds, faults, config.seed)
+    begun = time.perf_counter()
+    shards = run_shards(source, cluster, None, COUNT, [(0, trials)])
+    done = sum(shard.end - shard.first for shard in shards)
+    assert done == trials
+    each = (time.perf_counter() - begun) / cluster.submitted
+    efficiency = trials * config.trial_seconds / (workers * cluster.now)
+    counted = cluster.submitted, cluster.lost, cluster.now
+    return (Simulated(workers, trials, faults, *counted, efficiency, each),)
+
+
+def measure_audits(config: Config, place: str, workers: int) -> tuple[Measured, ...]:
+    """Audit on this machine and time the counting, for strong and for weak scaling."""
+    found = []
+    with _open_executor(place, workers) as executor:
+        for trials in dict.fromkeys((config.trials, config.trials * workers)):
+            report = audit(
+                add_laplace_noise, PAIR, attack=Threshold(), claim=CLAIM, trials=trials,
+                pilot=config.trials // 8 + 1, block=config.block, rng=config.seed,
+                executor=executor, progress=False,
+            )  # fmt: skip
+            counted = report.counts, report.partial, report.seconds
+            found.append(Measured(place, workers, trials, *counted))
+            if report.partial:
+                break
+    return tuple(found)
+
+
+@contextmanager
+def _open_executor(place: str, workers: int) -> Iterator[Any]:
+    if place == "this process":
+        yield None
+    elif place == "processes":
+        # A fork of a process with threads may hang.
+        context = multiprocessing.get_context("spawn")
+        with ProcessPoolExecutor(workers, mp_context=context) as pool:
+            yield pool
+    else:
+        from distributed import Client, LocalCluster
+
+        of_each: Any = {"threads_per_worker": 1, "dashboard_address": None, "processes": True}
+        with LocalCluster(workers, **of_each) as cluster, Client(cluster) as client:
+            yield client
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """Audits on this machine, and counts on simulated clusters.
+
+    Args:
+        config: the options of the run.
+        measured: audits on this machine.
+        simulated: counts on simulated clusters.
+        has_dask: True if Dask is installed.
+        partial: True if Ctrl-C ended the run early.
+        seconds: time taken (not compared).
+    """
+
+    config: Config
+    measured: tuple[Measured, ...]
+    simulated: tuple[Simulated, ...]
+    has_dask: bool
+    partial: bool = False
+    seconds: float = field(default=0.0, compare=False)
+
+    @property
+    def serial(self) -> Measured | None:
+        """The audit in this process, if it was made."""
+        return next((one for one in self.measured if one.place == "this process"), None)
+
+    @property
+    def trial_seconds(self) -> float:
+        """Measured time of a trial on both sides; that of the simulation without one."""
+        serial = self.serial
+        return self.config.trial_seconds if serial is None else serial.seconds / serial.trials
+
+    @property
+    def same_counts(self) -> bool:
+        """True if audits with one number of trials have the same counts everywhere."""
+        found: dict[int, set[Counts]] = {}
+        for one in self.measured:
+            found.setdefault(one.trials, set()).add(one.counts)
+        return all(len(counts) == 1 for counts in found.values())
+
+    def efficiency(self, one: Measured) -> float:
+        """Return time of the work in this process / (workers x time of an audit)."""
+        return one.trials * self.trial_seconds / (one.workers * one.seconds)
+
+    def table(self) -> str:
+        """Return the figures as aligned plain text."""
+        return write_table(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data for strict JSON."""
+        measured = [
+            {**encode_fields(one), "efficiency": self.efficiency(one)} for one in self.measured
+        ]
+        return {
+            **make_record_head(NAME, self),
+            "measured": measured,
+            "simulated": [encode_fields(one) for one in self.simulated],
+            "trial_seconds": self.trial_seconds,
+            "core_hours": {str(n): self._count_core_hours(n) for n in self.config.simulated},
+            "dask": self.has_dask,
+            "same_counts": self.same_counts,
+        }
+
+    def _count_core_hours(self, trials: int) -> float:
+        return trials * self.trial_seconds / _SECONDS_PER_HOUR
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw the efficiency of counting by workers: measured, and simulated."""
+        return draw_figure(self, ax)
+
+
+def write_table(result: Result) -> str:
+    """Format the measured audits, the simulated ones and the core hours."""
+    config = result.config
+    parts = [
+        f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / (workers x "
+        "time of counting)."
+    ]
+    if result.partial:
+        parts.append("INTERRUPTED: only what was counted is shown")
+    head = ("drawn by", "workers", "scaling", "trials a side", "counting", "efficiency")
+    rows = [
+        (
+            one.place, str(one.workers), _name_scaling(config, one), f"{one.trials:,}",
+            format_time(one.seconds), f"{result.efficiency(one):.2f}",
+        )
+        for one in result.measured
+    ]  # fmt: skip
+    if rows:
+        said = "the same counts everywhere" if result.same_counts else "COUNTS DIFFER"
+        parts.append(f"On this machine, blocks of {config.block:,} trials, {said}:")
+        parts.append(align_rows([head, *rows], left=(0, 2)))
+    if not result.has_dask:
+        parts.append("Dask is not installed: pip install 'dpcore[dask]'")
+    parts.append(
+        f"Efficiency on simulated clusters, by their workers: {config.trial_seconds * 1e9:g} ns a "
+        f"trial,\n{SECONDS_PER_RESULT * 1000:g} ms of the driver a shard; in brackets with faults: "
+        f"{SLOW_SHARE:.0%} of the workers\nat half the speed, {LOST_SHARE:.1%} of the shards lost."
+    )
+    found = {(one.trials, one.workers, one.faults): one for one in result.simulated}
+    parts.append(
+        align_rows(
+            [
+                ("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters)),
+                *(
+                    (
+                        _write_power(trials),
+                        f"{result.to_dict()['core_hours'][str(trials)]:.3g}",
+                        *(_format_both(found, trials, n) for n in config.clusters),
+                    )
+                    for trials in config.simulated
+                ),
+            ]
+        )
+    )
+    parts.append(f"Core hours at the measured {result.trial_seconds * 1e9:.0f} ns a trial.")
+    return "\n\n".join(parts)
+
+
+def _write_power(number: int) -> str:
+    """Return a large number in short, such as 1e9."""
+    return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
+
+
+def _name_scaling(config: Config, one: Measured) -> str:
+    return "-" if one.workers == 1 else "strong" if one.trials == config.trials else "weak"
+
+
+def _format_both(found: dict[Any, Simulated], trials: int, workers: int) -> str:
+    both = [found.get((trials, workers, faults)) for faults in (False, True)]
+    shown = ["-" if one is None else f"{one.efficiency:.3f}" for one in both]
+    return f"{shown[0]} ({shown[1]})"
+
+
+def draw_figure(result: Result, ax: Any = None) -> Figure:
+    """Draw the efficiency by workers: of measured audits left, of simulated ones right."""
+    picture = make_canvas(3.2, ax)
+    left, right = picture.subplots(1, 2)
+    for place, colour in (("processes", BLUE), ("Dask", RED)):
+        for kind, style in (("strong", "-o"), ("weak", "--s")):
+            of_kind = ("-", kind)
+            ones = [
+                one for one in result.measured
+                if one.place == place and _name_scaling(result.config, one) in of_kind
+            ]  # fmt: skip
+            if ones:
+                values = [[one.workers for one in ones], [result.efficiency(one) for one in ones]]
+                left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
+    if not result.has_dask:
+        left.set_title("Dask is not installed", fontsize=SMALL)
+    colours = (BLUE, RED, ORANGE, GREY, INK)
+    for number, trials in enumerate(result.config.simulated):
+        for faults in (False, True):
+            cells = [
+                one for one in result.simulated if (one.trials, one.faults) == (trials, faults)
+            ]
+            right.plot(
+                [one.workers for one in cells],
+                [one.efficiency for one in cells],
+                "--" if faults else "-o",
+                color=colours[number % len(colours)],
+                ms=3,
+                label=None if faults else f"{_write_power(trials)} trials",
+            )
+    panels = (
+        (left, "this machine", result.config.workers),
+        (right, "simulated; dashed: with faults", result.config.clusters),
+    )
+    for axes, what, numbers in panels:
+        axes.set(xscale="log", ylim=(0.0, 1.1 * max(1.0, *axes.dataLim.intervaly)))
+        axes.set_xlabel(f"workers ({what})", fontsize=TEXT)
+        axes.axhline(1.0, color=GREY, linewidth=0.6)
+        axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
+        axes.minorticks_off()
+        tidy_axes(axes)
+        if axes.get_legend_handles_labels()[0]:
+            axes.legend(frameon=False, fontsize=SMALL, loc="lower left")
+    left.set_ylabel("efficiency of counting", fontsize=TEXT)
+    return apply_style(picture)

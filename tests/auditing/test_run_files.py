@@ -1,0 +1,551 @@
+"""Run files: audits that were cut off go on, whatever ended them; parts add up to the whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from shared_shards import BLOCK, KINDS, ONE, TRIALS, add_noise, audit_kind, list_differences
+
+import dpcore
+from dpcore import Audit, Pair, runs
+from dpcore.auditing import run_files
+from dpcore.auditing.run_files import open_run, read_run
+from dpcore.errors import AssumptionWarning
+from dpcore.runs import MissingPartsError, begin_run, count_part, merge_parts
+from dpcore.sampling import driver
+from dpcore.streams import COUNT
+
+ABOUT = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 0.9, "pilot": 600, "progress": False}
+ABOUT["attack"] = dpcore.attacks.Threshold()
+
+
+def cut_off(monkeypatch, shards, work):
+    """Do some work that Ctrl-C ends after so many counted shards of one block."""
+    original, made = driver.draw_shard, []
+
+    def draw_shard(draws, work, task):
+        made.append(task.purpose == COUNT)
+        if sum(made) > shards:
+            raise KeyboardInterrupt
+        return original(draws, work, task)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(driver, "draw_shard", draw_shard)
+        patch.setattr(driver.Pace, "shard_trials", lambda *args: args[3])
+        with pytest.raises(KeyboardInterrupt) as caught:
+            work()
+    return str(caught.value)
+
+
+@pytest.fixture
+def path(tmp_path):
+    """Path of a run file."""
+    return tmp_path / "run.json"
+
+
+@pytest.fixture
+def cut(monkeypatch, path):
+    """A run of a callable of which seven blocks were counted."""
+    cut_off(monkeypatch, 7, lambda: audit_kind("callable", checkpoint=path))
+    return path
+
+
+# What was cut off goes on.
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_was_cut_off_goes_on_as_if_nothing_had_happened(monkeypatch, path, kind):
+    whole = audit_kind(kind)
+    for shards in (2, 1, 6):
+        said = cut_off(monkeypatch, shards, lambda: audit_kind(kind, checkpoint=path, threads=1))
+        assert said == f"go on with the same call with checkpoint={str(path)!r}"
+    before = read_run(path).done.trials
+    assert kind == "early stop" or before == 9 * BLOCK
+    report = audit_kind(kind, checkpoint=path, rng=None)
+    assert list_differences(report, whole) == []
+    # A finished run is read, and nothing is counted again.
+    assert list_differences(audit_kind(kind, checkpoint=path, rng=None), whole) == []
+
+
+def test_other_workers_go_on(cut):
+    with ThreadPoolExecutor(2) as pool:
+        report = audit_kind("callable", checkpoint=cut, executor=pool)
+    assert list_differences(report, audit_kind("callable")) == []
+    assert report.seconds > 0.0
+
+
+def test_the_seed_of_the_file_is_taken(monkeypatch, path):
+    cut_off(monkeypatch, 3, lambda: audit_kind("callable", checkpoint=path, rng=None))
+    seed = read_run(path).fixed.audit["seed"]
+    report = audit_kind("callable", checkpoint=path, rng=None)
+    assert report.seed == seed
+    assert list_differences(report, audit_kind("callable", rng=seed)) == []
+
+
+SCRIPT = """
+import os, signal, sys, time
+import numpy as np
+import dpcore
+from dpcore.auditing import run_files
+from dpcore.sampling import driver
+
+def slow_noise(x, size, rng):
+    time.sleep(float(os.environ.get("SLEEP", "0")))
+    return x + rng.laplace(size=(size, len(x)))
+
+def main():
+    run_files._SECONDS_BETWEEN_WRITES = 0.02
+    driver.Pace.shard_trials = lambda pace, left, workers, block, travels: block
+    write, most = run_files.os.fsync, int(os.environ.get("WRITES", "-1"))
+    written = []
+    def fsync(handle):
+        written.append(handle)
+        if len(written) == most:
+            os.ftruncate(handle, os.fstat(handle).st_size // 2)
+            os.kill(os.getpid(), signal.SIGKILL)
+        write(handle)
+    run_files.os.fsync = fsync
+    print("begun", flush=True)
+    report = dpcore.audit(
+        slow_noise, dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Threshold(), claim=0.9,
+        trials=12800, block=128, rng=3, pilot=600, checkpoint=sys.argv[1], progress=False,
+    )
+    open(sys.argv[2], "w").write(report.to_json())
+
+if __name__ == "__main__":
+    main()
+"""
+KILLS = int(os.environ.get("DPCORE_KILLS", "3"))
+"""Kills at random moments; benches/record_runs.py has twenty."""
+
+
+@pytest.fixture
+def start(tmp_path):
+    """Start an audit with a run file in a process of its own, whose record is read afterwards."""
+    script = tmp_path / "killed.py"
+    script.write_text(SCRIPT)
+
+    def begin(run, record, **more):
+        environment = {**os.environ, **more}
+        command = [sys.executable, str(script), str(tmp_path / run), str(tmp_path / record)]
+        process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE)
+        assert process.stdout.readline() == b"begun\n"
+        process.stdout.close()
+        return process
+
+    return begin
+
+
+def read_record(path):
+    """Read a record but for its times."""
+    record = json.loads(path.read_text())
+    times = ("seconds", "spent", "threads", "provenance")
+    record["derived"].pop("draws_per_second")
+    return {name: value for name, value in record.items() if name not in times}
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
+def test_kills_at_random_moments_leave_the_record_of_an_uninterrupted_audit(start, tmp_path):
+    assert start("whole.json", "whole").wait(60) == 0
+    rng, killed = random.Random(5), 0
+    for _ in range(KILLS):
+        process = start("run.json", "record", SLEEP="0.01")
+        try:
+            process.wait(rng.uniform(0.2, 1.0))
+        except subprocess.TimeoutExpired:
+            process.kill()
+        killed += process.wait(60) == -signal.SIGKILL
+    # In the middle of the third write, half of the text is in the temporary file.
+    killed += start("run.json", "record", SLEEP="0.01", WRITES="3").wait(60) == -signal.SIGKILL
+    assert killed >= 2
+    assert read_run(tmp_path / "run.json").done.trials > 0
+    assert start("run.json", "record").wait(60) == 0
+    assert read_record(tmp_path / "record") == read_record(tmp_path / "whole")
+
+
+MECHANISM = """
+import time
+def slow_noise(x, size, rng):
+    time.sleep(0.02)
+    return x + rng.laplace(scale=0.5, size=(size, len(x)))
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Ctrl-C of another process")
+def test_ctrl_c_shows_no_counts_and_names_the_line_that_goes_on(tmp_path):
+    (tmp_path / "mech.py").write_text(MECHANISM)
+    words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --pilot 600"
+    words += " --trials 12800 --block 128 --seed 7 --checkpoint run.json --no-progress"
+
+    def start(text):
+        command = [sys.executable, "-m", "dpcore", *text.split()]
+        pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+        return subprocess.Popen(command, cwd=tmp_path, **pipes)
+
+    process = start(words)
+    end = time.monotonic() + 60
+    while not (tmp_path / "run.json").exists() and time.monotonic() < end:
+        time.sleep(0.05)
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    printed, said = process.communicate(timeout=60)
+    assert (process.returncode, printed) == (130, "")
+    assert "dpcore audit --resume run.json" in said
+    begun = read_run(tmp_path / "run.json")
+    assert 0 < begun.done.trials < 12800
+    assert not begun.looked
+    assert not any(str(side.hits[0]) in said for side in begun.done.sides)
+    process = start("audit --resume run.json --json --no-progress")
+    printed, said = process.communicate(timeout=60)
+    assert process.returncode == 1, said
+    report = Audit.from_json(printed)
+    assert (report.counts.n, report.bound, report.partial) == (12800, "clopper_pearson", False)
+    whole, _ = start(words.replace("--checkpoint run.json", "--json")).communicate(timeout=60)
+    assert list_differences(report, Audit.from_json(whole)) == []
+
+
+# What cannot be written.
+
+
+def test_a_folder_that_cannot_be_written_to_is_an_error_at_the_start(monkeypatch, tmp_path):
+    drawn = []
+    monkeypatch.setattr(driver, "draw_shard", lambda *_: drawn.append(1))
+    (tmp_path / "file").write_text("")
+    for path in (tmp_path / "missing" / "run.json", tmp_path / "file" / "run.json"):
+        with pytest.raises(ValueError, match="checkpoint must be a file in a folder that can be"):
+            audit_kind("callable", checkpoint=path)
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(run_files.os, "open", refuse)
+    with pytest.raises(ValueError, match="Permission denied"):
+        audit_kind("callable", checkpoint=tmp_path / "run.json")
+    assert not drawn
+    with pytest.raises(TypeError, match="checkpoint must be the path of a file"):
+        audit_kind("callable", checkpoint=3)
+
+
+def test_a_full_disk_is_a_warning_and_counting_goes_on(monkeypatch, path):
+    written, original = [], os.fsync
+
+    def fsync(handle):
+        written.append(handle)
+        if len(written) > 2:
+            raise OSError(28, "No space left on device")
+        original(handle)
+
+    monkeypatch.setattr(run_files.os, "fsync", fsync)
+    monkeypatch.setattr(run_files, "_SECONDS_BETWEEN_WRITES", 0.0)
+    monkeypatch.setattr(driver.Pace, "shard_trials", lambda *args: args[3])
+    with pytest.warns(AssumptionWarning, match="could not be written .*No space left") as caught:
+        report = audit_kind("callable", checkpoint=path)
+    # Once, not at every shard; and the file before it is still there.
+    assert len(caught) == 1
+    assert list_differences(report, audit_kind("callable")) == []
+    assert 0 < read_run(path).done.trials < report.trials
+    assert [one.name for one in path.parent.iterdir() if "tmp" in one.name] == []
+
+
+def test_a_second_driver_is_refused(cut):
+    expected = "checkpoint must be a run file that no other process counts for"
+    with open_run(cut), pytest.raises(ValueError, match=expected):
+        audit_kind("callable", checkpoint=cut)
+    assert audit_kind("callable", checkpoint=cut).trials == TRIALS - 50
+
+
+# What is not this run.
+
+
+def edit(path, *place, value):
+    """Change one entry of a run file."""
+    record = json.loads(path.read_text())
+    inside = record
+    for name in place[:-1]:
+        inside = inside[name]
+    inside[place[-1]] = value(inside[place[-1]]) if callable(value) else value
+    path.write_text(json.dumps(record))
+
+
+EDITS = {
+    "cut": None,
+    "format": (("format",), "dpcore.run/9", "format must be 'dpcore.run/1'"),
+    "k > n": (("sides", 0, "hits"), [10**6], "hits must be at most"),
+    "negative": (("sides", 1, "nan"), -1, "counts must be whole numbers"),
+    "no number": (("sides", 1, "hits"), ["7"], "counts must be whole numbers"),
+    "rows": (("sides", 0, "rows"), lambda rows: rows + 1, "rows must be"),
+    "overlap": (("ranges",), [[0, 640], [512, 768]], "start must be an integer"),
+    "beyond": (("ranges",), lambda ranges: [[a + 10**6, b + 10**6] for a, b in ranges], "within"),
+    "ranges": (("ranges",), "all", "run file that dpcore wrote"),
+    "missing": (("fixed",), {}, "run file that dpcore wrote"),
+    "part": (("part",), [3, 2], "run file that dpcore wrote"),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_an_edited_file_is_refused(cut, name):
+    if EDITS[name] is None:
+        cut.write_text(cut.read_text()[:-100])
+        expected = "run file that dpcore wrote"
+    else:
+        place, value, expected = EDITS[name]
+        edit(cut, *place, value=value)
+    with pytest.raises(ValueError, match=expected) as caught:
+        audit_kind("callable", checkpoint=cut)
+    assert str(cut) in str(caught.value)
+
+
+def test_counts_that_were_edited_are_found_where_a_block_is_drawn_again(cut):
+    edit(cut, "edges", 0, 1, 0, 0, value=lambda hits: [hits[0] + 1, *hits[1:]])
+    with pytest.raises(ValueError, match="mechanism must be the one that began the run file"):
+        audit_kind("callable", checkpoint=cut)
+
+
+OTHERS = {
+    "seed": {"rng": 4},
+    "claim": {"claim": 0.8},
+    "trials": {"trials": TRIALS},
+    "start": {"start": BLOCK},
+    "delta": {"delta": 1e-3},
+    "confidence": {"confidence": 0.9},
+    "bound": {"bound": "exact"},
+    "block": {"block": 64},
+    "attack": {"attack": dpcore.attacks.Threshold()},
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_another_argument_is_named(cut, name):
+    with pytest.raises(ValueError, match=rf"^{name} must be .* as in the run file"):
+        audit_kind("callable", checkpoint=cut, **OTHERS[name])
+
+
+def test_another_pair_is_named(cut):
+    given = {**ABOUT, **KINDS["callable"][2], "trials": TRIALS - 50, "attack": None}
+    with pytest.raises(ValueError, match=r"^pair must be .* as in the run file"):
+        dpcore.audit(add_noise, Pair([0.0], [2.0]), **given, checkpoint=cut)
+
+
+def make_mechanism(scale):
+    def changing_noise(x, size, rng):
+        return x + rng.laplace(scale=scale, size=(size, len(x)))
+
+    return changing_noise
+
+
+def test_a_changed_mechanism_is_refused(monkeypatch, path):
+    about = {**ABOUT, "checkpoint": path}
+    cut_off(monkeypatch, 5, lambda: dpcore.audit(make_mechanism(1.0), ONE, **about))
+    with pytest.raises(
+        ValueError, match=r"^mechanism must be the one that began the run file"
+    ) as e:
+        dpcore.audit(make_mechanism(1.01), ONE, **about)
+    assert "of which block 0 has" in str(e.value)
+    assert dpcore.audit(make_mechanism(1.0), ONE, **about).trials == TRIALS
+
+
+def test_a_generator_of_its_own_is_refused(path):
+    rng = np.random.default_rng(1)
+
+    def own_noise(x, size, _):
+        return x + rng.laplace(size=(size, len(x)))
+
+    with pytest.raises(ValueError, match="own_noise"):
+        dpcore.audit(own_noise, ONE, **{**ABOUT, "checkpoint": path})
+
+
+# Parts.
+
+
+@pytest.fixture(scope="module")
+def parts(tmp_path_factory):
+    """A run of which all four parts are counted: its file, and theirs."""
+    folder = tmp_path_factory.mktemp("parts")
+    return count_parts(folder, add_noise)
+
+
+def count_parts(folder, mechanism, count=4, **options):
+    path = folder / "run.json"
+    begin_run(path, mechanism, ONE, **{**ABOUT, **options})
+    found = [folder / f"part-{number}.json" for number in range(1, count + 1)]
+    for number, out in enumerate(found, 1):
+        count_part(path, mechanism, ONE, part=(number, count), out=out, **{**ABOUT, **options})
+    return path, found
+
+
+def copy(path, folder, name=None):
+    """Copy a file, so that it may be changed."""
+    other = folder / (name or path.name)
+    other.write_bytes(path.read_bytes())
+    return other
+
+
+def test_parts_in_any_order_are_the_whole(parts):
+    whole = dpcore.audit(add_noise, ONE, **ABOUT)
+    _, found = parts
+    for seed in range(3):
+        order = random.Random(seed).sample(found, len(found))
+        report = merge_parts([*order, found[0]])
+        assert list_differences(report, whole, without=("mechanism",)) == []
+        assert (report.bound, report.stop) == ("clopper_pearson", "fixed")
+
+
+def test_a_part_that_was_cut_off_goes_on(monkeypatch, tmp_path, parts):
+    path, found = parts
+    about = {"part": (2, 4), "out": tmp_path / "part.json", **ABOUT}
+    cut_off(monkeypatch, 2, lambda: count_part(path, add_noise, ONE, **about))
+    with pytest.raises(MissingPartsError):
+        merge_parts([found[0], about["out"], *found[2:]])
+    count_part(path, add_noise, ONE, **about)
+    assert merge_parts([found[0], about["out"], *found[2:]]) == merge_parts(found)
+
+
+@pytest.mark.parametrize(
+    ("part", "error", "text"),
+    [
+        ((0, 64), ValueError, "part must be an integer"),
+        ((65, 64), ValueError, "part must be an integer"),
+        ((1, 0), ValueError, "part must be an integer"),
+        (3, TypeError, "part must be a pair"),
+        ((1.5, 4), TypeError, "part must be"),
+    ],
+)
+def test_parts_that_do_not_exist(parts, tmp_path, part, error, text):
+    with pytest.raises(error, match=text):
+        count_part(parts[0], add_noise, ONE, part=part, out=tmp_path / "out.json", **ABOUT)
+
+
+def test_more_parts_than_blocks(tmp_path):
+    _, found = count_parts(tmp_path, add_noise, count=30)
+    assert merge_parts(found).counts == dpcore.audit(add_noise, ONE, **ABOUT).counts
+
+
+def test_parts_of_two_runs(parts, tmp_path):
+    _, others = count_parts(tmp_path, add_noise, rng=4)
+    with pytest.raises(ValueError, match="paths must be of one run") as caught:
+        merge_parts([parts[1][0], others[1]])
+    assert str(parts[1][0]) in str(caught.value)
+    assert str(others[1]) in str(caught.value)
+
+
+def test_a_part_is_counted_into_its_own_file(parts, tmp_path):
+    path, found = parts
+    with pytest.raises(ValueError, match="out must be a new file, or one of part"):
+        count_part(path, add_noise, ONE, part=(2, 4), out=copy(found[0], tmp_path), **ABOUT)
+    with pytest.raises(ValueError, match="out must be another file"):
+        count_part(path, add_noise, ONE, part=(2, 4), out=path, **ABOUT)
+    with pytest.raises(ValueError, match="path must be a run of which nothing is counted"):
+        count_part(found[0], add_noise, ONE, part=(2, 4), out=tmp_path / "out.json", **ABOUT)
+    with pytest.raises(ValueError, match="path must be a run file that is there"):
+        count_part(tmp_path / "no.json", add_noise, ONE, part=(1, 4), out=path, **ABOUT)
+    with pytest.raises(ValueError, match="path must be the name of a new file"):
+        begin_run(path, add_noise, ONE, **ABOUT)
+
+
+def test_a_part_with_other_counts_is_named(parts, tmp_path):
+    _, found = parts
+    other = copy(found[1], tmp_path, "other.json")
+    edit(other, "sides", 0, "hits", value=lambda hits: [hits[0] - 1])
+    with pytest.raises(ValueError, match="paths must agree") as caught:
+        merge_parts([*found, other])
+    assert str(found[1]) in str(caught.value)
+    assert str(other) in str(caught.value)
+
+
+def test_parts_that_overlap_are_named(parts, tmp_path):
+    path, found = parts
+    halves = [tmp_path / f"half-{number}.json" for number in (1, 2)]
+    for number, out in enumerate(halves, 1):
+        count_part(path, add_noise, ONE, part=(number, 2), out=out, **ABOUT)
+    whole = merge_parts(found)
+    assert merge_parts([halves[0], *found[2:]]) == whole
+    # Without digests, by the trials alone.
+    for file in halves:
+        edit(file, "digests", value=[])
+    with pytest.raises(ValueError, match="paths must hold each trial once") as caught:
+        merge_parts([halves[0], *found[1:]])
+    assert str(halves[0]) in str(caught.value)
+    assert str(found[1]) in str(caught.value)
+
+
+def test_a_replay_between_parts_is_an_error(parts, tmp_path):
+    _, found = parts
+    replayed = copy(found[1], tmp_path)
+    held = json.loads(found[0].read_text())["digests"]
+    edit(replayed, "digests", value=held)
+    with pytest.raises(ValueError, match="paths must hold outputs that were drawn anew"):
+        merge_parts([found[0], replayed, *found[2:]])
+
+
+def test_missing_parts_are_listed(parts, tmp_path, run):
+    _, found = parts
+    with pytest.raises(MissingPartsError, match="missing: ") as caught:
+        merge_parts([found[0], found[3]])
+    [missing] = caught.value.ranges
+    assert missing == (read_run(found[1]).range[0], read_run(found[2]).range[1])
+    status, printed, said = run("merge", str(found[0]), str(found[3]))
+    assert (status, printed) == (4, "")
+    assert f"{missing[0]:,} to {missing[1]:,}" in said
+    with pytest.raises(ValueError, match="paths must be at least one file"):
+        merge_parts([])
+    with pytest.raises(ValueError, match="must be a run file that is there"):
+        merge_parts([tmp_path / "no.json"])
+
+
+def test_who_has_looked_certifies_the_anytime_bound(parts, tmp_path):
+    whole = merge_parts(parts[1])
+    copies = [copy(file, tmp_path) for file in parts[1]]
+    partial = merge_parts(copies[:2], partial=True)
+    assert (partial.partial, partial.bound, partial.stop) == (True, "anytime", "looked")
+    assert partial.counts.n == sum(read_run(file).done.trials for file in copies[:2])
+    assert [read_run(file).looked for file in copies] == [True, True, False, False]
+    later = merge_parts(copies)
+    assert (later.partial, later.bound, later.stop) == (False, "anytime", "looked")
+    assert later.counts == whole.counts
+    assert later.epsilon_lower < whole.epsilon_lower
+    # Nobody has looked at a whole run before its end.
+    assert merge_parts(parts[1], partial=True) == whole
+
+
+def test_a_run_that_was_looked_at_ends_with_the_anytime_bound(cut):
+    assert merge_parts([cut], partial=True).partial
+    report = audit_kind("callable", checkpoint=cut)
+    assert (report.bound, report.partial) == ("anytime", False)
+    assert report.counts == audit_kind("callable").counts
+
+
+def test_parts_on_the_command_line(tmp_path, process):
+    (tmp_path / "mech.py").write_text(MECHANISM.replace("0.02", "0"))
+    words = "audit mech.py:slow_noise --x 0 --x-prime 1 --claim 1 --attack threshold --trials 2000"
+    status, printed, said = process(f"{words} --seed 7 --checkpoint run.json --fit-only")
+    assert (status, printed) == (0, "")
+    assert "run.json" in said
+    for number in ("1", "2"):
+        done = process(f"count run.json --part {number}/2 --out part-{number}.json")
+        assert done[:2] == (0, ""), done
+    status, printed, said = process("merge part-1.json part-2.json --json")
+    assert status == 1, said
+    whole = process(f"{words} --seed 7 --json")[1]
+    assert list_differences(Audit.from_json(printed), Audit.from_json(whole)) == []
+    assert process("count run.json --part 0/2 --out out.json")[0] == 2
+    assert process("count run.json --part 3/2 --out out.json")[0] == 2
+    assert process("merge part-1.json")[0] == 4
+
+
+def test_nothing_of_a_run_file_is_executed(cut):
+    names = ("pickle", "eval", "exec", "importlib")
+    for module in (run_files, runs):
+        assert not set(names) & set(vars(module)) - {"__builtins__"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert json.loads(cut.read_text())["format"] == "dpcore.run/1"

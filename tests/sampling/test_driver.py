@@ -1,0 +1,177 @@
+"""The driver of shards: the same audit whoever draws, in constant memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+import shared_shards
+from shared_extras import needs
+from shared_shards import (
+    BLOCK,
+    KINDS,
+    ONE,
+    TRIALS,
+    ShuffledWorkers,
+    add_noise,
+    audit_kind,
+    count_made_up,
+    list_differences,
+)
+
+from dpcore.sampling import driver
+from dpcore.sampling.driver import Done, Source, Task, run_shards
+from dpcore.sampling.sources import CallableDraws
+from dpcore.sampling.workers import LostError, Workers
+from dpcore.streams import COUNT
+
+
+@pytest.fixture(scope="module")
+def serial():
+    """Each kind of audit, shard by shard in this process."""
+    return {kind: audit_kind(kind, threads=1) for kind in KINDS}
+
+
+@pytest.fixture(params=["threads", "fork", "spawn", "dask"], scope="module")
+def executor(request):
+    """Two workers of each kind of executor."""
+    if request.param == "threads":
+        with ThreadPoolExecutor(2) as pool:
+            yield pool
+    elif request.param == "dask":
+        needs("distributed")
+        from distributed import Client
+
+        with Client(
+            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+        ) as client:
+            yield client
+    else:
+        if request.param not in multiprocessing.get_all_start_methods():
+            pytest.skip(f"no {request.param} here")
+        context = multiprocessing.get_context(request.param)
+        with ProcessPoolExecutor(2, mp_context=context) as pool:
+            yield pool
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_executor_gives_the_serial_audit(executor, serial, kind):
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"This process .* is multi-threaded", DeprecationWarning)
+        report = audit_kind(kind, executor=executor)
+    assert list_differences(report, serial[kind]) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_shards_of_random_size_in_random_order_give_the_serial_audit(monkeypatch, serial, kind):
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+
+        def random_size(pace, left, workers, block, travels, rng=rng):
+            return int(rng.integers(1, 6)) * block
+
+        @contextmanager
+        def shuffled(*_, seed=seed):
+            yield ShuffledWorkers(seed)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(driver.Pace, "shard_trials", random_size)
+            patch.setattr(driver, "workers_of", shuffled)
+            report = audit_kind(kind)
+        assert list_differences(report, serial[kind]) == []
+
+
+def test_a_difference_would_be_seen(serial):
+    other = audit_kind("callable", rng=4)
+    assert {"counts", "digests"} <= {
+        line.split(":")[0] for line in list_differences(other, serial["callable"])
+    }
+
+
+class LosingWorkers(Workers):
+    """Shards are lost, as long as they have more trials than a limit."""
+
+    def __init__(self, most):
+        self.most, self.lost = most, []
+
+    def result(self, handle):
+        shard = handle.result()
+        if shard.end - shard.first > self.most:
+            self.lost.append((shard.first, shard.end))
+            raise LostError("its worker is gone")
+        return shard
+
+
+def test_lost_shards_come_back_in_halves_and_count_once(monkeypatch, serial):
+    losing = LosingWorkers(2 * BLOCK)
+
+    @contextmanager
+    def only_counting(*_):
+        yield losing
+
+    monkeypatch.setattr(
+        driver.Pace, "shard_trials", lambda pace, left, workers, block, travels: 8 * block
+    )
+    monkeypatch.setattr(driver, "workers_of", only_counting)
+    assert list_differences(audit_kind("callable"), serial["callable"]) == []
+    assert losing.lost
+
+
+def test_a_block_lost_three_times_is_named():
+    source = make_source(4 * BLOCK, BLOCK)
+    with pytest.raises(RuntimeError, match=r"block 3 of \S*add_noise was lost 3 times with its"):
+        list(run_shards(source, LosingWorkers(0), len_of_rows, COUNT, [(3 * BLOCK, 4 * BLOCK)]))
+
+
+def len_of_rows(outputs, start):
+    return len(outputs)
+
+
+def make_source(trials, block):
+    draws = CallableDraws(add_noise, ONE, 1, block, (1,))
+    return Source(draws, 1, trials)
+
+
+def test_what_is_done_is_a_set_of_trials():
+    source = make_source(TRIALS, BLOCK)
+    event = audit_kind("callable").event
+    shards = list(source.counted(event, COUNT, [(0, TRIALS)]))
+    done = Done()
+    for shard in reversed(shards):
+        done = done.plus(shard)
+    assert done.ranges == ((0, TRIALS),)
+    with pytest.raises(ValueError, match="disjoint"):
+        done.plus(shards[0])
+    part = Done().plus(shards[0])
+    assert part.left(0, TRIALS) == [(shards[0].end, TRIALS)]
+
+
+def test_made_up_results_are_kept_as_a_few_sums():
+    _, done = count_made_up(10**4)
+    assert done.ranges == ((0, 10**7),)
+    for side in done.sides:
+        # One sum for each level of pieces, and what hangs over.
+        assert len(side.evidence.pieces.sums) < 40
+        assert len(side.evidence.pieces.single) < 40
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no resource module")
+def test_the_driver_needs_constant_memory_and_linear_time():
+    # In a process of its own, whose memory nothing else has used. More: benches/record_runs.py.
+    code = [sys.executable, shared_shards.__file__, str(10**5)]
+    printed = subprocess.run(code, capture_output=True, text=True, check=True, timeout=200).stdout
+    few, many, grown = map(float, printed.split())
+    assert grown < 20 * 2**20
+    # Ten times the blocks; a list that is copied at every shard would take fifty times as long.
+    assert many < 20 * few + 0.5
+
+
+def test_a_task_travels_light():
+    assert len(pickle.dumps(Task(COUNT, 0, BLOCK, 0, TRIALS))) < 300
