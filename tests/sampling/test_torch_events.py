@@ -13,7 +13,8 @@ from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.attacks.classifier import Features, Linear
 from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
-from dpcore.events.device_outputs import Held, at_least, numpy_of, score_held
+from dpcore.events.device_outputs import Held, at_least, numpy_of
+from dpcore.events.event import score_held
 from dpcore.events.every_coordinate import Intervals
 from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import mark_of

@@ -6,12 +6,12 @@ import numpy as np
 from shared_encoders import WIDTH, hashed
 from shared_extras import needs
 from shared_messages import check_messages
-from torch import nn
 
 import dpcore
 from dpcore import calibration
 
 torch = needs("torch")
+nn = torch.nn
 
 from dpcore.torch import (  # noqa: E402
     Clip,

@@ -331,7 +331,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
     if kind == "local":
         if not number.isdigit() or int(number) < 1:
             raise Usage(f"--dask local:N needs a number of processes, got {address}")
-        given = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": None,
+        given = {"n_workers": int(number), "threads_per_worker": 1, "dashboard_address": ":0",
                  "silence_logs": logging.CRITICAL}  # fmt: skip
     try:
         client = Client(**given)

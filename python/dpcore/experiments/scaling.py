@@ -23,7 +23,7 @@ import numpy as np
 
 from ..attacks import Threshold
 from ..auditing.run import audit
-from ..errors import flag, integer, real
+from ..errors import integer
 from ..mechanisms import Laplace
 from ..progress import format_time
 from ..records import Counts, Pair, Shown
@@ -34,15 +34,10 @@ from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
-from .presentation import (
-    SMALL,
-    TEXT,
-    encode_fields,
-    make_canvas,
-    make_record_head,
-    tidy_axes,
-)
-from .running import SEED, Tabled, check_config, check_list, require_own_config, run_jobs
+from .drawing import SMALL, TEXT, make_canvas, tidy_axes
+from .presentation import Column, align_columns, encode_fields
+from .running import Tabled, run_jobs, time_run
+from .settings import SEED, Settings, check_positive, setting
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -154,7 +149,7 @@ class SimulatedWorkers(Workers):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Shown):
+class Config(Settings):
     """Options of the experiment.
 
     Args:
@@ -177,24 +172,15 @@ class Config(Shown):
 
     trials: int = 5 * 10**7
     seed: int = SEED
-    workers: tuple[int, ...] = (1, 2, 4, 8, 16, 32)
-    simulated: tuple[int, ...] = (10**9, 10**10, 10**11, 10**12, 10**13)
-    clusters: tuple[int, ...] = (1, 4, 16, 64, 256, 1024)
-    trial_seconds: float = 1.22e-7
+    workers: tuple[int, ...] = setting((1, 2, 4, 8, 16, 32), integer, 1, quick=(2,), listed=True)
+    simulated: tuple[int, ...] = setting(
+        (10**9, 10**10, 10**11, 10**12, 10**13), integer, 1, quick=(10**9, 10**11), listed=True
+    )
+    clusters: tuple[int, ...] = setting(
+        (1, 4, 16, 64, 256, 1024), integer, 1, quick=(1, 64, 1024), listed=True
+    )
+    trial_seconds: float = setting(1.22e-7, check_positive)
     quick: bool = False
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        check_config(self)
-        if flag("quick", self.quick):
-            for name, few in (("workers", (2,)), ("clusters", (1, 64, 1024))):
-                object.__setattr__(self, name, few)
-            object.__setattr__(self, "simulated", (10**9, 10**11))
-        for name in ("workers", "simulated", "clusters"):
-            values = check_list(name, getattr(self, name), lambda one: integer("workers", one, 1))
-            object.__setattr__(self, name, values)
-        seconds = real("trial_seconds", self.trial_seconds, low=0.0, open_low=True)
-        object.__setattr__(self, "trial_seconds", seconds)
 
     @property
     def block(self) -> int:
@@ -248,6 +234,7 @@ class Simulated(Shown):
     driver_seconds: float = field(compare=False)
 
 
+@time_run
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Measure audits on this machine, and count on simulated clusters.
 
@@ -267,8 +254,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> count_simulated(config, 10**9, 64, False)[0].efficiency > 0.9
         True
     """
-    require_own_config(config, __name__)
-    begun, cores = time.perf_counter(), threads_of(None)
+    cores = threads_of(None)
     places = ("this process", "processes", *(("Dask",) if _has_dask() else ()))
     jobs: list[Callable[[], tuple[Measured | Simulated, ...]]] = [
         partial(count_simulated, config, trials, workers, faults)
@@ -289,8 +275,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     found = [one for ones in done for one in ones]
     measured = tuple(one for one in found if isinstance(one, Measured) and not one.partial)
     simulated = tuple(one for one in found if isinstance(one, Simulated))
-    seconds = time.perf_counter() - begun
-    return Result(config, measured, simulated, "Dask" in places, stopped, seconds)
+    return Result(config, measured, simulated, "Dask" in places, partial=stopped)
 
 
 def _has_dask() -> bool:
@@ -344,7 +329,7 @@ def _open_executor(place: str, workers: int) -> Iterator[Any]:
     else:
         from distributed import Client, LocalCluster
 
-        of_each: Any = {"threads_per_worker": 1, "dashboard_address": None, "processes": True}
+        of_each: Any = {"threads_per_worker": 1, "dashboard_address": ":0", "processes": True}
         with LocalCluster(workers, **of_each) as cluster, Client(cluster) as client:
             yield client
 
@@ -358,16 +343,12 @@ class Result(Tabled):
         measured: audits on this machine.
         simulated: counts on simulated clusters.
         has_dask: True if Dask is installed.
-        partial: True if Ctrl-C ended the run early.
-        seconds: time taken (not compared).
     """
 
     config: Config
     measured: tuple[Measured, ...]
     simulated: tuple[Simulated, ...]
     has_dask: bool
-    partial: bool = False
-    seconds: float = field(default=0.0, compare=False)
 
     @property
     def serial(self) -> Measured | None:
@@ -393,78 +374,106 @@ class Result(Tabled):
         return one.trials * self.trial_seconds / (one.workers * one.seconds)
 
     def table(self) -> str:
-        """Return the figures as aligned plain text."""
-        return write_table(self)
+        """Return the measured audits, the simulated ones and the core hours as text."""
+        config = self.config
+        columns = (
+            Column("drawn by", "place", left=True),
+            Column("workers", "workers"),
+            Column("scaling", lambda one: _name_scaling(config, one), left=True),
+            Column("trials a side", "trials", ","),
+            Column("counting", "seconds", format_time),
+            Column("efficiency", self.efficiency, ".2f"),
+        )
+        said = "the same counts everywhere" if self.same_counts else "COUNTS DIFFER"
+        here = f"On this machine, blocks of {config.block:,} trials, {said}:"
+        found = {(one.trials, one.workers, one.faults): one for one in self.simulated}
+        clusters = [
+            ("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters)),
+            *(
+                (
+                    _write_power(trials),
+                    f"{self._count_core_hours(trials):.3g}",
+                    *(_format_both(found, trials, n) for n in config.clusters),
+                )
+                for trials in config.simulated
+            ),
+        ]
+        return self.join_parts(
+            f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
+            "(workers x time of counting).",
+            f"{here}\n\n{align_columns(columns, self.measured)}" if self.measured else "",
+            "" if self.has_dask else "Dask is not installed: pip install 'dpcore[dask]'",
+            "Efficiency on simulated clusters, by their workers: "
+            f"{config.trial_seconds * 1e9:g} ns a trial,\n{SECONDS_PER_RESULT * 1000:g} ms of the "
+            f"driver a shard; in brackets with faults: {SLOW_SHARE:.0%} of the workers\nat half "
+            f"the speed, {LOST_SHARE:.1%} of the shards lost.",
+            align_rows(clusters),
+            f"Core hours at the measured {self.trial_seconds * 1e9:.0f} ns a trial.",
+        )
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         measured = [
             {**encode_fields(one), "efficiency": self.efficiency(one)} for one in self.measured
         ]
-        return {
-            **make_record_head(NAME, self),
-            "measured": measured,
-            "simulated": [encode_fields(one) for one in self.simulated],
-            "trial_seconds": self.trial_seconds,
-            "core_hours": {str(n): self._count_core_hours(n) for n in self.config.simulated},
-            "dask": self.has_dask,
-            "same_counts": self.same_counts,
-        }
+        return self.make_record(
+            NAME,
+            measured=measured,
+            simulated=[encode_fields(one) for one in self.simulated],
+            trial_seconds=self.trial_seconds,
+            core_hours={str(n): self._count_core_hours(n) for n in self.config.simulated},
+            dask=self.has_dask,
+            same_counts=self.same_counts,
+        )
 
     def _count_core_hours(self, trials: int) -> float:
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
 
     def plot(self, ax: Any = None) -> Figure:
-        """Draw the efficiency of counting by workers: measured, and simulated."""
-        return draw_figure(self, ax)
-
-
-def write_table(result: Result) -> str:
-    """Format the measured audits, the simulated ones and the core hours."""
-    config = result.config
-    parts = [
-        f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / (workers x "
-        "time of counting)."
-    ]
-    if result.partial:
-        parts.append("INTERRUPTED: only what was counted is shown")
-    head = ("drawn by", "workers", "scaling", "trials a side", "counting", "efficiency")
-    rows = [
-        (
-            one.place, str(one.workers), _name_scaling(config, one), f"{one.trials:,}",
-            format_time(one.seconds), f"{result.efficiency(one):.2f}",
+        """Draw the efficiency by workers: of measured audits left, of simulated ones right."""
+        picture = make_canvas(3.2, ax)
+        left, right = picture.subplots(1, 2)
+        for place, colour in (("processes", BLUE), ("Dask", RED)):
+            for kind, style in (("strong", "-o"), ("weak", "--s")):
+                of_kind = ("-", kind)
+                ones = [
+                    one for one in self.measured
+                    if one.place == place and _name_scaling(self.config, one) in of_kind
+                ]  # fmt: skip
+                if ones:
+                    values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
+                    left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
+        if not self.has_dask:
+            left.set_title("Dask is not installed", fontsize=SMALL)
+        colours = (BLUE, RED, ORANGE, GREY, INK)
+        for number, trials in enumerate(self.config.simulated):
+            for faults in (False, True):
+                cells = [
+                    one for one in self.simulated if (one.trials, one.faults) == (trials, faults)
+                ]
+                right.plot(
+                    [one.workers for one in cells],
+                    [one.efficiency for one in cells],
+                    "--" if faults else "-o",
+                    color=colours[number % len(colours)],
+                    ms=3,
+                    label=None if faults else f"{_write_power(trials)} trials",
+                )
+        panels = (
+            (left, "this machine", self.config.workers),
+            (right, "simulated; dashed: with faults", self.config.clusters),
         )
-        for one in result.measured
-    ]  # fmt: skip
-    if rows:
-        said = "the same counts everywhere" if result.same_counts else "COUNTS DIFFER"
-        parts.append(f"On this machine, blocks of {config.block:,} trials, {said}:")
-        parts.append(align_rows([head, *rows], left=(0, 2)))
-    if not result.has_dask:
-        parts.append("Dask is not installed: pip install 'dpcore[dask]'")
-    parts.append(
-        f"Efficiency on simulated clusters, by their workers: {config.trial_seconds * 1e9:g} ns a "
-        f"trial,\n{SECONDS_PER_RESULT * 1000:g} ms of the driver a shard; in brackets with faults: "
-        f"{SLOW_SHARE:.0%} of the workers\nat half the speed, {LOST_SHARE:.1%} of the shards lost."
-    )
-    found = {(one.trials, one.workers, one.faults): one for one in result.simulated}
-    parts.append(
-        align_rows(
-            [
-                ("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters)),
-                *(
-                    (
-                        _write_power(trials),
-                        f"{result.to_dict()['core_hours'][str(trials)]:.3g}",
-                        *(_format_both(found, trials, n) for n in config.clusters),
-                    )
-                    for trials in config.simulated
-                ),
-            ]
-        )
-    )
-    parts.append(f"Core hours at the measured {result.trial_seconds * 1e9:.0f} ns a trial.")
-    return "\n\n".join(parts)
+        for axes, what, numbers in panels:
+            axes.set(xscale="log", ylim=(0.0, 1.1 * max(1.0, *axes.dataLim.intervaly)))
+            axes.set_xlabel(f"workers ({what})", fontsize=TEXT)
+            axes.axhline(1.0, color=GREY, linewidth=0.6)
+            axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
+            axes.minorticks_off()
+            tidy_axes(axes)
+            if axes.get_legend_handles_labels()[0]:
+                axes.legend(frameon=False, fontsize=SMALL, loc="lower left")
+        left.set_ylabel("efficiency of counting", fontsize=TEXT)
+        return apply_style(picture)
 
 
 def _write_power(number: int) -> str:
@@ -480,50 +489,3 @@ def _format_both(found: dict[Any, Simulated], trials: int, workers: int) -> str:
     both = [found.get((trials, workers, faults)) for faults in (False, True)]
     shown = ["-" if one is None else f"{one.efficiency:.3f}" for one in both]
     return f"{shown[0]} ({shown[1]})"
-
-
-def draw_figure(result: Result, ax: Any = None) -> Figure:
-    """Draw the efficiency by workers: of measured audits left, of simulated ones right."""
-    picture = make_canvas(3.2, ax)
-    left, right = picture.subplots(1, 2)
-    for place, colour in (("processes", BLUE), ("Dask", RED)):
-        for kind, style in (("strong", "-o"), ("weak", "--s")):
-            of_kind = ("-", kind)
-            ones = [
-                one for one in result.measured
-                if one.place == place and _name_scaling(result.config, one) in of_kind
-            ]  # fmt: skip
-            if ones:
-                values = [[one.workers for one in ones], [result.efficiency(one) for one in ones]]
-                left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
-    if not result.has_dask:
-        left.set_title("Dask is not installed", fontsize=SMALL)
-    colours = (BLUE, RED, ORANGE, GREY, INK)
-    for number, trials in enumerate(result.config.simulated):
-        for faults in (False, True):
-            cells = [
-                one for one in result.simulated if (one.trials, one.faults) == (trials, faults)
-            ]
-            right.plot(
-                [one.workers for one in cells],
-                [one.efficiency for one in cells],
-                "--" if faults else "-o",
-                color=colours[number % len(colours)],
-                ms=3,
-                label=None if faults else f"{_write_power(trials)} trials",
-            )
-    panels = (
-        (left, "this machine", result.config.workers),
-        (right, "simulated; dashed: with faults", result.config.clusters),
-    )
-    for axes, what, numbers in panels:
-        axes.set(xscale="log", ylim=(0.0, 1.1 * max(1.0, *axes.dataLim.intervaly)))
-        axes.set_xlabel(f"workers ({what})", fontsize=TEXT)
-        axes.axhline(1.0, color=GREY, linewidth=0.6)
-        axes.set_xticks(numbers, [f"{number:,}" for number in numbers])
-        axes.minorticks_off()
-        tidy_axes(axes)
-        if axes.get_legend_handles_labels()[0]:
-            axes.legend(frameon=False, fontsize=SMALL, loc="lower left")
-    left.set_ylabel("efficiency of counting", fontsize=TEXT)
-    return apply_style(picture)
