@@ -215,8 +215,9 @@ class Processes(Threads):
         if known is None or known[0] is not part:
             held = self._dump(part)
             known = part, hashlib.blake2b(held, digest_size=16).hexdigest(), held
+            if len(self._parts) >= _MAX_KNOWN_PARTS:
+                self._parts.clear()
             # The object itself is kept, so that its id stays its own.
-            self._parts = {**self._parts, id(part): known} if len(self._parts) < 4 else {}
             self._parts[id(part)] = known
         return known[1:]
 
