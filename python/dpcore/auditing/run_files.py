@@ -439,8 +439,8 @@ def open_run(path: Any, asked: Mapping[str, Any] | None = None) -> Iterator[RunF
 
     Raises:
         TypeError: if the path is none.
-        ValueError: if the file is no run file, or another process is counting for it.
-        OSError: if its folder cannot be written to.
+        ValueError: if the file is no run file, its folder cannot be written to, or another process
+            is counting for it.
     """
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("checkpoint", "the path of a file, or None", path)
@@ -452,14 +452,25 @@ def open_run(path: Any, asked: Mapping[str, Any] | None = None) -> Iterator[RunF
         requirement = "a file in a folder that can be written to"
         raise invalid("checkpoint", requirement, f"{path} ({error.strerror})") from error
     try:
-        if not _lock_file(handle):
+        if not (_lock_file(handle) and _is_same_file(handle, lock)):
             raise invalid("checkpoint", "a run file that no other process counts for", str(path))
         run = RunFile(path, asked=dict(asked or {}))
         if path.exists():
             run.read()
         yield run
+        # Not where another process holds the lock: the name must stay that of its file.
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
     finally:
         os.close(handle)
+
+
+def _is_same_file(handle: int, path: Path) -> bool:
+    """Return False if the file was removed, and perhaps made anew, after it was opened."""
+    try:
+        return os.path.samestat(os.fstat(handle), os.stat(path))
+    except OSError:
+        return False
 
 
 def _lock_file(handle: int) -> bool:

@@ -25,7 +25,7 @@ from .. import __version__, _core, experiments
 from ..errors import argument_of, called_here
 from ..streams import threads_of
 from . import options
-from .audits import SYSTEMS, run_audit, run_count, run_merge
+from .audits import SYSTEMS, open_cluster, run_audit, run_count, run_merge
 from .audits import run_outputs_audit as run_outputs
 from .audits import run_plan as run_plan
 from .audits import run_table_audit as run_table
@@ -274,10 +274,15 @@ def run_experiment(asked: ExperimentArguments) -> int:
         out.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise Usage(f"--out must be a folder that can be written to, got {out}: {error}") from error
+    if (asked.dask or asked.resume) and name not in experiments.RESUMABLE:
+        which = "--dask" if asked.dask else "--resume"
+        raise Usage(f"{which} is for {', '.join(experiments.RESUMABLE)}, not for {name}")
     try:
-        result = experiments.reproduce(
-            name, out, threads=asked.threads, progress=asked.progress, **given
-        )
+        with open_cluster(asked.dask) as client:
+            result = experiments.reproduce(
+                name, out, threads=asked.threads, progress=asked.progress, executor=client,
+                resume=asked.resume, **given,
+            )  # fmt: skip
     except ModuleNotFoundError as error:
         # What it needs and how to install it, in the words of the experiment.
         raise Usage(str(error)) from error

@@ -626,6 +626,13 @@ class ExperimentArguments:
     device: Annotated[
         str | None, _make_option(None, "Where torch runs, such as cpu or cuda.", metavar="D")
     ] = None
+    dask: Dask = None
+    resume: Annotated[
+        str | None,
+        _make_option(
+            None, "Folder with a run file for each audit, from which it goes on.", metavar="DIR"
+        ),
+    ] = None
     as_json: Json = False
     progress: Progress = None
 

@@ -56,6 +56,11 @@ NAMES: tuple[str, ...] = (
 """The names of the experiments: each is that of a module or package here, with _ for -."""
 
 
+RESUMABLE: tuple[str, ...] = (
+    "published-systems", "habernal2022-figure1", "dp-sniper-table", "floating-point",
+)  # fmt: skip
+"""Experiments whose audits an executor can count, and which go on from run files."""
+
 QUICK: dict[str, int] = {"trials": 20_000, "seeds": 1, "quick": True}
 """Options that `quick` sets, as far as an experiment has them."""
 
@@ -150,6 +155,8 @@ def reproduce(
     quick: bool = False,
     seeds: int | None = None,
     device: str | None = None,
+    executor: Any = None,
+    resume: str | os.PathLike[str] | None = None,
 ) -> Result:
     """Run an experiment and write `NAME.json`, `NAME.png` and `NAME.svg`.
 
@@ -168,6 +175,9 @@ def reproduce(
         quick: few trials and one seed, unless they are given: under 20 seconds.
         seeds: runs of which mean and spread are shown.
         device: where torch runs, such as "cpu" or "cuda".
+        executor: counts the audits, see `dpcore.audit`: a Dask client, say.
+        resume: folder with a run file for each audit: an experiment that was killed goes on, and
+            finished audits are not counted again. For those named in `RESUMABLE`, as `executor`.
 
     Returns:
         The experiment's `Result`. After Ctrl-C or SIGTERM it holds what was done, with `partial`
@@ -188,13 +198,21 @@ def reproduce(
         ...     sorted(os.listdir(folder))
         ['habernal2022-figure2.json', 'habernal2022-figure2.png', 'habernal2022-figure2.svg']
     """
+    from .running import place_audits
+
     module = get(name)
+    for option, value in (("executor", executor), ("resume", resume)):
+        if value is not None and name not in RESUMABLE:
+            raise invalid(option, f"left out for {name} (it is for {', '.join(RESUMABLE)})", value)
     given = {"data": data, "full": flag("full", full), "seeds": seeds, "device": device}
     config = config_of(name, quick=quick, trials=trials, seed=seed, **given)
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    with _replace_sigterm(signal.default_int_handler):
+    runs = None if resume is None else Path(resume)
+    if runs is not None:
+        runs.mkdir(parents=True, exist_ok=True)
+    with _replace_sigterm(signal.default_int_handler), place_audits(executor, runs):
         result: Result = module.run(config, threads=threads, progress=progress)
     # Ignored for the second that writing takes: half a file serves nobody.
     with _replace_sigterm(signal.SIG_IGN):

@@ -23,7 +23,6 @@ import numpy.typing as npt
 
 from .._core import __version__
 from ..attacks.lattice import FloatLattice
-from ..auditing.run import audit
 from ..errors import choice
 from ..events import event_of
 from ..mechanisms import Gaussian, Laplace
@@ -34,7 +33,7 @@ from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
 from .drawing import SMALL, add_legend, make_canvas, make_line, make_patch, tidy_axes
 from .presentation import Column, align_columns, encode_attributes
-from .running import Tabled, cell_seed, run_jobs, time_run
+from .running import Tabled, audit_cell, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings, setting
 
 if TYPE_CHECKING:
@@ -338,7 +337,8 @@ def _explain_missing(version: str, error: ImportError) -> str:
 def _audit_system(
     system: System, mechanism: Mechanism, config: Config, threads: int | None
 ) -> Audit:
-    return audit(
+    return audit_cell(
+        system.name,
         mechanism,
         PAIR,
         attack=FloatLattice(),

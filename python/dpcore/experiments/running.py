@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -294,8 +298,40 @@ def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) ->
         return work(*job)
 
 
+_executor: ContextVar[Any] = ContextVar("executor", default=None)
+_folder: ContextVar[Path | None] = ContextVar("folder", default=None)
+
+
+@contextmanager
+def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
+    """Let `audit_cell` use an executor, and keep a run file for each cell in a folder."""
+    tokens = _executor.set(executor), _folder.set(folder)
+    try:
+        yield
+    finally:
+        _executor.reset(tokens[0])
+        _folder.reset(tokens[1])
+
+
+def audit_cell(key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
+    """Audit one cell of an experiment where `place_audits` says; a finished cell is only read.
+
+    Args:
+        key: name of the cell.
+        mechanism: as in `dpcore.audit`.
+        pair: as in `dpcore.audit`.
+        **options: further arguments of `dpcore.audit`.
+    """
+    folder = _folder.get()
+    if folder is not None:
+        name = re.sub(r"[^\w.=-]+", "_", key)
+        options["checkpoint"] = folder / f"{name}.json"
+    return audit(mechanism, pair, executor=_executor.get(), **options)
+
+
 def _audit_job(job: Job, config: Any, threads: int | None) -> Audit:
-    return audit(
+    return audit_cell(
+        job.key,
         job.mechanism,
         job.pair,
         attack=job.attack,

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...auditing.run import audit
 from ...bounds.unconditional import exact
 from ...errors import choice, integer
 from ...records import Counts, Shown
@@ -28,7 +27,7 @@ from ...results.audits import Audit
 from ...streams import threads_of
 from ..drawing import SMALL, add_legend, draw_arrow, make_canvas, make_mark, set_ticks, tidy_axes
 from ..presentation import Column, align_columns, encode_attributes
-from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..running import Tabled, audit_cell, cell_seed, run_jobs, time_run
 from ..settings import SEED, Settings, setting
 from .mechanisms import BENCHMARKS, Benchmark
 
@@ -216,7 +215,8 @@ def _time_audit(
 
 def _audit_benchmark(name: str, repeat: int, config: Config, threads: int | None) -> Audit:
     benchmark = BENCHMARKS[name]
-    return audit(
+    return audit_cell(
+        f"{name}-{repeat}",
         benchmark.mechanism,
         list(benchmark.pairs),
         attack="auto",
