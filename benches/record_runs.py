@@ -138,7 +138,7 @@ def measure_lost_workers(seconds: float) -> tuple[list[str], bool]:
                 os.kill(pids[len(killed) % len(pids)], signal.SIGKILL)
                 killed.append(pids)
 
-    given: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+    given: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         mock.patch.object(driver, "_LONG_SHARD_SECONDS", 1.0),
         Client(n_workers=2, silence_logs=50, **given) as client,
@@ -198,7 +198,7 @@ def measure_cpu(trials: int) -> list[str]:
     with contextlib.suppress(ImportError):
         from distributed import Client
 
-        given: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": None}
+        given: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
         with Client(n_workers=2, silence_logs=50, **given) as client:
             count(client, 10**5)
             idle: list[float] = []

@@ -50,7 +50,7 @@ def executor(request):
         from distributed import Client
 
         with Client(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", silence_logs=50
         ) as client:
             yield client
     else:
