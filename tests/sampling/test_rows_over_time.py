@@ -11,6 +11,7 @@ from shared_rows import UNIT, WIDE, fresh, in_turn, invalid
 
 import dpcore
 from dpcore.attacks import MajorityVote
+from dpcore.sampling.driver import Pace
 
 # Dispersion.
 
@@ -117,8 +118,10 @@ def test_what_a_block_says_travels():
     np.testing.assert_array_equal(again.near, seen.near)
 
 
-def test_an_interrupted_audit_is_looked_at_too():
+def test_an_interrupted_audit_is_looked_at_too(monkeypatch):
     calls = []
+    # A block a shard: the one that is interrupted is lost.
+    monkeypatch.setattr(Pace, "shard_trials", lambda pace, left, workers, block, travels: block)
 
     def stopped(x, size, rng):
         calls.append(size)
