@@ -259,6 +259,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "",
         "## CPU time",
         "",
+        "CPU times vary by a quarter from run to run where others use the cores of a machine.",
+        "",
         *measure_cpu(int(settings.trials)),
         "",
         "## Soundness of audits that were cut off",
