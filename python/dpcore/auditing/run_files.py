@@ -454,6 +454,9 @@ def open_run(path: Any, asked: Mapping[str, Any] | None = None) -> Iterator[RunF
     try:
         if not (_lock_file(handle) and _is_same_file(handle, lock)):
             raise invalid("checkpoint", "a run file that no other process counts for", str(path))
+        for left in path.parent.glob(f".{path.name}.*.tmp"):
+            # Of a process that was killed while it wrote.
+            left.unlink(missing_ok=True)
         run = RunFile(path, asked=dict(asked or {}))
         if path.exists():
             run.read()

@@ -295,10 +295,19 @@ class Cluster(Processes):
             return self._client.submit(*call, pure=False)
 
     def wait(self, handles: list[Any]) -> list[Any]:
-        """Wait for some tasks; return those that are done."""
+        """Wait for some tasks; return those that are done.
+
+        Raises:
+            RuntimeError: if the cluster has no worker after a minute without a result.
+        """
         from distributed import wait
 
+        since = time.monotonic()
         while True:
+            if time.monotonic() - since > _WORKERS_WAIT_SECONDS:
+                if not self._client.nthreads():
+                    raise RuntimeError(f"executor must have workers, got {self._client!r}")
+                since = time.monotonic()
             with contextlib.suppress(TimeoutError):
                 wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED")
             found = [handle for handle in handles if handle.done()]
