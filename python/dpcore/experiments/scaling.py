@@ -471,7 +471,7 @@ class Result(Tabled):
             axes.minorticks_off()
             tidy_axes(axes)
             if axes.get_legend_handles_labels()[0]:
-                axes.legend(frameon=False, fontsize=SMALL, loc="lower left")
+                axes.legend(frameon=False, fontsize=SMALL, loc="best")
         left.set_ylabel("efficiency of counting", fontsize=TEXT)
         return apply_style(picture)
 
