@@ -43,7 +43,7 @@ CHECK = "auditing/request.py", (
 )  # fmt: skip
 OPTION = "cli/options.py", (
     ("    seed: Seed = None\n    route",
-     '    remark: Annotated[str, _option_in_panel(_RUN_PANEL, "A remark.")] = ""\n'
+     '    remark: Annotated[str, _make_option(_RUN_PANEL, "A remark.")] = ""\n'
      "    seed: Seed = None\n    route"),
 )  # fmt: skip
 

@@ -74,7 +74,11 @@ def test_what_follows_x_is_put_in_unchanged(run):
 @pytest.mark.parametrize(
     ("words", "command", "said"),
     [
-        ("", "no-such-program {x} {size}", "--command must be a program that is installed and may"),
+        (
+            "",
+            "no-such-program {x} {size}",
+            "--command must be a program that is on the PATH and executable",
+        ),
         ("", "python 'tool.py {x} {size}", "--command must be a program and its arguments, quoted"),
         ("", "", "--command must be a list of texts, the program and its arguments"),
         ("", "sh {x}", "--command must be one with {size} in an argument"),

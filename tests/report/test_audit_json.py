@@ -338,7 +338,7 @@ def test_a_part_that_was_changed_is_a_value_error(record):
 
 
 ADDED = ("notes", "neighbour", "randomness", "runs_on", "clean", "declared_loss",
-         "searched", "spent", "provenance", "read", "inside", "tangent")  # fmt: skip
+         "searched", "spent", "provenance", "read", "inside", "tangent", "digests")  # fmt: skip
 
 
 @pytest.mark.parametrize("name", [name for name in RECORD if name not in ("derived", *ADDED)])
