@@ -101,6 +101,8 @@ def test_every_native_class_is_in_the_table():
         and f"{value.__module__}.".startswith(f"{module.__name__}.")
         and is_dataclass(value)
     }
+    # Bases of the systems, which are none themselves.
+    found -= {published.System, published.Sensitive, published.Clipped}
     assert found == set(published.NATIVE)
     assert len(set(published.NATIVE)) == len(published.NATIVE)
 
