@@ -5,6 +5,7 @@ The mechanisms are functions of this module, which other processes import.
 
 from __future__ import annotations
 
+import os
 import sys
 import time
 from dataclasses import fields
@@ -25,6 +26,25 @@ from dpcore.streams import COUNT
 
 def add_noise(x, size, rng):
     return x + rng.laplace(size=(size, len(x)))
+
+
+OTHER_BITS = float(os.environ.get("DPCORE_OTHER_BITS", "0"))
+"""Number that outputs of `round_otherwise` are moved by, in a process that was told so."""
+
+
+def round_otherwise(x, size, rng):
+    """Add noise; on another CPU, which a process stands for, the last bits differ."""
+    return add_noise(x, size, rng) + OTHER_BITS
+
+
+class LargeMechanism:
+    """Adds noise, and holds a megabyte."""
+
+    def __init__(self):
+        self.weights = np.arange(2**17, dtype=float)
+
+    def __call__(self, x, size, rng):
+        return add_noise(x, size, rng) + 0.0 * self.weights[0]
 
 
 def release_sums(x, size, rng):

@@ -7,16 +7,16 @@ is fixed before the count; each part writes a file of its own, which holds that 
 from __future__ import annotations
 
 import os
-import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from .auditing.counting import count_shards, finish_audit
+from .auditing.request import Arguments
 from .auditing.run import collect_arguments, run_arguments
-from .auditing.run_files import RunFile, open_run, read_run
-from .errors import integer, invalid, mistyped
+from .auditing.run_files import RunFile, open_run, read_run, require_path
+from .errors import about, flag, integer, invalid, mistyped
 from .results.audits import Audit
 from .results.evidence import unite_digests
 from .sampling.driver import Done, Range
@@ -49,13 +49,21 @@ class MissingPartsError(ValueError):
         self.ranges = tuple(ranges)
 
 
-def begin_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) -> None:
+def begin_run(
+    path: FilePath,
+    mechanism: Any,
+    pair: Any = None,
+    *,
+    asked: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> None:
     """Choose the event of an audit and write a run file, without counting anything.
 
     Args:
         path: of the run file, which must not exist.
         mechanism: as in `dpcore.audit`.
         pair: as in `dpcore.audit`.
+        asked: options of the command line, kept in the file.
         **options: other arguments of `dpcore.audit`.
 
     Raises:
@@ -73,24 +81,32 @@ def begin_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) 
         >>> merge_parts(folder.glob("part-*.json")).verdict
         'refuted'
     """
-    with open_run(path, options.pop("asked", None)) as run:
+    with open_run(path, "path", asked) as run:
         if run.fixed is not None:
             raise invalid("path", "the name of a new file", str(path))
-        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
+        given, progress = _collect_options(mechanism, pair, options, run)
         run_arguments(given, progress, run, lambda *_: None)
 
 
-def continue_run(path: FilePath, mechanism: Any, pair: Any = None, **options: Any) -> Audit:
+def continue_run(
+    path: FilePath,
+    mechanism: Any,
+    pair: Any = None,
+    *,
+    asked: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Audit:
     """Begin or go on with a run and count all of it, as `dpcore.audit` with `checkpoint` does.
 
     Args:
         path: of the run file.
         mechanism: as in `dpcore.audit`.
         pair: as in `dpcore.audit`.
-        **options: other arguments of `dpcore.audit`; `asked`, options of the command line.
+        asked: options of the command line, kept in the file.
+        **options: other arguments of `dpcore.audit`.
     """
-    with open_run(path, options.pop("asked", None)) as run:
-        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
+    with open_run(path, "checkpoint", asked) as run:
+        given, progress = _collect_options(mechanism, pair, options, run)
         report: Audit = run_arguments(given, progress, run)
         return report
 
@@ -122,21 +138,36 @@ def count_part(
         KeyboardInterrupt: on Ctrl-C; what was counted is in `out`.
     """
     number, parts = _check_part(part)
-    out, begun = Path(out), read_run(path)
+    out, begun = require_path("out", out), read_run(path)
     if begun.done.ranges or begun.part is not None:
         raise invalid("path", "a run of which nothing is counted (--fit-only)", str(path))
     if Path(path).resolve() == out.resolve():
         raise invalid("out", "another file than the run's", str(out))
-    with open_run(out) as run:
+    with open_run(out, "out") as run:
         if run.fixed is None:
-            shutil.copyfile(path, out)
-            run.read()
-            run.part = (number, parts)
-        if run.part != (number, parts) or run.fixed.name != begun.fixed.name:  # type: ignore[union-attr]
-            found = f"{out}, which holds part {run.part} of {_name_run(run)}"
-            raise invalid("out", f"a new file, or one of part {part} of {_name_run(begun)}", found)
-        given, progress = collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
+            run.fixed, run.asked, run.part = begun.fixed, begun.asked, (number, parts)
+            run.looked = begun.looked
+        assert run.fixed is not None
+        assert begun.fixed is not None
+        if run.part != (number, parts) or run.fixed.digest != begun.fixed.digest:
+            raise about(
+                ValueError(
+                    f"out must be a new file, or one of part {part} of {_name_run(begun)}, got "
+                    f"{out}, which holds part {run.part} of {_name_run(run)}"
+                ),
+                "out",
+            )
+        given, progress = _collect_options(mechanism, pair, options, run)
         run_arguments(given, progress, run, lambda _, *counted: count_shards(*counted))
+
+
+def _collect_options(
+    mechanism: Any, pair: Any, options: Mapping[str, Any], run: RunFile
+) -> tuple[Arguments, bool | None]:
+    """Complete the arguments of `dpcore.audit`; the run file is their checkpoint."""
+    if options.get("checkpoint") is not None:
+        raise invalid("checkpoint", "left out: the run file is one", options["checkpoint"])
+    return collect_arguments(mechanism, pair, {**options, "checkpoint": run.path})
 
 
 def _check_part(part: Any) -> tuple[int, int]:
@@ -147,7 +178,7 @@ def _check_part(part: Any) -> tuple[int, int]:
 
 
 def _name_run(run: RunFile) -> str:
-    return f"run {'' if run.fixed is None else run.fixed.name[:8]}"
+    return f"run {'' if run.fixed is None else run.fixed.digest[:8]}"
 
 
 def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
@@ -167,15 +198,23 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
             hold the same outputs for different trials.
         MissingPartsError: if trials are missing, unless `partial`.
     """
-    runs = [read_run(path) for path in ([paths] if isinstance(paths, (str, Path)) else paths)]
+    flag("partial", partial)
+    if isinstance(paths, (str, os.PathLike)):
+        paths = [paths]
+    if not isinstance(paths, Iterable):
+        raise mistyped("paths", "the paths of files", paths)
+    runs = [read_run(path, "paths") for path in paths]
     if not runs:
         raise invalid("paths", "at least one file", [])
+    for run in runs:
+        if run.slices:
+            raise invalid("paths", "files of runs with stop='fixed'", str(run.path))
     first = runs[0]
     assert first.fixed is not None
     done, kept = Done(), list[RunFile]()
     for run in runs:
         assert run.fixed is not None
-        if run.fixed.name != first.fixed.name:
+        if run.fixed.digest != first.fixed.digest:
             text = f"paths must be of one run, got {run.path} of another than {first.path}"
             raise ValueError(text)
         if any(_is_same_part(run, other) for other in kept):
@@ -189,7 +228,7 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
         raise invalid("paths", "files in which something was counted", [str(r.path) for r in runs])
     if missing:
         for run in runs:
-            with open_run(run.path) as held:
+            with open_run(run.path, "paths") as held:
                 held.looked = True
                 held.write(always=True)
     looked = bool(missing) or any(run.looked for run in runs)

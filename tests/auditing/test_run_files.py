@@ -326,7 +326,8 @@ OTHERS = {
 
 @pytest.mark.parametrize("name", OTHERS)
 def test_another_argument_is_named(cut, name):
-    with pytest.raises(ValueError, match=rf"^{name} must be .* as in the run file"):
+    argument = next(iter(OTHERS[name]))
+    with pytest.raises(ValueError, match=rf"^{argument} must be .* as in the run file"):
         audit_kind("callable", checkpoint=cut, **OTHERS[name])
 
 

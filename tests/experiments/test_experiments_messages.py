@@ -14,17 +14,12 @@ from dpcore.text import reading
 INF = math.inf
 
 VALUE_ERRORS = [
-    # The experiment on ADePT: rewrites, what is told of them, and the epsilon that is true.
-    # Accuracy of divergences: against our own recorded values, with an estimator that must fail.
     # The benchmark's mechanisms: exact laws, with controls that must fail; the published figures.
     (lambda: mechanisms.laplace([1.0, 2.0], 10, np.random.default_rng(1)), "x", "a vector"),
     (lambda: mechanisms.truncated_geometric([1.5], 10, np.random.default_rng(1)), "x", "a whole"),
     (lambda: mechanisms.rappor([3], 10, np.random.default_rng(1)), "x", "0, 1 or 2, whose filters"),
     (lambda: mechanisms.svt1([math.nan], 10, np.random.default_rng(1)), "x", "a non-empty vector"),
     (lambda: truth.exact_supremum("SVT7", []), "name", "one of 'Laplace', 'TruncatedGeometric"),
-    # The table of the benchmark, on audits that cost nothing: what is asked for, shown and flagged.
-    # Training with noise: the models are what they are called, and the figures those of the models.
-    # What the experiments refuse.
     # The share of pairs that ADePT's noise does not protect: counts, comparison, files.
     (lambda: _core.pairs_beyond(("cauchy", 1.0), ("l2", 1.0), 2, 10, 1, 1), "law", '"uniform" or'),
     (lambda: _core.pairs_beyond(("normal", 0.0), ("l2", 1.0), 2, 10, 1, 1), "spread", "a number"),
@@ -35,20 +30,10 @@ VALUE_ERRORS = [
      "from 1 to 4096"),
     (lambda: _core.pairs_beyond(("normal", 1.0), ("l2", 1.0), 2, 10, 1, 0), "threads",
      "from 1 to 1024"),
-    # The experiment on noise layers: faults are caught, layers without fault are not.
-    # Renyi divergences of our own samplers: the truth about each, and what estimates make of it.
 ]  # fmt: skip
 TYPE_ERRORS = [
-    # The experiment on ADePT: rewrites, what is told of them, and the epsilon that is true.
-    # Accuracy of divergences: against our own recorded values, with an estimator that must fail.
     # The benchmark's mechanisms: exact laws, with controls that must fail; the published figures.
     (lambda: mechanisms.laplace(["a"], 10, np.random.default_rng(1)), "x", "a non-empty vector"),
-    # The table of the benchmark, on audits that cost nothing: what is asked for, shown and flagged.
-    # Training with noise: the models are what they are called, and the figures those of the models.
-    # What the experiments refuse.
-    # The share of pairs that ADePT's noise does not protect: counts, comparison, files.
-    # The experiment on noise layers: faults are caught, layers without fault are not.
-    # Renyi divergences of our own samplers: the truth about each, and what estimates make of it.
 ]  # fmt: skip
 ATTRIBUTE_ERRORS = [
     # Public corpora by name: as many rows as their README says, malformed files, and guesses.

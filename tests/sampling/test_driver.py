@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import pickle
+import platform
 import subprocess
 import sys
 import warnings
@@ -19,17 +20,20 @@ from shared_shards import (
     KINDS,
     ONE,
     TRIALS,
+    LargeMechanism,
     ShuffledWorkers,
     add_noise,
     audit_kind,
     count_made_up,
     list_differences,
+    round_otherwise,
 )
 
+import dpcore
 from dpcore.sampling import driver
 from dpcore.sampling.driver import Done, Source, Task, run_shards
 from dpcore.sampling.sources import CallableDraws
-from dpcore.sampling.workers import LostError, Workers
+from dpcore.sampling.workers import LostError, Processes, Workers
 from dpcore.streams import COUNT
 
 
@@ -175,3 +179,38 @@ def test_the_driver_needs_constant_memory_and_linear_time():
 
 def test_a_task_travels_light():
     assert len(pickle.dumps(Task(COUNT, 0, BLOCK, 0, TRIALS))) < 300
+
+
+def test_workers_that_give_other_bits_are_refused_by_host(monkeypatch):
+    given = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 1.0, "progress": False}
+    monkeypatch.setenv("DPCORE_OTHER_BITS", "1e-12")
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        with pytest.raises(
+            ValueError, match=r"^executor must be workers that give the bits"
+        ) as said:
+            dpcore.audit(round_otherwise, ONE, executor=pool, **given)
+        assert platform.node() in str(said.value)
+        # The control: what all processes draw alike is taken, and so is this one on request.
+        dpcore.audit(add_noise, ONE, executor=pool, **given)
+        report = dpcore.audit(round_otherwise, ONE, executor=pool, same_bits=False, **given)
+    assert any("the seed may not repeat these counts" in note for note in report.notes)
+
+
+def test_a_large_mechanism_travels_once_a_worker(monkeypatch):
+    sent, real = [], Processes._send
+
+    def send(self, function, work, parts, *rest):
+        sent.append(sum(len(held or b"") for _, held in parts))
+        return real(self, function, work, parts, *rest)
+
+    monkeypatch.setattr(Processes, "_send", send)
+    monkeypatch.setattr(
+        driver.Pace, "shard_trials", lambda pace, left, workers, block, travels: block
+    )
+    with ProcessPoolExecutor(2, mp_context=multiprocessing.get_context("spawn")) as pool:
+        report = dpcore.audit(
+            LargeMechanism(), ONE, executor=pool, trials=TRIALS, block=BLOCK, rng=3, claim=1.0
+        )
+    assert report.trials == TRIALS
+    assert len(sent) > 30
+    assert 1 <= sum(size > 2**20 for size in sent) <= 4

@@ -131,7 +131,7 @@ def count_event(
     # Nothing more is drawn for somebody who pressed Ctrl-C.
     if not report.partial:
         report = replace(report, checks=name_row_numbers(report.checks, source))
-    if run is not None and source.draws.native is False and request.randomness != "seed":
+    if run is not None and not source.draws.native and not request.repeats_bits:
         report = replace(report, checks=report.checks + run.compare_sessions())
     warn_of((*report.checks, *fixed.remarks))
     return report
@@ -321,7 +321,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
     for name in ("notes", "read", "inside", "searched", "provenance"):
         mine.audit[name] = fixed.audit[name]
-    if request.randomness == "seed":
+    if request.repeats_bits:
         for edge in run.edges:
             again = count_edge(source, mine, edge[0])
             if again is not None and again != edge:

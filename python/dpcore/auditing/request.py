@@ -199,6 +199,11 @@ class Request(Arguments):
         )
 
     @property
+    def repeats_bits(self) -> bool:
+        """True if the seed repeats the outputs bit for bit wherever they are drawn."""
+        return self.same_bits and self.randomness == "seed"
+
+    @property
     def looks_at_floats(self) -> bool:
         """True if the audit looks for the floating-point finding."""
         return self.floats or self.attack.looks_at_floats
@@ -234,7 +239,7 @@ class Request(Arguments):
             self.globals,
             self.fields,
             own,
-            self.same_bits and self.randomness == "seed",
+            self.repeats_bits,
         )
         workers = self.workers
         return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
@@ -519,7 +524,7 @@ def settle_request(request: Request) -> Request:
         told=(
             *notes_on(mechanism, pair),
             *(_list_cost_notes(request) if is_random else ()),
-            *_list_seed_notes(mechanism, request.randomness),
+            *_list_seed_notes(request),
             *((advice,) if advice else ()),
         ),
         searched=searched,
@@ -549,8 +554,14 @@ def _list_cost_notes(request: Request) -> tuple[str, ...]:
     )
 
 
-def _list_seed_notes(mechanism: Any, randomness: str) -> tuple[str, ...]:
-    if not isinstance(mechanism, Tool) or randomness != "own":
+def _list_seed_notes(request: Request) -> tuple[str, ...]:
+    """List notes on seeds that may not repeat an audit."""
+    if request.executor is not None and not request.same_bits:
+        return (
+            "workers that give other bits for one seed were accepted (same_bits=False): the seed "
+            "may not repeat these counts",
+        )
+    if not isinstance(request.mechanism, Tool) or request.randomness != "own":
         return ()
     return (
         f"the command does not draw from the seed in {SEED_VARIABLE}: the bound holds, but no seed "

@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ..errors import AssumptionWarning, invalid, mistyped
+from ..errors import AssumptionWarning, about, invalid, mistyped
 from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
@@ -111,7 +111,7 @@ class FixedFields:
         )
 
     @property
-    def name(self) -> str:
+    def digest(self) -> str:
         """A digest by which two files are recognized as being of one run."""
         record = self.to_dict()
         record["audit"].pop("provenance", None)
@@ -271,6 +271,7 @@ class RunFile:
         found = self.fixed.find_difference(mine)
         if found is not None:
             name, before, now = found
+            name = "rng" if name == "seed" else name
             raise invalid(name, f"{before!r} as in the run file {self.path}", now)
 
     def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
@@ -301,7 +302,7 @@ class RunFile:
         assert self.fixed is not None
         return {
             "format": RUN_FORMAT,
-            "run": self.fixed.name,
+            "run": self.fixed.digest,
             "part": None if self.part is None else list(self.part),
             "looked": self.looked,
             "asked": self.asked,
@@ -316,8 +317,11 @@ class RunFile:
             "seconds": self.seconds,
         }
 
-    def read(self) -> None:
+    def read(self, name: str) -> None:
         """Read the file.
+
+        Args:
+            name: of the argument that names the file, for complaints.
 
         Raises:
             ValueError: if it is not a run file, or its counts contradict each other.
@@ -339,8 +343,9 @@ class RunFile:
             self.slices, self.seconds = dict(record["slices"]), float(record["seconds"])
             self._check()
         except (KeyError, TypeError, AttributeError, ValueError) as error:
-            text = f"{self.path} must be a run file that dpcore wrote: {error}"
-            raise ValueError(text) from error
+            why = f"no entry {error}" if isinstance(error, KeyError) else error
+            text = f"{name} must be a run file that dpcore wrote, got {self.path}: {why}"
+            raise about(ValueError(text), name) from error
 
     def _check(self) -> None:
         start, stop = self.range
@@ -413,28 +418,44 @@ def part_range(run: RunFile, part: tuple[int, int]) -> Range:
     return max(start, edges[0]), min(start + trials, edges[1])
 
 
-def read_run(path: Any) -> RunFile:
-    """Read a run file that is there.
+def require_path(name: str, path: Any) -> Path:
+    """Check the path of a file, and return it.
+
+    Raises:
+        TypeError: if it is none.
+        ValueError: if it is that of a folder.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise mistyped(name, "the path of a file", path)
+    found = Path(path)
+    if not found.name or found.is_dir():
+        raise invalid(name, "the path of a file", os.fspath(path))
+    return found
+
+
+def read_run(path: Any, name: str = "path") -> RunFile:
+    """Read a run file that is there; `name` is what complaints call the argument.
 
     Raises:
         TypeError: if the path is none.
         ValueError: if there is no such file, or it is no run file.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise mistyped("path", "the path of a run file", path)
-    run = RunFile(Path(path))
+    run = RunFile(require_path(name, path))
     if not run.path.is_file():
-        raise invalid("path", "a run file that is there", str(path))
-    run.read()
+        raise invalid(name, "a run file that is there", str(path))
+    run.read(name)
     return run
 
 
 @contextmanager
-def open_run(path: Any, asked: Mapping[str, Any] | None = None) -> Iterator[RunFile]:
+def open_run(
+    path: Any, name: str = "checkpoint", asked: Mapping[str, Any] | None = None
+) -> Iterator[RunFile]:
     """Open a run file, which may not exist yet, for one driver alone.
 
     Args:
         path: of the file.
+        name: of the argument that names it, for complaints.
         asked: options of the command line.
 
     Raises:
@@ -442,24 +463,22 @@ def open_run(path: Any, asked: Mapping[str, Any] | None = None) -> Iterator[RunF
         ValueError: if the file is no run file, its folder cannot be written to, or another process
             is counting for it.
     """
-    if not isinstance(path, (str, os.PathLike)):
-        raise mistyped("checkpoint", "the path of a file, or None", path)
-    path = Path(path)
+    path = require_path(name, path)
     lock = path.with_name(f".{path.name}.lock")
     try:
         handle = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
     except OSError as error:
-        requirement = "a file in a folder that can be written to"
-        raise invalid("checkpoint", requirement, f"{path} ({error.strerror})") from error
+        text = f"{name} must be a file in a folder that can be written to, got {path}"
+        raise about(ValueError(f"{text}: {error.strerror}"), name) from error
     try:
         if not (_lock_file(handle) and _is_same_file(handle, lock)):
-            raise invalid("checkpoint", "a run file that no other process counts for", str(path))
+            raise invalid(name, "a run file that no other process counts for", str(path))
         for left in path.parent.glob(f".{path.name}.*.tmp"):
             # Of a process that was killed while it wrote.
             left.unlink(missing_ok=True)
         run = RunFile(path, asked=dict(asked or {}))
         if path.exists():
-            run.read()
+            run.read(name)
         yield run
         # Not where another process holds the lock: the name must stay that of its file.
         with contextlib.suppress(OSError):

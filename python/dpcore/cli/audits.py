@@ -357,6 +357,8 @@ def run_count(asked: CountArguments) -> int:
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
         with report_bad_usage():
             count_part(asked.file, mechanism, pair, out=asked.out, **options)
+    done = read_run(asked.out).done.trials
+    write_line(f"wrote {asked.out}: part {asked.part}, {done:,} trials a side")
     return NOT_REFUTED
 
 

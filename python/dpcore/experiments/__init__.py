@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from ..errors import choice, flag, invalid, suggest_arguments
+from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -209,6 +209,8 @@ def reproduce(
     # Before the run: a folder that cannot be made should not cost a minute of counting.
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
+    if not (resume is None or isinstance(resume, (str, os.PathLike))):
+        raise mistyped("resume", "the path of a folder, or None", resume)
     runs = None if resume is None else Path(resume)
     if runs is not None:
         runs.mkdir(parents=True, exist_ok=True)

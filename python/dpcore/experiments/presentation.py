@@ -6,14 +6,11 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .._core import __version__
 from ..report.encoding import encode_value
 from ..report.text import align_rows
-
-if TYPE_CHECKING:
-    pass
 
 FORMAT = "dpcore.experiment/1"
 

@@ -599,7 +599,7 @@ def run_shards(
                 try:
                     shard = workers.result(handle)
                 except LostError as error:
-                    again.extend(_halve(task, source, error))
+                    again.extend(_split_lost_task(task, source, error))
                     continue
                 if shard is None:
                     # A worker that does not know the mechanism yet.
@@ -615,7 +615,7 @@ def run_shards(
         workers.cancel(list(flying))
 
 
-def _halve(task: Task, source: Source, error: LostError) -> list[Task]:
+def _split_lost_task(task: Task, source: Source, error: LostError) -> list[Task]:
     """Return the halves of a lost shard; a single block again, unless it was lost three times."""
     blocks = -(-task.end // source.block) - task.first // source.block
     if blocks > 1:

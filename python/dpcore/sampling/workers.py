@@ -173,6 +173,7 @@ class Processes(Threads):
         self._parts: dict[int, tuple[Any, str, bytes]] = {}
         self._copies, self._wanted = 0, 0
         self._knowing: set[str] = set()
+        self._asking: set[str] = set()
         self._mine: Introduction | None = None
         self._large: frozenset[str] | None = None
 
@@ -190,13 +191,14 @@ class Processes(Threads):
         if large != self._large:
             known = _KNOWN_BY.setdefault(self._executor, {})
             self._knowing = known.setdefault(large, set())
-            self._copies, self._wanted = 0, max(0, self.count - len(self._knowing))
+            # At first a copy for each; a worker that did not get one asks for it.
+            self._copies, self._wanted = 0, 0 if self._knowing else self.count
             self._large = large
         if self._introduce is not None and self._mine is None:
             key = parts[0][0]
             if key not in _own_introductions:
                 _own_introductions.clear()
-                _own_introductions[key] = _introduction(draws, self._introduce)
+                _own_introductions[key] = _introduce_process(draws, self._introduce)
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
         if whole:
@@ -245,9 +247,11 @@ class Processes(Threads):
         brought = getattr(handle, "brings_copy", False)
         self._copies -= brought
         if answer.result is None:
-            self._wanted += answer.worker not in self._knowing or not brought
+            self._wanted += answer.worker not in self._asking
+            self._asking.add(answer.worker)
             self._knowing.discard(answer.worker)
             return None
+        self._asking.discard(answer.worker)
         self._knowing.add(answer.worker)
         if answer.introduction is not None and self._mine is not None:
             _compare_introductions(self._mine, answer.introduction)
@@ -373,7 +377,7 @@ def _do_task(
     while len(_loaded_parts) > _MAX_KNOWN_PARTS:
         _loaded_parts.popitem(last=False)
     draws, work = found
-    said = _introduction(draws, introduce) if is_new and introduce is not None else None
+    said = _introduce_process(draws, introduce) if is_new and introduce is not None else None
     return Answer(worker, said, function(draws, work, task))
 
 
@@ -394,7 +398,7 @@ def _ignore_interrupts() -> None:
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def _introduction(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
+def _introduce_process(draws: Any, introduce: Callable[[Any], str]) -> Introduction:
     from importlib.metadata import version
 
     versions = f"dpcore {version('dpcore')}", f"numpy {np.__version__}"
@@ -410,8 +414,9 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
         raise invalid("executor", requirement, found)
     if other.bits != mine.bits:
         requirement = (
-            "workers that give the bits of this process (set NPY_DISABLE_CPU_FEATURES, as "
-            "'AVX512F AVX512_SKX', on all machines; same_bits=False accepts other bits)"
+            "workers that give the bits of this process (set NPY_DISABLE_CPU_FEATURES on all "
+            "machines to the AVX-512 features that numpy.show_runtime() lists, such as 'X86_V4 "
+            "AVX512_ICL AVX512_SPR'; same_bits=False accepts other bits)"
         )
         raise invalid("executor", requirement, other.host)
 
