@@ -146,7 +146,7 @@ def count_part(
     with open_run(out, "out") as run:
         if run.fixed is None:
             run.fixed, run.asked, run.part = begun.fixed, begun.asked, (number, parts)
-            run.looked = begun.looked
+            run.looked, run.same_bits = begun.looked, begun.same_bits
         assert run.fixed is not None
         assert begun.fixed is not None
         if run.part != (number, parts) or run.fixed.digest != begun.fixed.digest:
@@ -233,7 +233,8 @@ def merge_parts(paths: Iterable[FilePath], *, partial: bool = False) -> Audit:
                 held.write(always=True)
     looked = bool(missing) or any(run.looked for run in runs)
     report = finish_audit(
-        first.fixed, done, looked=looked, seconds=sum(run.seconds for run in kept),
+        first.fixed, done, looked=looked, same_bits=all(run.same_bits for run in kept),
+        seconds=sum(run.seconds for run in kept),
         digests=unite_digests((), tuple(one.hex() for run in kept for one in run.digests)),
     )  # fmt: skip
     checks = report.checks + _compare_parts(kept)
@@ -279,7 +280,8 @@ def _compare_parts(runs: list[RunFile]) -> tuple[str, ...]:
     """List evidence that the counts of the parts follow different laws, if no seed repeats them."""
     fixed = runs[0].fixed
     assert fixed is not None
-    if fixed.audit["route"] != "callable" or fixed.audit["randomness"] == "seed":
+    repeats = fixed.audit["randomness"] == "seed" and all(run.same_bits for run in runs)
+    if fixed.audit["route"] != "callable" or repeats:
         return ()
     counted = [run.done for run in runs if run.done.ranges]
     sides = [[(done.trials, done.sides[side].hits[0]) for done in counted] for side in (0, 1)]

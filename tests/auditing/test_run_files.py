@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from dpcore.auditing.run_files import open_run, read_run
 from dpcore.errors import AssumptionWarning
 from dpcore.runs import MissingPartsError, begin_run, count_part, merge_parts
 from dpcore.sampling import driver
+from dpcore.sampling.sources import Course
 from dpcore.streams import COUNT
 
 ABOUT = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 0.9, "pilot": 600, "progress": False}
@@ -98,6 +100,7 @@ import numpy as np
 import dpcore
 from dpcore.auditing import run_files
 from dpcore.sampling import driver
+from dpcore.sampling.sources import Course
 
 def slow_noise(x, size, rng):
     time.sleep(float(os.environ.get("SLEEP", "0")))
@@ -347,12 +350,40 @@ def make_mechanism(scale):
 def test_a_changed_mechanism_is_refused(monkeypatch, path):
     about = {**ABOUT, "checkpoint": path}
     cut_off(monkeypatch, 5, lambda: dpcore.audit(make_mechanism(1.0), ONE, **about))
-    with pytest.raises(
-        ValueError, match=r"^mechanism must be the one that began the run file"
-    ) as e:
+    began = r"^mechanism must be the one that began the run file .*"
+    with pytest.raises(ValueError, match=began + "whose outputs differ"):
         dpcore.audit(make_mechanism(1.01), ONE, **about)
-    assert "of which block 0 has" in str(e.value)
+    bits = read_run(path).fixed.bits
+    # A mechanism that gives the compared block alone is found by what it counted.
+    edit(path, "fixed", "bits", value="")
+    with pytest.raises(ValueError, match=began + "of which block 0 has"):
+        dpcore.audit(make_mechanism(1.01), ONE, **about)
+    edit(path, "fixed", "bits", value=bits)
     assert dpcore.audit(make_mechanism(1.0), ONE, **about).trials == TRIALS
+
+
+def draw_own_noise(x, size, _):
+    return x + np.random.default_rng(list(os.urandom(16))).laplace(size=(size, len(x)))
+
+
+@pytest.mark.parametrize("stop", ["fixed", "refuted"])
+def test_a_mechanism_that_no_seed_repeats_goes_on(monkeypatch, path, stop):
+    about = {**ABOUT, "trials": 4096, "checkpoint": path, "stop": stop, "claim": 1.5}
+    cut_off(monkeypatch, 5, lambda: dpcore.audit(draw_own_noise, ONE, **about))
+    assert read_run(path).fixed.bits == ""
+    report = dpcore.audit(draw_own_noise, ONE, **about)
+    assert (report.randomness, report.trials, report.checks) == ("own", 4096, ())
+
+
+def test_the_bar_shows_workers_and_the_time_of_the_file(monkeypatch, path):
+    labels = []
+    monkeypatch.setattr(Course, "relabel", lambda _, label: labels.append(label))
+    with ThreadPoolExecutor(2) as pool:
+        audit_kind("callable", checkpoint=path, executor=pool)
+    assert re.fullmatch(r"counting on 2 workers, run file of \d\d:\d\d:\d\d", labels[-1])
+    path.unlink()
+    audit_kind("early stop", checkpoint=path)
+    assert re.fullmatch(r"counting, run file of \d\d:\d\d:\d\d", labels[-1])
 
 
 def test_a_generator_of_its_own_is_refused(path):
@@ -477,6 +508,28 @@ def test_parts_that_overlap_are_named(parts, tmp_path):
         merge_parts([halves[0], *found[1:]])
     assert str(halves[0]) in str(caught.value)
     assert str(found[1]) in str(caught.value)
+
+
+def test_a_part_of_other_bits_is_refused_or_compared(tmp_path):
+    path = tmp_path / "run.json"
+    about = {**ABOUT, "source": False}
+    begin_run(path, make_mechanism(1.0), ONE, **about)
+
+    def count(number, scale, **more):
+        out = tmp_path / f"part-{number}.json"
+        more = {**about, **more}
+        count_part(path, make_mechanism(scale), ONE, part=(number, 2), out=out, **more)
+        return out
+
+    with pytest.raises(ValueError, match=r"on a CPU with the same bits .*same_bits=False"):
+        count(2, 1.0 + 1e-12)
+    right, near, far = count(1, 1.0), count(2, 1.0 + 1e-12, same_bits=False), tmp_path / "far.json"
+    near.rename(tmp_path / "near.json")
+    count(2, 9.0, same_bits=False).rename(far)
+    report = merge_parts([right, tmp_path / "near.json"])
+    assert report.checks == ()
+    assert any("same_bits=False" in note for note in report.notes)
+    assert any("vary more from audit to audit" in said for said in merge_parts([right, far]).checks)
 
 
 def test_a_replay_between_parts_is_an_error(parts, tmp_path):

@@ -10,15 +10,13 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
 from ..attacks.attack import Fitted, attack_name
 from ..claims.trade_off import Claim
-from ..errors import (
-    AssumptionWarning,
-)
+from ..errors import AssumptionWarning
 from ..events import event_of
 from ..events.device_outputs import move_to_host
 from ..events.event import Event, EventRecord
@@ -27,18 +25,15 @@ from ..progress import interrupted_again
 from ..records import Counts, attribute_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Scored, Spent, numerator_first, unite_digests
-from ..sampling.driver import Done, Source, draw_shard
+from ..sampling.driver import Done, Source, digest_bits, draw_shard
 from ..sampling.numbering import FEWEST_NUMBERED_ROWS, is_numbering, list_columns
 from ..sampling.rows import list_doubts
 from ..sampling.sources import NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PROBE
 from .event_fitting import PilotDraws
-from .request import Request
+from .request import OTHER_BITS_NOTE, Request
 from .run_files import FixedFields, RunFile
-
-if TYPE_CHECKING:
-    pass
 
 _MAX_LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
@@ -114,6 +109,7 @@ def fix_fields(request: Request, source: Source, fitted: Fitted) -> FixedFields:
         checks=request.doubted,
         remarks=fitted.remarks,
         collisions=source.replays.collisions,
+        bits="" if request.checkpoint is None else digest_bits(source.draws),
     )
 
 
@@ -126,8 +122,8 @@ def count_event(
     course = _list_course(request, source)
     course["digests"] = unite_digests((), tuple(one.hex() for one in source.replays.digests))
     if run is not None:
-        course["seconds"] = run.seconds
-    report = finish_audit(fixed, done, looked=run is not None and run.looked, **course)
+        course |= {"seconds": run.seconds, "looked": run.looked, "same_bits": run.same_bits}
+    report = finish_audit(fixed, done, **course)
     # Nothing more is drawn for somebody who pressed Ctrl-C.
     if not report.partial:
         report = replace(report, checks=name_row_numbers(report.checks, source))
@@ -137,19 +133,25 @@ def count_event(
     return report
 
 
-def finish_audit(fixed: FixedFields, done: Done, *, looked: bool = False, **more: Any) -> Audit:
+def finish_audit(
+    fixed: FixedFields, done: Done, *, looked: bool = False, same_bits: bool = True, **more: Any
+) -> Audit:
     """Make the audit of what was counted.
 
     Args:
         fixed: what was fixed before.
         done: what was counted, at least one trial.
         looked: True if somebody has seen counts before the end.
+        same_bits: False if processes that give other bits for one seed were accepted.
         more: further fields of the audit.
     """
     tally, tally_prime = done.sides
     partial = done.trials < fixed.trials
     stop = "looked" if looked else "interrupted" if partial else "fixed"
     finding, curve = _read_watches(fixed, tally, tally_prime)
+    if not same_bits:
+        notes = (*fixed.audit["notes"], OTHER_BITS_NOTE)
+        more["notes"] = tuple(dict.fromkeys(notes))
     return Audit(
         **fixed.audit | {"bound": fixed.audit["bound"] if stop == "fixed" else "anytime"} | more,
         counts=Counts(tally.hits[0], done.trials, tally_prime.hits[0], done.trials),
@@ -257,6 +259,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                 done = done.plus(shard)
                 run.keep(done, shard.edges, source.replays, course.clock() - begun)
                 begun = course.clock()
+                course.relabel(run.describe_counting(source.worker_count))
         return done
     try:
         for shard in shards:
@@ -319,6 +322,7 @@ def resume_run(request: Request, source: Source, run: RunFile) -> FixedFields:
     run.refuse_difference(mine)
     mine.lattice = fixed.lattice if fixed.whole else mine.lattice
     mine.thresholds, mine.checks = fixed.thresholds, fixed.checks
+    mine.bits = fixed.bits
     for name in ("notes", "read", "inside", "searched", "provenance"):
         mine.audit[name] = fixed.audit[name]
     if request.repeats_bits:

@@ -83,6 +83,10 @@ _DEFAULT_TRIALS: Final = 10**6
 """Counted draws a side if neither the caller nor the mechanism gives a number."""
 _MORE_TRIALS_FACTOR: Final = 10
 """Factor on the trials for which a report states what they could certify."""
+OTHER_BITS_NOTE: Final = (
+    "workers that give other bits for one seed were accepted (same_bits=False): the seed may not "
+    "repeat these counts"
+)
 
 Route = Literal["auto", "integer", "sampled"]
 Stop = Literal["fixed", "refuted"]
@@ -556,11 +560,8 @@ def _list_cost_notes(request: Request) -> tuple[str, ...]:
 
 def _list_seed_notes(request: Request) -> tuple[str, ...]:
     """List notes on seeds that may not repeat an audit."""
-    if request.executor is not None and not request.same_bits:
-        return (
-            "workers that give other bits for one seed were accepted (same_bits=False): the seed "
-            "may not repeat these counts",
-        )
+    if not (request.same_bits or (request.executor is None and request.checkpoint is None)):
+        return (OTHER_BITS_NOTE,)
     if not isinstance(request.mechanism, Tool) or request.randomness != "own":
         return ()
     return (

@@ -123,6 +123,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
     def keep() -> None:
         now = request.course.clock()
         run.keep_slices(course.to_dict, now - begun[0])
+        request.course.relabel(run.describe_counting(source.worker_count))
         begun[0] = now
 
     with keep_on_errors(run):
@@ -422,11 +423,15 @@ def run_arguments(
     """
     if run is not None and run.fixed is not None and given.rng is None:
         given = replace(given, rng=run.fixed.audit["seed"])
+    if run is not None and not run.same_bits:
+        given = replace(given, same_bits=False)
     with Course(progress, alive=given.executor is None) as course:
         request = request_of(given, course, lambda tried: course.say(str(_make_forecast(tried))))
         request = settle_request(request)
-        if run is not None and request.attack.times:
-            raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
+        if run is not None:
+            run.same_bits = request.same_bits
+            if request.attack.times:
+                raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
             return audit_timing(request)
         source = request.drawn()

@@ -28,6 +28,7 @@ from ..sampling.driver import Done, Edge, Range
 from ..sampling.replay import Collisions, Replays
 from ..sampling.rows import blocks_apart, evidence_from_dict, evidence_to_dict
 from ..sampling.tally import Tally
+from ..sampling.workers import SAME_BITS_REMEDY
 
 RUN_FORMAT: Final = "dpcore.run/1"
 
@@ -61,6 +62,8 @@ class FixedFields:
         remarks: on the choice of the event.
         collisions: pairs of pilot rows and how many were equal, on x and on x'.
         whole: True if a file holds the event itself, and not only its name.
+        bits: digest of some outputs by which other machines are recognized; empty if the seed
+            repeats none.
     """
 
     audit: dict[str, Any]
@@ -72,6 +75,7 @@ class FixedFields:
     remarks: tuple[str, ...]
     collisions: tuple[Collisions, Collisions]
     whole: bool = True
+    bits: str = ""
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data."""
@@ -88,6 +92,7 @@ class FixedFields:
             "checks": list(self.checks),
             "remarks": list(self.remarks),
             "collisions": [list(side) for side in self.collisions],
+            "bits": self.bits,
         }
 
     @classmethod
@@ -108,6 +113,7 @@ class FixedFields:
             tuple(record["remarks"]),
             tuple(Collisions(*side) for side in record["collisions"]),  # type: ignore[arg-type]
             "repr" not in _as_mapping(held["event"]),
+            record["bits"],
         )
 
     @property
@@ -175,6 +181,7 @@ class RunFile:
         part: number and number of all parts, of the part of a run that is counted here.
         asked: options of the command line that began the run; empty for a run begun in Python.
         looked: True once somebody has seen counts before the end.
+        same_bits: False once a process was accepted that may give other bits for one seed.
         edges: of the first block that was counted and of one of the last, the number and counts.
         sessions: trials and hits on both sides each time that the run was begun or went on.
         digests: of counted blocks, by which repeated outputs are recognized.
@@ -189,6 +196,7 @@ class RunFile:
     part: tuple[int, int] | None = None
     asked: dict[str, Any] = field(default_factory=dict)
     looked: bool = False
+    same_bits: bool = True
     edges: list[Edge] = field(default_factory=list)
     sessions: list[list[int]] = field(default_factory=list)
     digests: dict[bytes, tuple[int, int]] = field(default_factory=dict)
@@ -196,6 +204,7 @@ class RunFile:
     slices: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
     _written: float = 0.0
+    _time_of_day: str = ""
     _warned: bool = False
     _resumed: bool = False
     _replays: Replays | None = None
@@ -257,6 +266,11 @@ class RunFile:
             self.slices = make()
             self.write()
 
+    def describe_counting(self, workers: int) -> str:
+        """Describe, for the progress bar, who counts and when the file was written."""
+        where = f" on {workers:,} workers" if workers > 1 else ""
+        return f"counting{where}, run file of {self._time_of_day}"
+
     def compare_sessions(self) -> tuple[str, ...]:
         """List evidence that the counts of two processes follow different laws."""
         if len(self.sessions) < 2:
@@ -273,6 +287,8 @@ class RunFile:
             name, before, now = found
             name = "rng" if name == "seed" else name
             raise invalid(name, f"{before!r} as in the run file {self.path}", now)
+        if self.fixed.bits and mine.bits not in ("", self.fixed.bits):
+            self._refuse_mechanism("one whose outputs differ from its outputs")
 
     def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
         """Raise the error about a block that gives other counts than it gave."""
@@ -281,9 +297,15 @@ class RunFile:
             ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in one[1])
             for one in (edge, again)
         )
-        requirement = f"the one that began the run file {self.path}, on a CPU with the same bits"
-        found = f"one of which block {edge[0]} has {now} on the two sides, where it had {before}"
-        raise ValueError(f"mechanism must be {requirement}, got {found}")
+        self._refuse_mechanism(
+            f"one of which block {edge[0]} has {now} on the two sides, where it had {before}"
+        )
+
+    def _refuse_mechanism(self, found: str) -> NoReturn:
+        raise ValueError(
+            f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
+            f"same bits ({SAME_BITS_REMEDY}), got {found}"
+        )
 
     def _keep_digests(self, replays: Replays) -> None:
         """Copy as many digests of counted blocks as a file holds."""
@@ -305,6 +327,7 @@ class RunFile:
             "run": self.fixed.digest,
             "part": None if self.part is None else list(self.part),
             "looked": self.looked,
+            "same_bits": self.same_bits,
             "asked": self.asked,
             "fixed": self.fixed.to_dict(),
             "ranges": [list(one) for one in self.done.ranges],
@@ -334,7 +357,8 @@ class RunFile:
                 raise invalid("format", repr(RUN_FORMAT), record.get("format"))
             self.fixed = FixedFields.from_dict(record["fixed"])
             self.part = None if record["part"] is None else tuple(record["part"])
-            self.looked, self.asked = bool(record["looked"]), dict(record["asked"])
+            self.looked, self.same_bits = bool(record["looked"]), bool(record["same_bits"])
+            self.asked = dict(record["asked"])
             one, other = map(tally_from_dict, record["sides"])
             self.done = Done(read_ranges("ranges", record["ranges"]), (one, other))
             self.edges, self.sessions = list(record["edges"]), list(record["sessions"])
@@ -377,6 +401,7 @@ class RunFile:
             self._warned = True
         else:
             self._written, self._warned = now, False
+            self._time_of_day = time.strftime("%H:%M:%S")
 
 
 def _read_names(value: Any) -> Any:

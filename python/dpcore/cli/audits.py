@@ -288,7 +288,7 @@ def _deliver_audit(asked: AuditArguments | MergeArguments, report: Audit) -> int
 def _read_asked(asked: AuditArguments) -> AuditArguments:
     """Return the options that began a run, but for those of this process."""
     usual = AuditArguments(resume=asked.resume)
-    own = ("threads", "dask", "plot", "html", "as_json", "progress", "resume")
+    own = ("threads", "dask", "same_bits", "plot", "html", "as_json", "progress", "resume")
     for one in fields(asked):
         if one.name not in own and getattr(asked, one.name) != getattr(usual, one.name):
             raise Usage(f"{OPTIONS.get(one.name, one.name)} stands in the run file: leave it out")
@@ -351,7 +351,7 @@ def run_count(asked: CountArguments) -> int:
     if not run.asked:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
     held = {**run.asked, "claim": _read_claim_words(run.asked.get("claim"))}
-    own = {"threads": asked.threads, "dask": asked.dask, "progress": asked.progress}
+    own = {name: getattr(asked, name) for name in ("threads", "dask", "same_bits", "progress")}
     begun = AuditArguments(**{**held, **own})
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}

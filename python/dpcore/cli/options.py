@@ -94,6 +94,14 @@ Dask = Annotated[
         metavar="ADDRESS|local:N",
     ),
 ]
+SameBits = Annotated[
+    bool,
+    _make_option(
+        _RUN_PANEL,
+        "Refuse workers and processes that give other bits for one seed.",
+        "--same-bits/--no-same-bits",
+    ),
+]
 Plot = Annotated[
     str | None,
     _make_option(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
@@ -328,14 +336,7 @@ class AuditArguments(MechanismArguments):
         ),
     ] = False
     dask: Dask = None
-    same_bits: Annotated[
-        bool,
-        _make_option(
-            _RUN_PANEL,
-            "Refuse workers that give other bits than this machine for one seed.",
-            "--same-bits/--no-same-bits",
-        ),
-    ] = True
+    same_bits: SameBits = True
     plot: Plot = None
     html: Html = None
     source: Source = True
@@ -362,6 +363,7 @@ class CountArguments:
     ]
     threads: Threads = None
     dask: Dask = None
+    same_bits: SameBits = True
     progress: Progress = None
 
 

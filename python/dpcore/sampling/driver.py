@@ -381,6 +381,7 @@ class Source:
         course: records all that is drawn.
         pace: time that a trial takes.
         replays: what earlier calls returned.
+        worker_count: workers that draw at present.
     """
 
     draws: NativeDraws | CallableDraws
@@ -392,6 +393,7 @@ class Source:
     course: Course = field(default_factory=Course, repr=False)
     pace: Pace = field(default_factory=Pace, repr=False)
     replays: Replays = field(default_factory=Replays, repr=False)
+    worker_count: int = 1
     _calls: Calls | None = field(default=None, repr=False)
     _waiting: dict[int, Step] = field(default_factory=dict, repr=False)
     _order: deque[int] = field(default_factory=deque, repr=False)
@@ -606,6 +608,7 @@ def run_shards(
                     again.appendleft(task)
                     continue
                 source.pace.see(shard)
+                source.worker_count = workers.count
                 source.check(purpose, shard)
                 # Before the next of many results: their workers have nothing to do.
                 if workers.travels:

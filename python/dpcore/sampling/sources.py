@@ -365,6 +365,7 @@ class NativeDraws:
     seed: int
     block: int
     native = True
+    same_bits = True
 
     @property
     def shape(self) -> tuple[int, ...]:

@@ -43,6 +43,13 @@ _SECONDS_BETWEEN_WORKER_COUNTS: Final = 1.0
 _WORKERS_WAIT_SECONDS: Final = 60
 """Time within which a cluster must have a worker."""
 
+SAME_BITS_REMEDY: Final = (
+    "set NPY_DISABLE_CPU_FEATURES on all machines to the AVX-512 features that "
+    "numpy.show_runtime() lists, such as 'X86_V4 AVX512_ICL AVX512_SPR'; same_bits=False accepts "
+    "other bits"
+)
+"""What to do where two machines give other bits for one seed."""
+
 _PROCESS_ID: Final = uuid.uuid4().hex
 """Names this process and those that are forked from it."""
 
@@ -413,11 +420,7 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
         found = f"{other.host} with {', '.join(other.versions)}"
         raise invalid("executor", requirement, found)
     if other.bits != mine.bits:
-        requirement = (
-            "workers that give the bits of this process (set NPY_DISABLE_CPU_FEATURES on all "
-            "machines to the AVX-512 features that numpy.show_runtime() lists, such as 'X86_V4 "
-            "AVX512_ICL AVX512_SPR'; same_bits=False accepts other bits)"
-        )
+        requirement = f"workers that give the bits of this process ({SAME_BITS_REMEDY})"
         raise invalid("executor", requirement, other.host)
 
 
