@@ -45,6 +45,8 @@ WANTED = ((10**9, 64, 0.9), (10**11, 1024, 0.7), (10**13, 1024, 0.95))
 
 _SLEEP_SECONDS = 0.05
 _SECONDS_BETWEEN_KILLS = 5.0
+_KILLED_WORKERS = 4
+"""Workers of which one is killed; a new one takes seconds to start."""
 
 
 def measure_efficiency() -> tuple[list[str], bool]:
@@ -120,9 +122,10 @@ def slow_noise(x: Any, size: int, rng: np.random.Generator) -> Any:
 
 def measure_lost_workers(seconds: float) -> tuple[list[str], bool]:
     """Kill a Dask worker every five seconds; compare the audit with the one in this process."""
+    import dask
     from distributed import Client
 
-    blocks = int(2 * seconds / _SLEEP_SECONDS / 2)
+    blocks = int(_KILLED_WORKERS * seconds / _SLEEP_SECONDS / 2)
     about: dict[str, Any] = {
         "attack": dpcore.attacks.Threshold(), "claim": 1.0, "trials": 128 * blocks, "block": 128,
         "pilot": 600, "rng": FIRST_SEED, "progress": False,
@@ -141,7 +144,9 @@ def measure_lost_workers(seconds: float) -> tuple[list[str], bool]:
     given: dict[str, Any] = {"threads_per_worker": 1, "dashboard_address": ":0"}
     with (
         mock.patch.object(driver, "_LONG_SHARD_SECONDS", 1.0),
-        Client(n_workers=2, silence_logs=50, **given) as client,
+        # A worker that is killed while it starts would else be given up by the cluster.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}),
+        Client(n_workers=_KILLED_WORKERS, silence_logs=50, **given) as client,
     ):
         killer = threading.Thread(target=kill, args=(client,))
         killer.start()

@@ -323,6 +323,7 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         yield None
         return
     try:
+        import dask
         from distributed import Client
     except ModuleNotFoundError as error:
         raise Usage("--dask needs Dask: pip install 'dpcore[dask]'") from error
@@ -337,7 +338,8 @@ def open_cluster(address: str | None) -> Iterator[Any]:
         client = Client(**given)
     except (OSError, ValueError) as error:
         raise Usage(f"--dask must be the address of a scheduler that answers: {error}") from error
-    with client:
+    # A process that is killed while it starts would else be given up.
+    with dask.config.set({"distributed.deploy.lost-worker-timeout": "5 minutes"}), client:
         yield client
 
 
