@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 
 import pytest
-from shared_copies import PACKAGE
+from shared_layers import PACKAGE
 
 from dpcore import attacks, events
 from dpcore.attacks.attack import AuditAttack, attack_name, attack_of

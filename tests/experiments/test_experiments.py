@@ -385,6 +385,17 @@ def test_correct_formulas_have_their_own_seeds():
     assert len({drawn.counts for drawn in result.histograms}) == 5
 
 
+@pytest.mark.parametrize("name", experiments.NAMES)
+def test_a_module_holds_what_an_experiment_is(name):
+    module = get(name)
+    assert {"NAME", "Config", "Result", "run"} <= set(vars(module))
+    assert name == module.NAME
+    assert module.Config.__doc__
+    assert module.__doc__
+    for method in ("plot", "table", "to_dict"):
+        assert getattr(module.Result, method).__doc__
+
+
 def test_bad_names(tmp_path):
     assert experiments.NAMES[:2] == ("published-systems", "habernal2022-figure1")
     options = ", ".join(map(repr, experiments.NAMES))

@@ -47,9 +47,6 @@ def _normalise_name(name: str) -> str:
     return name.replace("-", "").replace("_", "").lower()
 
 
-_CLASSES_BY_SPELLING: Final = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
-
-
 def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
     """Return an attack by its name, with its default settings.
 
@@ -70,7 +67,8 @@ def named(name: AttackName | str, argument: str = "name") -> AuditAttack:
         >>> named("majority-vote"), named("FloatLattice")
         (MajorityVote(), FloatLattice())
     """
-    make = _CLASSES_BY_SPELLING.get(_normalise_name(name)) if isinstance(name, str) else None
+    spelled = NAMES | {_normalise_name(cls.__name__): cls for cls in NAMES.values()}
+    make = spelled.get(_normalise_name(name)) if isinstance(name, str) else None
     # What is none of them is refused by its own name.
     return (NAMES[choice(argument, name, tuple(NAMES))] if make is None else make)()
 

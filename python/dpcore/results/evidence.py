@@ -662,7 +662,9 @@ class Evidence(StoredRecord):
     )
     bound: str = field(
         default="clopper_pearson",
-        metadata=make_field_metadata(one_of(*BOUNDS), merge_together, always=True),
+        metadata=make_field_metadata(
+            lambda name, value: choice(name, value, tuple(BOUNDS)), merge_together, always=True
+        ),
     )
     stop: str = field(
         default="fixed",

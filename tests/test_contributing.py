@@ -1,0 +1,538 @@
+"""The recipes of CONTRIBUTING.md: a toy of each kind goes the whole way, a forgotten step is named.
+
+A toy with a file of its own is a real file: it is loaded as a module of its package and entered in
+the lists of this process. An argument and a field are edits of one copy of the package.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+import re
+import shutil
+import subprocess
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from pkgutil import iter_modules
+
+import numpy as np
+import pytest
+from shared_layers import PACKAGE
+
+import dpcore
+from dpcore import _core, attacks, bounds, calibration, exact, experiments, mechanisms, published
+from dpcore.attacks.attack import AuditAttack
+from dpcore.bounds import BOUNDS, ONE_RUN, declaration
+from dpcore.bounds.declaration import Declared, find_declaration
+from dpcore.mechanisms import native
+from dpcore.mechanisms.native import Law, Primitive
+from dpcore.report import encoding, script
+from dpcore.results.outputs_audits import OUTPUTS_BOUNDS
+from dpcore.sensitivity import Ball
+from dpcore.structure import inspect
+
+HALF, ONES = published.HalfNoise(1.0), dpcore.Pair(np.zeros(3), np.ones(3))
+
+
+def test_every_recipe_has_its_toy():
+    text = (Path(__file__).parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    kinds = "score attack, bound, native noise, experiment, field of `Audit`, argument of `audit`"
+    assert re.findall(r"(?m)^\| an? ([^|]*) \| (?!\[)", text) == kinds.split(", ")
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Load a text as a new file of a package, until the test ends."""
+
+    def load_file(package, name, text):
+        path = tmp_path / f"{name}.py"
+        path.write_text(text, encoding="utf-8")
+        spec = spec_from_file_location(f"{package.__name__}.{name}", path)
+        module = module_from_spec(spec)
+        monkeypatch.setattr(package, "__path__", [*package.__path__, str(tmp_path)])
+        monkeypatch.setitem(sys.modules, spec.name, module)
+        spec.loader.exec_module(module)
+        return module
+
+    return load_file
+
+
+@pytest.fixture
+def audit_everywhere(run, dp_audit):
+    """Take a false claim through reports, files, merging, the command line and pytest."""
+
+    def audit(mechanism, pair, shown, command, **asked):
+        asked |= {"trials": 20_000}
+        first = dpcore.audit(mechanism, pair, rng=1, **asked)
+        both = first + dpcore.audit(mechanism, pair, rng=1, start=20_000, **asked)
+        read = dpcore.Audit.from_json(first.to_json())
+        assert read == first == pickle.loads(pickle.dumps(first))
+        assert (first.refuted, both.counts.n, str(read)) == (True, 40_000, str(first))
+        status, out, _ = run(f"audit {command} --trials 2e4 --seed 1")
+        assert status == 1
+        found = dp_audit.refutes(mechanism, pair, **asked)
+        with pytest.raises(pytest.fail.Exception) as failed:
+            dp_audit(mechanism, pair, **asked)
+        texts = (str(first), str(both), first._repr_html_(), first.to_html(), out, str(found))
+        assert all(shown in text for text in (*texts, str(failed.value)))
+        return first
+
+    return audit
+
+
+def list_own(package):
+    """List (file, name, value) of what the files of a package define."""
+    for found in iter_modules(package.__path__):
+        module = import_module(f"{package.__name__}.{found.name}")
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", None) == module.__name__:
+                yield found.name, name, value
+
+
+ATTACK = '''"""A toy: half-lines of one entry."""
+from dataclasses import dataclass
+from .attack import ScoreAttack
+from .rows import Coordinate
+
+@dataclass(frozen=True, slots=True)
+class Toy(ScoreAttack):
+    """Half-lines of one entry."""
+    entry: int = 0
+    def candidates(self, outputs, outputs_prime, pair):
+        return (Coordinate(self.entry),)
+'''
+
+
+def add_attack(load, patch, without=None):
+    toy = load(attacks, "toy", ATTACK).Toy
+    if without != "NAMES":
+        patch.setitem(attacks.NAMES, "toy", toy)
+    if without != "__all__":
+        patch.setattr(attacks, "__all__", [*attacks.__all__, "Toy"])
+    return toy
+
+
+def find_forgotten_attacks():
+    for file, name, value in list_own(attacks):
+        # `attack` holds what every attack is made of, and the slot for a user's function.
+        if file != "attack" and isinstance(value, type) and issubclass(value, AuditAttack):
+            if name not in attacks.__all__:
+                yield f"attacks/{file}.py: {name} is not in attacks.__all__"
+            if value not in attacks.NAMES.values():
+                yield f"attacks/{file}.py: {name} is not in attacks.NAMES"
+
+
+def test_a_score_attack(load, monkeypatch, audit_everywhere):
+    toy = add_attack(load, monkeypatch)
+    pair = dpcore.Pair([0.0], [1.0])
+    command = "half-noise --epsilon 1 --dim 1 --attack toy"
+    first = audit_everywhere(HALF, pair, "entry 0", command, attack=toy())
+    assert (first.attack, first.event.score.index, "Toy" in first.to_html()) == ("Toy", 0, True)
+    assert first.curve is not None
+    assert attacks.named("toy") == attacks.named("Toy") == toy()
+    assert attacks.Auto((toy(),)).members == (toy(),)
+    second = dpcore.audit(HALF, attack=toy(1), trials=2000, rng=1)
+    assert second.attack == "Toy(entry=1)"
+    assert dpcore.audit(
+        lambda x, size, rng: x + rng.laplace(size=(size, 1)),
+        pair, attack=toy(), claim=0.1, trials=4096, stop="refuted", rng=1,
+    ).refuted  # fmt: skip
+    outputs = first.outputs("x", 0, 4000), first.outputs("x_prime", 0, 4000)
+    recorded = dpcore.audit_outputs(*outputs, rows="independent", attack=toy(), rng=1)
+    assert (recorded.attack, recorded.epsilon_lower > 0) == ("Toy", True)
+
+
+def test_an_attack_without_the_re_export_works_as_a_class_alone(load, run):
+    toy = load(attacks, "toy", ATTACK).Toy
+    with pytest.raises(ValueError, match=r"^name must be one of 'auto', 'majority', .*got 'toy'$"):
+        attacks.named("toy")
+    status, _, err = run("audit half-noise --epsilon 1 --attack toy")
+    assert (status, "--attack must be one of 'auto', 'majority', " in err) == (2, True)
+    found = dpcore.audit(HALF, attack=toy(), trials=20_000, rng=1)
+    assert (found.attack, "entry 0" in str(found)) == ("Toy", True)
+    assert dpcore.Audit.from_json(found.to_json()) == found
+
+
+BOUND = '''"""A toy."""
+from ..records import Counts
+from .binomial import clopper_pearson
+from .declaration import Declared
+
+@Declared(title="never seen before", recorded=True)
+def toy(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
+    """The bound of another name."""
+    return clopper_pearson(counts, delta, confidence)
+'''
+
+
+def add_bound(load, patch, without=None):
+    patch.setattr(declaration, "_PACKAGE_BOUNDS", {**declaration._PACKAGE_BOUNDS})
+    cut = {"declaration": "(?m)^@.*$", "title": 'title="never seen before", '}.get(without, "$^")
+    toy = load(bounds, "toy", re.sub(cut, "", BOUND)).toy
+    if without != "BOUNDS":
+        patch.setitem(BOUNDS, "toy", toy)
+        if find_declaration(toy).recorded:
+            patch.setitem(OUTPUTS_BOUNDS["independent"], "toy", toy)
+    if without != "__all__":
+        patch.setattr(bounds, "__all__", [*bounds.__all__, "toy"])
+
+
+def find_forgotten_bounds():
+    for name, bound in {**BOUNDS, **ONE_RUN}.items():
+        if not isinstance(getattr(bound, "declared", None), Declared):
+            yield f"give bound {name} a title in its file: @Declared(title=...)"
+        if bound.__name__ != name:
+            yield f"call bound {name} what its function is called, {bound.__name__}"
+    for _, name, bound in list_own(bounds):
+        if isinstance(declared := getattr(bound, "declared", None), Declared):
+            table = {"independent": "BOUNDS", "one_run": "ONE_RUN"}[declared.rows]
+            if getattr(bounds, table).get(name) is not bound:
+                yield f"enter bound {name} in {table} of dpcore/bounds/__init__.py"
+            if name not in bounds.__all__:
+                yield f"enter bound {name} in __all__ of dpcore/bounds"
+
+
+@pytest.mark.parametrize("without", [None, "declaration"])
+def test_a_bound(load, monkeypatch, audit_everywhere, without):
+    """One that is not declared is named by a test below, and still no KeyError for a user."""
+    add_bound(load, monkeypatch, without)
+    title = "toy" if without else "never seen before"
+    command = "half-noise --epsilon 1 --attack majority --bound toy"
+    asked = {"bound": "toy", "attack": attacks.MajorityVote()}
+    first = audit_everywhere(HALF, None, title, command, **asked)
+    assert (first.bound, "bound='toy'" in script.format_call(first)) == ("toy", True)
+    second = dpcore.audit(HALF, trials=20_000, start=20_000, rng=1, **asked)
+    looked = first.merge(second, looked=True)
+    assert (looked.bound, looked.stop, bool(str(looked))) == ("anytime", "looked", True)
+    for more in ({"attack": "auto", "stop": "refuted"}, {"attack": attacks.Coordinatewise()}):
+        with pytest.raises(ValueError, match=r"^bound must be left alone"):
+            dpcore.audit(HALF, trials=20_000, claim=0.1, rng=1, **asked | more)
+    outputs = [[(i + j) / 7 for j in range(400)] for i in (0, 300)]
+    asked = {"rows": "independent", "bound": "toy", "rng": 1, "claim": 0.1}
+    if without is None:
+        recorded = dpcore.audit_outputs(*outputs, **asked)
+        assert title in str(recorded)
+        assert dpcore.OutputsAudit.from_json(recorded.to_json()) == recorded
+    # What says nothing of recorded outputs is not offered for them.
+    for more in [{"paired": True}, {"rows": "one_run"}, *([{}] if without else [])]:
+        with pytest.raises(ValueError, match=r"^bound must be"):
+            dpcore.audit_outputs(*outputs, **asked | more)
+
+
+def test_a_bound_without_a_title_is_refused(load, monkeypatch):
+    with pytest.raises(TypeError, match="missing 1 required keyword-only argument: 'title'"):
+        add_bound(load, monkeypatch, "title")
+
+
+NOISE = '''"""Laplace noise by another name."""
+import math
+from dataclasses import dataclass
+from .laplace import _laplace_log_votes
+from .native import Law, Primitive, over_scale, whole_line, with_law
+
+@with_law(LAW)
+@dataclass(frozen=True, slots=True)
+class Toy(Primitive):
+    """Laplace noise by another name."""
+    scale: float
+    variant: str = "two_branch"
+'''
+VOTES = "log_votes=_laplace_log_votes"
+COST = "cost=lambda noise, apart: over_scale(apart, noise.scale, 'l1')"
+LAWS = {
+    "nothing": "Law()",
+    "votes": f"Law({VOTES})",
+    "one end": "Law(support=lambda noise: (0.5, math.inf))",
+    "other end": "Law(support=lambda noise: (-math.inf, 0.0))",
+    "cost": f"Law({COST})",
+    "blind": "Law(blind=True)",
+    "all": f"Law({VOTES}, support=whole_line, {COST})",
+}
+
+
+def add_noise(load, patch, without=None, law=LAWS["all"]):
+    patch.setattr(native, "_LAWS", {**native._LAWS})
+    if without != "rust":
+        # The core that is tested has no toy: it is asked for Laplace noise instead.
+        def describe(mechanism, dim, describe=native.describe_natively):
+            name, *rest = describe(mechanism, dim)
+            return name.replace("Toy", "Laplace"), *rest
+
+        for module in ("mechanisms.native", "auditing.request", "sampling.sources"):
+            patch.setattr(f"dpcore.{module}.describe_natively", describe)
+        patch.setattr(_core, "NOISES", [*_core.NOISES, "Toy"])
+    if without == "class":
+        return None
+    text = NOISE.replace("@with_law(LAW)\n", "") if without == "law" else NOISE
+    toy = load(mechanisms, "toy", text.replace("LAW", law)).Toy
+    for package in (mechanisms, dpcore):
+        if package.__name__ != without:
+            patch.setattr(package, "Toy", toy, raising=False)
+            patch.setattr(package, "__all__", [*package.__all__, "Toy"])
+    patch.setattr(mechanisms, "PRIMITIVES", native.list_declared())
+    if without != "NATIVE":
+        patch.setattr(published, "NATIVE", mechanisms.PRIMITIVES + published.SYSTEMS)
+        patch.setattr(encoding, "_NATIVE_TYPES", {cls.__name__: cls for cls in published.NATIVE})
+    return toy
+
+
+def find_forgotten_noises():
+    found = {
+        name: (cls, f"{name} of dpcore/mechanisms/{file}.py")
+        for file, name, cls in list_own(mechanisms)
+        if isinstance(cls, type) and Primitive in cls.__bases__
+    }
+    for name in sorted({*_core.NOISES} - {*found}):
+        yield f"{name} is in the table of Rust, but no file of dpcore/mechanisms/ defines its class"
+    for name, (cls, place) in found.items():
+        if name not in _core.NOISES:
+            yield f"{place} is not in the table of rust/mechanisms/"
+        for package in (mechanisms, dpcore):
+            if name not in package.__all__ or getattr(package, name, None) is not cls:
+                folder = package.__name__.replace(".", "/")
+                yield f"{place} is not re-exported by {folder}/__init__.py"
+        law = native._LAWS.get(cls)
+        if law is None:
+            yield f"{place} is not declared by @with_law (above @dataclass)"
+        if law == Law():
+            yield f"{place} declares nothing of its law"
+    if published.NATIVE != mechanisms.PRIMITIVES + published.SYSTEMS:
+        yield "dpcore/published.py: NATIVE is not all primitives and systems"
+
+
+@pytest.mark.parametrize("law", LAWS)
+def test_a_native_noise(load, monkeypatch, tmp_path, audit_everywhere, law):
+    toy, twin = add_noise(load, monkeypatch, law=LAWS[law])(1.0), dpcore.Laplace(1.0)
+    # The core draws what the description says, as for Laplace noise.
+    assert toy([0.0], 4, 1).tolist() == twin([0.0], 4, 1).tolist()
+    own = tmp_path / "own.py"
+    own.write_text("import dpcore\ntoy = dpcore.Toy(1.0)\n", encoding="utf-8")
+    command = f"{own}:toy --x 0,0,0 --x-prime 1,1,1 --claim 0.1 --attack majority"
+    asked = {"attack": attacks.MajorityVote(), "claim": 0.1}
+    audit = audit_everywhere(toy, ONES, "Toy(scale=1.0", command, **asked)
+    assert "Toy(scale=1.0, variant='two_branch')" in str(audit)
+    assert "Toy" in str(dpcore.audit(toy, ONES, claim=9.0, trials=1000, rng=1))
+    assert str(inspect(toy, [0.0, 0.25, 1.0], draws=1000, rng=1))
+
+    known = law in ("votes", "all")
+    loss = exact.vote_loss(twin, ONES) if known else None
+    found = [exact.vote_loss(toy, ONES), audit.exact, audit.to_dict()["derived"]["exact"]]
+    assert found == [loss] * 3
+    assert ("closed form" in str(audit)) == (known or "end" in law)
+    for ball, apart in ((Ball("l1", 0.5, 3), 1.0), (Ball("l2", 1.0, 2), 2.0 * np.sqrt(2.0))):
+        real = calibration.real_epsilon(toy, ball)
+        expected = {"cost": apart, "all": apart, "blind": 0.0}.get(law, np.inf)
+        assert real.value == pytest.approx(expected, rel=1e-12)
+        assert str(real).endswith(f": {real.reason}")
+        unknown = real.reason == "no epsilon of Toy noise is known (audit it)"
+        assert (bool(real.reason), unknown) == (True, real.value == np.inf)
+    never = "noise that is never"
+    reasons = {
+        "one end": f"{never} below 0.5: an output below 1.5 in entry 0 is possible on x alone",
+        "other end": f"{never} positive: an output above 0 in entry 0 is possible on x' alone",
+    }
+    assert exact.explain_infinite_loss(toy, ONES) == reasons.get(law)
+
+
+def test_lists_made_of_other_lists_hold_all_of_them(run):
+    recorded = {name: of for name, of in BOUNDS.items() if find_declaration(of).recorded}
+    assert {"independent": recorded, "one_run": ONE_RUN} == OUTPUTS_BOUNDS
+    assert {cls.__name__: cls for cls in published.NATIVE} == encoding._NATIVE_TYPES
+    assert native.list_declared() == mechanisms.PRIMITIVES
+    options = " ".join(run("audit --help")[1].replace("│", " ").split())
+    for names in ([*attacks.NAMES][1:], [*BOUNDS]):
+        assert f"{', '.join(names[:-1])} or {names[-1]}." in options
+
+
+EXPERIMENT = '''"""The toy: a share of heads.
+
+Nothing else is counted.
+"""
+from dataclasses import dataclass
+import numpy as np
+from .drawing import make_canvas
+from .presentation import Column, align_columns
+from .running import Tabled, cell_seed, run_jobs, time_run
+from .settings import SEED, Settings, setting
+
+NAME = "toy-coin"
+COLUMNS = (Column("coin", lambda coin: coin[0]), Column("heads", lambda coin: coin[1], ".2f"))
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Settings):
+    trials: int = 10**6
+    seed: int = SEED
+    seeds: int = setting(2, quick=1)
+
+@time_run
+def run(config, *, threads=None, progress=None):
+    def share(number):
+        rng = np.random.default_rng(cell_seed(config.seed, f"coin {number}"))
+        return float((rng.random(config.trials) < 0.5).mean())
+    shares, partial = run_jobs("coins", range(config.seeds), share, progress)
+    return Result(config, shares, partial=partial)
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    config: Config
+    shares: tuple[float, ...]
+    def table(self):
+        return self.join_parts("A toy.", align_columns(COLUMNS, enumerate(self.shares)))
+    def to_dict(self):
+        return self.make_record(NAME, shares=list(self.shares))
+    def plot(self, ax=None):
+        return make_canvas(2.0, ax)
+'''
+
+
+def add_experiment(load, patch, without=None):
+    if without != "module":
+        load(experiments, "toy_coin", EXPERIMENT)
+    if without != "NAMES":
+        patch.setattr(experiments, "NAMES", (*experiments.NAMES, "toy-coin"))
+
+
+def find_forgotten_experiments():
+    """Yield experiments with a module and no line in `NAMES`, or with a line alone."""
+    found = {
+        (path.parent if path.stem == "experiment" else path).stem.replace("_", "-")
+        for folder in map(Path, experiments.__path__)
+        for path in (*folder.glob("*.py"), *folder.glob("*/experiment.py"))
+        if re.search(r'(?m)^NAME = "', path.read_text(encoding="utf-8"))
+    }
+    for name in sorted(found ^ {*experiments.NAMES}):
+        yield f"a module and a line in NAMES of experiments/__init__.py: {name}"
+
+
+def test_an_experiment(load, monkeypatch, run, tmp_path):
+    add_experiment(load, monkeypatch)
+    out = tmp_path / "out"
+    status, printed, _ = run(f"reproduce toy-coin --out {out} --trials 1000")
+    assert (status, printed.splitlines()[2].split()) == (0, ["coin", "heads"])
+    assert {path.suffix for path in out.glob("toy-coin.*")} == {".json", ".png", ".svg"}
+    found = json.loads((out / "toy-coin.json").read_text(encoding="utf-8"))
+    assert (found["experiment"], found["config"]["trials"]) == ("toy-coin", 1000)
+    assert abs(found["shares"][0] - 0.5) < 0.1
+    listed = run("reproduce --list")[1].splitlines()
+    assert "toy-coin               The toy: a share of heads." in listed
+    status, _, err = run(f"reproduce toy-coin --out {out} --trials 0")
+    assert (status, "trials must be" in err) == (2, True)
+
+
+def test_an_experiment_without_its_line_is_refused_by_name(load, monkeypatch, run, tmp_path):
+    add_experiment(load, monkeypatch, "NAMES")
+    status, _, err = run(f"reproduce toy-coin --out {tmp_path}")
+    said = "no such experiment: toy-coin (there are published-systems"
+    assert (status, said in " ".join(err.split())) == (2, True)
+    with pytest.raises(ValueError, match=r"^name must be one of 'published-"):
+        experiments.get("toy-coin")
+
+
+FIND = {
+    add_attack: find_forgotten_attacks, add_bound: find_forgotten_bounds,
+    add_noise: find_forgotten_noises, add_experiment: find_forgotten_experiments,
+}  # fmt: skip
+TOY = "Toy of dpcore/mechanisms/toy.py"
+LINES = "a module and a line in NAMES of experiments/__init__.py: toy-coin"
+
+
+@pytest.mark.parametrize("add", FIND)
+def test_nothing_is_forgotten_with_and_without_the_toy(load, monkeypatch, add):
+    assert list(FIND[add]()) == []
+    add(load, monkeypatch)
+    assert list(FIND[add]()) == []
+
+
+@pytest.mark.parametrize(
+    ("add", "step", "sentence"),
+    [
+        (add_attack, "__all__", "attacks/toy.py: Toy is not in attacks.__all__"),
+        (add_attack, "NAMES", "attacks/toy.py: Toy is not in attacks.NAMES"),
+        (add_bound, "declaration", "give bound toy a title in its file: @Declared(title=...)"),
+        (add_bound, "BOUNDS", "enter bound toy in BOUNDS of dpcore/bounds/__init__.py"),
+        (add_bound, "__all__", "enter bound toy in __all__ of dpcore/bounds"),
+        (add_noise, "rust", f"{TOY} is not in the table of rust/mechanisms/"),
+        (add_noise, "class",
+         "Toy is in the table of Rust, but no file of dpcore/mechanisms/ defines its class"),
+        (add_noise, "law", f"{TOY} is not declared by @with_law (above @dataclass)"),
+        (add_noise, "dpcore.mechanisms",
+         f"{TOY} is not re-exported by dpcore/mechanisms/__init__.py"),
+        (add_noise, "dpcore", f"{TOY} is not re-exported by dpcore/__init__.py"),
+        (add_noise, "NATIVE", "dpcore/published.py: NATIVE is not all primitives and systems"),
+        (add_experiment, "module", LINES),
+        (add_experiment, "NAMES", LINES),
+    ],
+)  # fmt: skip
+def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
+    add(load, monkeypatch, without=step)
+    assert list(FIND[add]()) == [sentence]
+
+
+def test_a_law_without_parts_is_named(load, monkeypatch):
+    add_noise(load, monkeypatch, law="Law()")
+    assert list(find_forgotten_noises()) == [f"{TOY} declares nothing of its law"]
+
+
+REMARK = "    remark: str = field(default='', metadata=make_field_metadata(read_instance(str)))\n"
+EDITS = (
+    # An argument: signature, check, option.
+    ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
+    ("auditing/run.py", "        executor=executor,\n", "        remark=remark,\n"),
+    ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
+    ("auditing/request.py", "    attack = _resolve_attack(",
+     '    instance("remark", given.remark, str)\n'),
+    ("auditing/request.py", "    integer,\n", "    instance,\n"),
+    ("cli/options.py", "    seed: Seed = None\n    route",
+     '    remark: Annotated[str, _make_option(_RUN_PANEL, "A remark.")] = ""\n'),
+    # A field with the value of the argument: declared, filled, shown.
+    ("results/evidence.py", "    threads: int = field(", REMARK),
+    ("auditing/counting.py", '        "notes": (*', '        "remark": request.remark,\n'),
+    ("report/text.py", '    table.append(("seed",',
+     '    table.append(("remark", audit.remark))\n'),
+)  # fmt: skip
+"""File, the text before which a step is inserted, and the step."""
+
+IN_THE_COPY = """
+import json
+from pathlib import Path
+import dpcore, pytest
+from dpcore import cli
+
+ASKED = dict(trials=1000, rng=1, attack=dpcore.attacks.MajorityVote(), claim=1.0, remark="noted")
+
+def test_it(dp_audit, capsys):
+    assert Path(dpcore.__file__).is_relative_to(Path(__file__).parent)
+    first = dpcore.audit(dpcore.Laplace(1.0), **ASKED)
+    both = first + dpcore.audit(dpcore.Laplace(1.0), start=1000, **ASKED)
+    assert both.remark == dpcore.Audit.from_json(both.to_json()).remark == "noted"
+    assert all("noted" in shown for shown in (str(both), both.to_html(), both._repr_html_()))
+    with pytest.raises(TypeError, match="^remark must be a str, got 1$"):
+        dpcore.audit(dpcore.Laplace(1.0), **ASKED | dict(remark=1))
+    words = "audit laplace --epsilon 1 --trials 1000 --remark noted --json"
+    assert cli.main(words.split()) == 0
+    assert json.loads(capsys.readouterr().out)["remark"] == "noted"
+    assert dp_audit(dpcore.Laplace(1.0), claim=1.0, trials=1000, remark="noted").remark == "noted"
+    before = json.loads(first.to_json())
+    del before["remark"]
+    assert dpcore.Audit.from_dict(before).remark == ""
+"""
+
+
+def test_an_argument_and_a_field(tmp_path):
+    copy = tmp_path / "dpcore"
+    # The compiled files of what is not edited serve the copy too.
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("*.pyc.*"))
+    for file, before, step in EDITS:
+        text = (copy / file).read_text(encoding="utf-8")
+        assert text.count(before) == 1, (file, before)
+        (copy / file).write_text(text.replace(before, step + before), encoding="utf-8")
+    (tmp_path / "test_it.py").write_text(IN_THE_COPY, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_it.py"],
+        cwd=tmp_path, env={**os.environ, "PYTHONPATH": str(tmp_path)}, capture_output=True,
+        text=True, timeout=300, check=False,
+    )  # fmt: skip
+    assert "1 passed" in done.stdout, done.stdout + done.stderr
