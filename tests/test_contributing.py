@@ -125,7 +125,7 @@ def find_forgotten_attacks():
                 yield f"attacks/{file}.py: {name} is not in attacks.NAMES"
 
 
-def test_a_score_attack(load, monkeypatch, audit_everywhere):
+def test_a_score_attack(load, monkeypatch, run, audit_everywhere):
     toy = add_attack(load, monkeypatch)
     pair = dpcore.Pair([0.0], [1.0])
     command = "half-noise --epsilon 1 --dim 1 --attack toy"
@@ -134,6 +134,7 @@ def test_a_score_attack(load, monkeypatch, audit_everywhere):
     assert first.curve is not None
     assert attacks.named("toy") == attacks.named("Toy") == toy()
     assert attacks.Auto((toy(),)).members == (toy(),)
+    assert run(f"plan {command} --claim 0.5 --pilot 4096 --seed 1")[0] == 0
     second = dpcore.audit(HALF, attack=toy(1), trials=2000, rng=1)
     assert second.attack == "Toy(entry=1)"
     assert dpcore.audit(
