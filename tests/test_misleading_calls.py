@@ -112,7 +112,7 @@ def test_calls_that_are_right_pass():
     rng = np.random.default_rng(1)
     assert divergence.kl(rng.random(50), rng.random(50), checks=False, error=None, rng=1).k == 20
     assert structure.inspect(release, [0.0], rng=1).passed
-    assert clopper_pearson(dpcore.Counts(10, 100, 5, 100)) >= 0.0
+    assert clopper_pearson(dpcore.Counts(40, 100, 5, 100)) == pytest.approx(0.98878, abs=1e-5)
 
 
 # Calls 23 to 26: what a function returns is read as it is.

@@ -83,7 +83,9 @@ def test_the_core_accepts_the_description_of_every_class(cls):
     out = np.full((5, 3), np.nan)
     _core.sample(description, np.zeros(3), out, (1, 3, 0, 100), 0, 1)
     assert np.isfinite(out).all()
-    assert _core.no_integer_route(description) is None or "integer" not in description
+    reason = _core.no_integer_route(description)
+    assert (reason is None) == (cls is not dpcore.Gaussian)
+    assert reason is None or "not a monotone function of one random integer" in reason
 
 
 def test_noises_of_the_core_and_primitives_of_python_are_the_same():

@@ -526,6 +526,9 @@ def flag(name: str, value: Any) -> bool:
     Example:
         >>> flag("partial", True)
         True
+        >>> flag("partial", 1)
+        Traceback (most recent call last):
+        TypeError: partial must be True or False, got 1
     """
     if not isinstance(value, bool):
         raise mistyped(name, "True or False", value)

@@ -48,8 +48,9 @@ def imported_module(name: str) -> Any:
         name: the dotted name of the module.
 
     Example:
-        >>> imported_module("numpy").__name__, imported_module("a_module_that_is_nowhere")
-        ('numpy', None)
+        >>> import numpy
+        >>> imported_module("numpy") is numpy, imported_module("a_module_that_is_nowhere")
+        (True, None)
     """
     module = sys.modules.get(name)
     # What the import system itself goes by: it waits for a module that has this flag.
@@ -61,8 +62,11 @@ def imported_attribute(module: str, name: str) -> Any:
     """Return an attribute of a module, or None if it was not imported or has none of the name.
 
     Example:
-        >>> imported_attribute("numpy", "ndarray").__name__, imported_attribute("nowhere", "x")
-        ('ndarray', None)
+        >>> import numpy
+        >>> imported_attribute("numpy", "ndarray") is numpy.ndarray
+        True
+        >>> imported_attribute("a_module_that_is_nowhere", "x") is None
+        True
     """
     return getattr(imported_module(module), name, None)
 
@@ -79,8 +83,11 @@ def require_module(module: str, who: str, install: str | None = None) -> Any:
         ModuleNotFoundError: if its package is not installed; the message says how to get it.
 
     Example:
-        >>> require_module("json", "nobody").__name__
-        'json'
+        >>> require_module("json", "a table").dumps([1.5])
+        '[1.5]'
+        >>> require_module("nowhere", "a table")
+        Traceback (most recent call last):
+        ModuleNotFoundError: a table needs nowhere, which is not installed: pip install ...
     """
     package = module.partition(".")[0]
     try:

@@ -21,6 +21,7 @@ from dpcore.attacks.lattice import (
     _tabulate_entries,
 )
 from dpcore.bounds import clopper_pearson
+from dpcore.events import Never
 from dpcore.experiments.floating_point import SYSTEMS
 from dpcore.records import Pair
 
@@ -302,7 +303,7 @@ def test_outputs_without_low_bits_have_no_candidates(outputs):
 def test_constants_and_extremes_are_no_trace(value):
     outputs = np.full((50, 2), value)
     assert FloatLattice().candidates(outputs, -outputs, Pair([0.0, 1e308], [1.0, -1e308])) == QUIET
-    assert str(FloatLattice()(outputs, outputs, PAIR))
+    assert FloatLattice()(outputs, outputs, PAIR) == Never()
 
 
 def test_a_few_outputs_without_a_number_do_no_harm():

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from scipy import stats
 
 import dpcore
 from dpcore import Laplace, published
@@ -31,7 +30,8 @@ def test_any_function_can_be_an_attack(mechanism):
     report = dpcore.audit(mechanism, UNIT, trials=20_000, attack=threshold_attack, rng=2)
     assert report.attack.endswith("threshold_attack")
     assert report.direction == "x_prime"
-    assert stats.binomtest(report.counts.k_prime, 20_000, 0.1).pvalue > 1e-6 or report.pilot < 10**4
+    # The cut is a quantile of the pilot's 2,500 draws: five deviations are .03.
+    assert abs(report.counts.k_prime / 20_000 - 0.1) < 0.03
     assert report.epsilon_lower > 0.5
     assert report.exact is None
 

@@ -174,7 +174,7 @@ def test_without_the_refusal_processes_repeat_each_other(pool, monkeypatch):
     """The control: half of what two processes return stands there twice."""
     monkeypatch.setattr(request, "shared_globals", lambda *given: False)
     outputs = list(pool.map(by_the_module, [[0.0]] * 400))
-    assert len(set(outputs)) < 400 or MODULE.random() < 0.0
+    assert len(set(outputs)) < 400
     audited(by_the_module, 68, executor=pool, block=68)
 
 

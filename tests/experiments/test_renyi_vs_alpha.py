@@ -76,7 +76,8 @@ def test_the_record_the_table_and_the_picture():
     result = small()
     record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
     assert len(record["cells"]) == 2 * len(METHODS)
-    assert record["lines"]["null"]["score"]["epsilon"] >= 0.0
+    line = result.line("score", "null")
+    assert record["lines"]["null"]["score"]["epsilon"] == pytest.approx(line.epsilon)
     text = result.table()
     assert "generated texts: give --data" in text
     assert "The shape is the formula's" in text

@@ -723,8 +723,9 @@ def kl(y0: Any, y1: Any, **options: Any) -> Estimate:
         >>> import numpy as np
         >>> rng = np.random.default_rng(1)
         >>> estimate = kl(rng.normal(0.0, 1.0, 2000), rng.normal(1.0, 1.0, 2000), rng=1)
-        >>> bool(abs(estimate.value[0, 0] - 0.5) < 0.15)
-        True
+        >>> estimate.value.round(1)  # both directions; 1/2 is true
+        array([[0.5],
+               [0.5]])
     """
     if "alphas" in options:
         raise mistyped("alphas", "left out (kl is the order 1)", options["alphas"])

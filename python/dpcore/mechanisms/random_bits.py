@@ -30,7 +30,8 @@ class RandomBits(Primitive):
 
     Example:
         >>> import dpcore
-        >>> bits = dpcore.sample(dpcore.RandomBits(), [7.0], 5, rng=1)
-        >>> bool(((bits == 0.0) | (bits == 1.0)).all())
-        True
+        >>> dpcore.sample(dpcore.RandomBits(), [7.0, 7.0], 3, rng=1)
+        array([[0., 0.],
+               [1., 1.],
+               [1., 0.]])
     """

@@ -99,8 +99,8 @@ class Plan(WrittenRecord):
         Example:
             >>> import dpcore
             >>> plan = dpcore.plan(1.0, true_epsilon=1.5, mass=0.5)
-            >>> plan.power_at(plan.trials) >= 0.95 > plan.power_at(plan.trials // 3)
-            True
+            >>> [(n, round(plan.power_at(n), 2)) for n in (plan.trials // 3, plan.trials)]
+            [(184, 0.38), (553, 0.95)]
         """
         size = count("size", size)
         claim = self.claim * self.distance
