@@ -76,9 +76,10 @@ def audit_everywhere(run, dp_audit):
         found = dp_audit.refutes(mechanism, pair, **asked)
         with pytest.raises(pytest.fail.Exception) as failed:
             dp_audit(mechanism, pair, **asked)
-        texts = (str(first), str(both), first._repr_html_(), first.to_html(), out, str(found))
-        assert all(shown in text for text in (*texts, str(failed.value)))
-        return first
+        page, notebook, message = first.to_html(), first._repr_html_(), str(failed.value)
+        texts = (str(first), str(both), page, notebook, out, str(found), message)
+        assert all(shown in text for text in texts)
+        return first, page
 
     return audit
 
@@ -129,8 +130,8 @@ def test_a_score_attack(load, monkeypatch, run, audit_everywhere):
     toy = add_attack(load, monkeypatch)
     pair = dpcore.Pair([0.0], [1.0])
     command = "half-noise --epsilon 1 --dim 1 --attack toy"
-    first = audit_everywhere(HALF, pair, "entry 0", command, attack=toy())
-    assert (first.attack, first.event.score.index, "Toy" in first.to_html()) == ("Toy", 0, True)
+    first, page = audit_everywhere(HALF, pair, "entry 0", command, attack=toy())
+    assert (first.attack, first.event.score.index, "Toy" in page) == ("Toy", 0, True)
     assert first.curve is not None
     assert attacks.named("toy") == attacks.named("Toy") == toy()
     assert attacks.Auto((toy(),)).members == (toy(),)
@@ -203,7 +204,7 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
     title = "toy" if without else "never seen before"
     command = "half-noise --epsilon 1 --attack majority --bound toy"
     asked = {"bound": "toy", "attack": attacks.MajorityVote()}
-    first = audit_everywhere(HALF, None, title, command, **asked)
+    first, _ = audit_everywhere(HALF, None, title, command, **asked)
     assert (first.bound, "bound='toy'" in script.format_call(first)) == ("toy", True)
     second = dpcore.audit(HALF, trials=20_000, start=20_000, rng=1, **asked)
     looked = first.merge(second, looked=True)
@@ -313,7 +314,7 @@ def test_a_native_noise(load, monkeypatch, tmp_path, audit_everywhere, law):
     own.write_text("import dpcore\ntoy = dpcore.Toy(1.0)\n", encoding="utf-8")
     command = f"{own}:toy --x 0,0,0 --x-prime 1,1,1 --claim 0.1 --attack majority"
     asked = {"attack": attacks.MajorityVote(), "claim": 0.1}
-    audit = audit_everywhere(toy, ONES, "Toy(scale=1.0", command, **asked)
+    audit, _ = audit_everywhere(toy, ONES, "Toy(scale=1.0", command, **asked)
     assert "Toy(scale=1.0, variant='two_branch')" in str(audit)
     assert "Toy" in str(dpcore.audit(toy, ONES, claim=9.0, trials=1000, rng=1))
     assert "Toy(scale=1.0" in str(inspect(toy, [0.0, 0.25, 1.0], draws=1000, rng=1))
