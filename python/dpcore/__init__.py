@@ -6,36 +6,51 @@ lower bound on epsilon with the evidence behind it.
 
 from typing import TYPE_CHECKING, Any
 
-from . import adapters, attacks, bounds, claims, events, exact, pairs, published
 from ._core import __version__
-from .attacks import Attack
-from .auditing.power import plan
-from .auditing.run import audit
-from .errors import AssumptionWarning
-from .events import Event
-from .mechanisms import (
-    DPTextNoise,
-    Exponential,
-    Gaussian,
-    Identity,
-    Laplace,
-    Mechanism,
-    RandomBits,
-    Uniform,
-)
-from .mechanisms.callables import Raised, repeat
-from .mechanisms.commands import command
-from .recorded.run import audit_outputs
-from .records import Counts, Pair
-from .results.audits import Audit
-from .results.outputs_audits import OutputsAudit
-from .results.planned import Plan
-from .sampling.sources import sample
-from .tables.table_audit import TableAudit, audit_table
 
 if TYPE_CHECKING:
-    from . import calibration, divergence, runs, sensitivity, structure, text, training
+    from . import (
+        adapters,
+        attacks,
+        bounds,
+        calibration,
+        claims,
+        divergence,
+        events,
+        exact,
+        pairs,
+        published,
+        runs,
+        sensitivity,
+        structure,
+        text,
+        training,
+    )
     from . import torch as torch
+    from .attacks import Attack
+    from .auditing.power import plan
+    from .auditing.run import audit
+    from .errors import AssumptionWarning
+    from .events import Event
+    from .mechanisms import (
+        DPTextNoise,
+        Exponential,
+        Gaussian,
+        Identity,
+        Laplace,
+        Mechanism,
+        RandomBits,
+        Uniform,
+    )
+    from .mechanisms.callables import Raised, repeat
+    from .mechanisms.commands import command
+    from .recorded.run import audit_outputs
+    from .records import Counts, Pair
+    from .results.audits import Audit
+    from .results.outputs_audits import OutputsAudit
+    from .results.planned import Plan
+    from .sampling.sources import sample
+    from .tables.table_audit import TableAudit, audit_table
 
 __all__ = [
     "AssumptionWarning",
@@ -81,27 +96,47 @@ __all__ = [
     "training",
 ]
 
-_LAZY_SUBPACKAGES = (
-    "calibration",
-    "divergence",
-    "runs",
-    "sensitivity",
-    "structure",
-    "text",
-    "torch",
-    "training",
-)
+_NAMES_OF = {
+    "attacks": ("Attack",),
+    "auditing.power": ("plan",),
+    "auditing.run": ("audit",),
+    "errors": ("AssumptionWarning",),
+    "events": ("Event",),
+    "mechanisms": (
+        "DPTextNoise",
+        "Exponential",
+        "Gaussian",
+        "Identity",
+        "Laplace",
+        "Mechanism",
+        "RandomBits",
+        "Uniform",
+    ),
+    "mechanisms.callables": ("Raised", "repeat"),
+    "mechanisms.commands": ("command",),
+    "recorded.run": ("audit_outputs",),
+    "records": ("Counts", "Pair"),
+    "results.audits": ("Audit",),
+    "results.outputs_audits": ("OutputsAudit",),
+    "results.planned": ("Plan",),
+    "sampling.sources": ("sample",),
+    "tables.table_audit": ("TableAudit", "audit_table"),
+}
+"""Public names by the module that has them; the other public names are modules."""
 
 
 def __getattr__(name: str) -> Any:
-    """Load a subpackage that no audit needs when it is first named."""
-    if name in _LAZY_SUBPACKAGES:
-        from importlib import import_module
+    """Load a name when it is first used: a process imports only what it needs."""
+    if name not in (*__all__, "torch"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
 
-        return import_module(f".{name}", __name__)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = next((module for module, names in _NAMES_OF.items() if name in names), "")
+    found = import_module(f".{home or name}", __name__)
+    globals()[name] = getattr(found, name) if home else found
+    return globals()[name]
 
 
 def __dir__() -> list[str]:
-    """List the public names, and the subpackages that are loaded when they are named."""
+    """List the public names, which are loaded when they are first used."""
     return sorted([*__all__, "torch"])
