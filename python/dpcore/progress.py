@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Self
+from typing import Any, Final, Self
 
 from .errors import mistyped
 from .packages import imported_module
@@ -38,10 +38,8 @@ class Progress:
             processes are forked.
         clock: seconds, for the wait before a bar appears and the time that it shows; None is
             the monotonic one.
+        by_call: its work is counted in outputs, which `count_with_progress` reports one by one.
     """
-
-    by_call: ClassVar[bool] = False
-    """True if its work is counted in outputs, which `count_with_progress` reports one by one."""
 
     def __init__(
         self,
@@ -51,11 +49,13 @@ class Progress:
         *,
         alive: bool = True,
         clock: Callable[[], float] | None = None,
+        by_call: bool = False,
     ) -> None:
         if show is not None and not isinstance(show, bool):
             raise mistyped("progress", "True, False or None", show)
         self._wanted = is_watched() if show is None else show
         self._silent = show is False
+        self.by_call = by_call
         self._clock = clock or time.monotonic
         self._begun = self._clock()
         self._patience = _QUIET_SECONDS if show is None else 0.0

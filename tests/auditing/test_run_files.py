@@ -22,9 +22,9 @@ from dpcore import Audit, Pair, runs
 from dpcore.auditing import run_files
 from dpcore.auditing.run_files import open_run, read_run
 from dpcore.errors import AssumptionWarning
+from dpcore.progress import Progress
 from dpcore.runs import MissingPartsError, begin_run, count_part, merge_parts
 from dpcore.sampling import driver
-from dpcore.sampling.sources import Course
 from dpcore.streams import COUNT
 
 ABOUT = {"trials": TRIALS, "block": BLOCK, "rng": 3, "claim": 0.9, "pilot": 600, "progress": False}
@@ -377,7 +377,7 @@ def test_a_mechanism_that_no_seed_repeats_goes_on(monkeypatch, path, stop):
 
 def test_the_bar_shows_workers_and_the_time_of_the_file(monkeypatch, path):
     labels = []
-    monkeypatch.setattr(Course, "relabel", lambda _, label: labels.append(label))
+    monkeypatch.setattr(Progress, "relabel", lambda _, label: labels.append(label))
     with ThreadPoolExecutor(2) as pool:
         audit_kind("callable", checkpoint=path, executor=pool)
     assert re.fullmatch(r"counting on 2 workers, run file of \d\d:\d\d:\d\d", labels[-1])

@@ -244,7 +244,7 @@ def test_a_notebook_is_shown_plain_text_and_html(monkeypatch):
 
 def test_calls_of_a_repeated_function_move_the_bar(monkeypatch):
     monkeypatch.setattr(progress, "is_watched", lambda: True)
-    with Course(True, alive=False) as bar:
+    with progress.Progress("", None, True, alive=False, by_call=True) as bar:
         drawn = dpcore.repeat(lambda x: bar._within)(0.0, 5, None)
         assert drawn.tolist() == [0, 1, 2, 3, 4]
         bar.advance(5)

@@ -259,7 +259,7 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                 done = done.plus(shard)
                 run.keep(done, shard.edges, source.replays, course.clock() - begun)
                 begun = course.clock()
-                course.relabel(run.describe_counting(source.worker_count))
+                course.bar.relabel(run.describe_counting(source.worker_count))
         return done
     try:
         for shard in shards:

@@ -328,10 +328,10 @@ class PilotDraws:
         # Differences of outputs near the ends of the range of doubles are infinite, and stay so.
         with np.errstate(over="ignore", invalid="ignore"):
             name = f"outputs of {source.name}"
-            source.course.relabel("reading the outputs")
+            source.course.bar.relabel("reading the outputs")
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
             scores += self.stated
-        source.course.relabel("choosing the event")
+        source.course.bar.relabel("choosing the event")
         found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
         rest, rest_prime = draw_first_outputs(source, selection, kept)

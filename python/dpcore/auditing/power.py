@@ -28,6 +28,7 @@ from ..errors import (
 from ..events.event import Event
 from ..mechanisms.callables import name_of
 from ..pairs import Search
+from ..progress import Progress
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import numerator_first, per_distance
@@ -530,8 +531,8 @@ def fit_pilots(
     """
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     given, _ = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
-    with Course(progress, alive=given.executor is None) as course:
-        return _run_pilot(settle_request(request_of(given, course)), size, seed)
+    with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
+        return _run_pilot(settle_request(request_of(given, Course(bar))), size, seed)
 
 
 def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:

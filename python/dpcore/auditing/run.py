@@ -35,6 +35,7 @@ from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import Neighbour, Search
+from ..progress import Progress
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.audits import Audit
@@ -123,7 +124,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
     def keep() -> None:
         now = request.course.clock()
         run.keep_slices(course.to_dict, now - begun[0])
-        request.course.relabel(run.describe_counting(source.worker_count))
+        request.course.bar.relabel(run.describe_counting(source.worker_count))
         begun[0] = now
 
     with keep_on_errors(run):
@@ -165,7 +166,7 @@ def audit_timing(request: Request) -> Audit:
     course = request.course
     # A thread that draws a bar would be timed too.
     course.step("count", "timing calls, one by one (the bar stands still)")
-    course.stand_still()
+    course.bar.stand_still()
     rng = make_generator(request.seed, COUNT, 0, 0)
 
     def call(x: Any) -> Any:
@@ -425,8 +426,8 @@ def run_arguments(
         given = replace(given, rng=run.fixed.audit["seed"])
     if run is not None and not run.same_bits:
         given = replace(given, same_bits=False)
-    with Course(progress, alive=given.executor is None) as course:
-        request = request_of(given, course, lambda tried: course.say(str(_make_forecast(tried))))
+    with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
+        request = request_of(given, Course(bar), lambda tried: bar.say(str(_make_forecast(tried))))
         request = settle_request(request)
         if run is not None:
             run.same_bits = request.same_bits

@@ -244,25 +244,18 @@ def _has_shape(row: Any, shape: tuple[int, ...]) -> bool:
         return False
 
 
-class Course(Progress):
-    """The course of an audit, step by step: "probe", "search", "fit", "count", "report".
+class Course:
+    """Clock of an audit's steps ("probe", "search", "fit", "count", "report") and their outputs.
 
     Args:
-        show: show a bar, see `Progress`.
-        alive: keep it moving, see `Progress`.
+        bar: shows the current step; None shows nothing.
         clock: seconds.
     """
 
-    by_call = True
-
     def __init__(
-        self,
-        show: bool | None = False,
-        *,
-        alive: bool = True,
-        clock: Callable[[], float] = time.perf_counter,
+        self, bar: Progress | None = None, clock: Callable[[], float] = time.perf_counter
     ) -> None:
-        super().__init__("", None, show, alive=alive)
+        self.bar = Progress("", None, False) if bar is None else bar
         self.clock = clock
         self._spent: dict[str, list[Any]] = {}
         self._step, self._since = "", clock()
@@ -281,12 +274,12 @@ class Course(Progress):
         self._step = name
         self._spent.setdefault(name, [0.0, 0])
         if label:
-            self.begin(label, total)
+            self.bar.begin(label, total)
 
     def drew(self, outputs: int) -> None:
         """Record outputs that were made."""
         self._spent.setdefault(self._step, [0.0, 0])[1] += outputs
-        self.advance(outputs)
+        self.bar.advance(outputs)
 
     def called(self, outputs: int, seconds: float) -> None:
         """Record a call that was timed."""
