@@ -65,7 +65,7 @@ def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[
         "pilot": fitted.pilot,
         "shape": source.shape,
         "floats": request.floats,
-        "notes": (*request.told, *request.notes, *fitted.notes, *fitted.remarks),
+        "notes": (*request.pair_notes, *request.notes, *fitted.notes, *fitted.remarks),
         "randomness": request.randomness,
         "clean": request.clean,
         "declared_loss": request.declared_loss,

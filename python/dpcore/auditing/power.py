@@ -546,7 +546,7 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     request.course.step("fit", "choosing events", 2 * _EVENTS_PER_ROUND * request.pilot_size)
     for number in range(_EVENTS_PER_ROUND):
         own = replace(request, seed=seed_of(np.random.default_rng((*seed, number))))
-        source = own.drawn()
+        source = own.make_source(own.pair)
         at = own.known, own.goal, own.pilot_size
         fitted = own.attack.fitted_on(PilotDraws(source, *at, stated=own.stated_scores))
         # Where one event is of objects, all are counted on objects.
@@ -564,7 +564,7 @@ def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
 
 def _count_events(request: Request, events: list[Event]) -> list[Counts]:
     """Count the occurrences of each event, all on the same fresh draws."""
-    source, n = request.drawn(), request.trials
+    source, n = request.make_source(request.pair), request.trials
     unlike: list[Event] = []
     for event in events:
         unlike += [] if event in unlike else [event]

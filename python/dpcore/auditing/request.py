@@ -7,7 +7,7 @@ import os
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
@@ -93,26 +93,20 @@ Stop = Literal["fixed", "refuted"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Arguments:
-    """The arguments of `dpcore.audit` as they were given, each with its type: their one list."""
+class CommonArguments:
+    """The arguments of `dpcore.audit` with one type, before they are checked and afterwards."""
 
     mechanism: Any
-    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
     neighbour: Neighbour | None
     null: bool
-    attack: Attack | AuditAttack | AttackName | None
-    trials: int | float | str | None
-    start: int | float | str
     claim: float | Claim | None
     delta: float
     confidence: float
     bound: BoundName
     stop: Stop
     floats: bool
-    pilot: int | float | str | None
     rng: Rng
     route: Route
-    block: int | float | str | None
     threads: int | None
     executor: Executor | None
     checkpoint: str | os.PathLike[str] | None
@@ -121,40 +115,41 @@ class Arguments:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request(Arguments):
-    """The checked arguments of an audit, and what follows from them before anything is counted.
+class Arguments(CommonArguments):
+    """All arguments of `dpcore.audit` as they were given."""
 
-    `pair` is the one to learn shapes from, and the one that is audited once it is `settle_request`.
+    pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None
+    attack: Attack | AuditAttack | AttackName | None
+    trials: int | float | str | None
+    start: int | float | str
+    pilot: int | float | str | None
+    block: int | float | str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class UnsettledRequest(CommonArguments):
+    """The checked arguments of an audit, of which the pair is not chosen yet.
+
+    `wanted` are the pairs to choose from and `probe_pair` is the one to learn shapes from.
     `randomness` is its source (see `Audit`); with `globals` the global generators are seeded for
-    every block. `clean` are the vectors that the noise is added to, if the mechanism states them,
-    `declared_loss` its exact loss on the pair and `told` its notes on the pair.
+    every block.
     """
 
-    pair: Pair
     attack: AuditAttack
     trials: int
     start: int
     pilot: int | None
     block: int | None
     wanted: Asked
+    probe_pair: Pair
     seed: int
-    shape: tuple[int, ...]
-    fields: tuple[str, ...]
     provenance: Provenance
+    shape: tuple[int, ...] = ()
+    fields: tuple[str, ...] = ()
     randomness: str = "not known"
     globals: bool = False
     doubted: tuple[str, ...] = ()
-    tangent: float | None = None
-    clean: Pair | None = None
-    declared_loss: float | None = None
-    told: tuple[str, ...] = ()
-    searched: Searched | None = None
     course: Course = field(default_factory=Course, compare=False)
-
-    @property
-    def known(self) -> Pair:
-        """The two inputs as attacks know them."""
-        return self.pair if self.clean is None else self.clean
 
     @property
     def goal(self) -> Goal:
@@ -165,26 +160,6 @@ class Request(Arguments):
         trials = 1 << (self.trials.bit_length() - 1)
         curve = self.claim if isinstance(self.claim, Claim) else None
         return Goal(trials, self.delta, self.confidence, claim=curve)
-
-    @property
-    def claimed_epsilon(self) -> float | None:
-        """The epsilon of the claim at `delta`: of a curve, that of the tangent, once chosen."""
-        return self.tangent if isinstance(self.claim, Claim) else self.claim
-
-    def at_tangent(self, counts: Counts) -> Request:
-        """Return the request with the tangent of its claim that suits an event of the pilot.
-
-        Args:
-            counts: the pilot's, the numerator's side first.
-
-        Returns:
-            The request itself if the claim is not a curve.
-        """
-        if not isinstance(self.claim, Claim):
-            return self
-        tangent, delta = choose_tangent(self.claim, counts)
-        loss = declared_loss(self.mechanism, self.pair, delta)
-        return replace(self, tangent=tangent, delta=delta, declared_loss=loss)
 
     @property
     def pilot_size(self) -> int:
@@ -212,15 +187,8 @@ class Request(Arguments):
         """True if the audit looks for the floating-point finding."""
         return self.floats or self.attack.looks_at_floats
 
-    @property
-    def stated_scores(self) -> tuple[StatedLogRatio, ...]:
-        """The score that the mechanism states, where the attack takes such a score."""
-        takes_them = self.attack.takes_stated_scores
-        return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
-
-    def drawn(self, pair: Pair | None = None) -> Source:
+    def make_source(self, pair: Pair) -> Source:
         """Make the source of the draws of a pair."""
-        pair = self.pair if pair is None else pair
         end = self.start + self.trials
         if is_native(self.mechanism):
             dim = dim_of(pair)
@@ -263,9 +231,52 @@ class Request(Arguments):
         return threads_of(self.threads, default=1)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Request(UnsettledRequest):
+    """The settled request of an audit: its one pair, and what follows from the pair.
+
+    `claim` is the one that applies to the pair. `clean` are the vectors that the noise is added
+    to, if the mechanism states them, `declared_loss` its exact loss on the pair and `pair_notes`
+    what a reader should know of the two.
+    """
+
+    pair: Pair
+    clean: Pair | None
+    declared_loss: float | None
+    searched: Searched | None
+    pair_notes: tuple[str, ...]
+    tangent: float | None = None
+
+    @property
+    def known(self) -> Pair:
+        """The two inputs as attacks know them."""
+        return self.pair if self.clean is None else self.clean
+
+    @property
+    def stated_scores(self) -> tuple[StatedLogRatio, ...]:
+        """The score that the mechanism states, where the attack takes such a score."""
+        takes_them = self.attack.takes_stated_scores
+        return stated_log_ratio(self.mechanism, self.pair) if takes_them else ()
+
+    def at_tangent(self, counts: Counts) -> Request:
+        """Return the request with the tangent of its claim that suits an event of the pilot.
+
+        Args:
+            counts: the pilot's, the numerator's side first.
+
+        Returns:
+            The request itself if the claim is not a curve.
+        """
+        if not isinstance(self.claim, Claim):
+            return self
+        tangent, delta = choose_tangent(self.claim, counts)
+        loss = declared_loss(self.mechanism, self.pair, delta)
+        return replace(self, tangent=tangent, delta=delta, declared_loss=loss)
+
+
 def request_of(
-    given: Arguments, course: Course, announce: Callable[[Request], None] | None = None
-) -> Request:
+    given: Arguments, course: Course, announce: Callable[[UnsettledRequest], None] | None = None
+) -> UnsettledRequest:
     """Check every argument before anything is drawn; the course records what is tried.
 
     Args:
@@ -311,12 +322,12 @@ def request_of(
     elif not attack.times and mechanism_attribute(mechanism, "thread_safe") is False:
         refuse_threads(given.threads, given.executor, "that is not thread-safe")
     checked = replace(
-        given, mechanism=mechanism, pair=pair, attack=attack, trials=trials, start=start,
-        claim=claim, delta=delta, confidence=confidence, route=route, pilot=pilot, block=block,
-    )  # fmt: skip
-    request = Request(
-        **vars(checked), wanted=wanted, seed=seed, shape=(), fields=(), provenance=made,
-        course=course,
+        given, mechanism=mechanism, claim=claim, delta=delta, confidence=confidence, route=route
+    )
+    request = UnsettledRequest(
+        **{one.name: getattr(checked, one.name) for one in fields(CommonArguments)},
+        attack=attack, trials=trials, start=start, pilot=pilot, block=block, wanted=wanted,
+        probe_pair=pair, seed=seed, provenance=made, course=course,
     )  # fmt: skip
     if is_native(mechanism) or attack.times:
         _check_size(request)
@@ -324,8 +335,8 @@ def request_of(
             announce(request)
         return _probe_mechanism(request)
     with watch_inputs(name_of(mechanism), pair):
-        shape, fields = form_of(mechanism, pair, seed, course, start + trials)
-        request = replace(request, shape=shape, fields=fields)
+        shape, names = form_of(mechanism, pair, seed, course, start + trials)
+        request = replace(request, shape=shape, fields=names)
         _check_size(request)
         if announce is not None:
             _time_larger_call(request)
@@ -333,7 +344,7 @@ def request_of(
         return _probe_mechanism(request)
 
 
-def _time_larger_call(request: Request) -> None:
+def _time_larger_call(request: UnsettledRequest) -> None:
     """Time a larger call if the fixed time of a call would be taken for that of an output.
 
     A tool's calls start processes, an encoder's prepare what torch draws. If one output of an
@@ -343,7 +354,7 @@ def _time_larger_call(request: Request) -> None:
     is_slow = request.course.estimate_seconds(1) > _SLOW_CALL_SECONDS
     if not (isinstance(request.mechanism, Tool) or (encodes and not is_slow)):
         return
-    source = request.drawn()
+    source = request.make_source(request.probe_pair)
     rows = min(_MAX_TIMED_ROWS, source.block)
     # A stream that nothing else uses.
     place = Place(_TIMED_BLOCK_NUMBER, rows, 0, rows)
@@ -355,7 +366,7 @@ def _default_trials(mechanism: Any, pair: Pair) -> int:
     return (own(pair) if callable(own) else None) or _DEFAULT_TRIALS
 
 
-def _probe_mechanism(request: Request) -> Request:
+def _probe_mechanism(request: UnsettledRequest) -> UnsettledRequest:
     """Add what a few calls show: dependent rows, and the source of the randomness.
 
     Either may be refused: one noise for all rows, randomness that threads or processes share.
@@ -366,7 +377,7 @@ def _probe_mechanism(request: Request) -> Request:
     own = mechanism_attribute(mechanism, "reproducible") is False
     if request.attack.times:
         return replace(request, randomness="own") if own else request
-    source, trials = request.drawn(), request.start + request.trials
+    source, trials = request.make_source(request.probe_pair), request.start + request.trials
     draws = Heard(**vars(source.draws), course=request.course)
     request = replace(request, doubted=replace(source, draws=draws).doubts())
     found = "own" if own else classify_randomness(draws, trials)
@@ -384,7 +395,7 @@ def _probe_mechanism(request: Request) -> Request:
     return replace(request, globals=shared_globals(draws, trials, shared))
 
 
-def _find_shared(request: Request) -> tuple[str, Any] | None:
+def _find_shared(request: UnsettledRequest) -> tuple[str, Any] | None:
     """Return the argument by which several processes draw, and its value, or None."""
     executor = request.executor
     if executor is not None and runs_in(executor) == "processes":
@@ -392,10 +403,10 @@ def _find_shared(request: Request) -> tuple[str, Any] | None:
     return None if request.checkpoint is None else ("checkpoint", str(request.checkpoint))
 
 
-def _check_size(request: Request) -> None:
+def _check_size(request: UnsettledRequest) -> None:
     if request.attack.times:
         return
-    source = request.drawn()
+    source = request.make_source(request.probe_pair)
     if (request.start + request.trials) * source.elements >= MOST_DRAWS:
         raise invalid("trials", "small enough that trials x dim is below 2**63", request.trials)
     if request.start % source.block and not source.draws.native:
@@ -498,59 +509,57 @@ def _choose_native_route(
     return "integer" if alike or trials >= _MIN_INTEGER_TRIALS else "sampled"
 
 
-def settle_request(request: Request) -> Request:
+def settle_request(asked: UnsettledRequest) -> Request:
     """Return the request with its one pair, and the claim that applies to it."""
-    pair = request.wanted.pairs[0] if len(request.wanted.pairs) == 1 else None
+    pair = asked.wanted.pairs[0] if len(asked.wanted.pairs) == 1 else None
     searched = None
     if pair is None:
-        attack = require_scores(request.attack, "to choose among pairs")
-        at = request.goal, request.pilot_size, request.seed
-        pair, searched = choose_pair(request.wanted, request.drawn, attack, *at, request.course)
-    mechanism = request.mechanism
+        attack = require_scores(asked.attack, "to choose among pairs")
+        at = asked.goal, asked.pilot_size, asked.seed
+        pair, searched = choose_pair(asked.wanted, asked.make_source, attack, *at, asked.course)
+    mechanism = asked.mechanism
     clean = clean_pair(mechanism, pair)
     is_random = _default_trials(mechanism, pair) != _DEFAULT_TRIALS
     if clean is not None and is_random and inputs_equal(clean.x, clean.x_prime):
         # Means of a random encoder may be equal where its outputs differ, as those of signs.
         clean = None
-    if clean is not None and not request.null and inputs_equal(clean.x, clean.x_prime):
+    if clean is not None and not asked.null and inputs_equal(clean.x, clean.x_prime):
         requirement = "two inputs that the mechanism does not encode to one vector"
         error = ValueError(f"{message('pair', requirement, pair)} (null=True allows them)")
         raise about(error, "pair", null="True")
-    claim = _resolve_claim(mechanism, pair, request.claim)
+    claim = _resolve_claim(mechanism, pair, asked.claim)
     advice = mechanism_attribute(mechanism, "claim_advice") if claim is None else ""
-    request = replace(
-        request,
+    request = Request(
+        **vars(replace(asked, claim=claim)),
         pair=pair,
-        wanted=request.wanted.only(pair),
-        claim=claim,
         clean=clean,
-        declared_loss=declared_loss(mechanism, pair, request.delta),
-        told=(
+        declared_loss=declared_loss(mechanism, pair, asked.delta),
+        searched=searched,
+        pair_notes=(
             *notes_on(mechanism, pair),
-            *(_list_cost_notes(request) if is_random else ()),
-            *_list_seed_notes(request),
+            *(_list_cost_notes(asked, pair) if is_random else ()),
+            *_list_seed_notes(asked),
             *((advice,) if advice else ()),
         ),
-        searched=searched,
     )
     for said in request.notes:
         warnings.warn(said, AssumptionWarning, stacklevel=4)
     return request
 
 
-def most_certified(request: Request, trials: int) -> float:
+def most_certified(request: UnsettledRequest, pair: Pair, trials: int) -> float:
     """Return the largest bound that this number of trials can certify: all of them on one side."""
     name = request.bound if request.stop == "fixed" else "anytime"
     bound = BOUNDS[name](Counts(trials, trials, 0, trials), request.delta, request.confidence)
-    return per_distance(bound, request.delta, request.pair.distance)
+    return per_distance(bound, request.delta, pair.distance)
 
 
-def _list_cost_notes(request: Request) -> tuple[str, ...]:
+def _list_cost_notes(request: UnsettledRequest, pair: Pair) -> tuple[str, ...]:
     """List notes on what the trials can certify if every output is slow to make."""
     if request.attack.pools or request.attack.times:
         return ()
     more = _MORE_TRIALS_FACTOR * request.trials
-    few, many = (most_certified(request, trials) for trials in (request.trials, more))
+    few, many = (most_certified(request, pair, trials) for trials in (request.trials, more))
     return (
         f"every output costs a forward pass: {request.trials:,} trials certify an epsilon of "
         f"{few:.2f} at most; {more:,} trials (2 x {more:,} passes, {_MORE_TRIALS_FACTOR} times the "
@@ -558,7 +567,7 @@ def _list_cost_notes(request: Request) -> tuple[str, ...]:
     )
 
 
-def _list_seed_notes(request: Request) -> tuple[str, ...]:
+def _list_seed_notes(request: UnsettledRequest) -> tuple[str, ...]:
     """List notes on seeds that may not repeat an audit."""
     if not (request.same_bits or (request.executor is None and request.checkpoint is None)):
         return (OTHER_BITS_NOTE,)

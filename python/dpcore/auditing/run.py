@@ -54,7 +54,16 @@ from .counting import (
     warn_of,
 )
 from .early_stop import BLOCK, Sequence, get_last_event, sum_counts
-from .request import Arguments, Request, Route, Stop, most_certified, request_of, settle_request
+from .request import (
+    Arguments,
+    Request,
+    Route,
+    Stop,
+    UnsettledRequest,
+    most_certified,
+    request_of,
+    settle_request,
+)
 from .run_files import FixedFields, RunFile, open_run
 from .selection import draws_of
 
@@ -427,15 +436,15 @@ def run_arguments(
     if run is not None and not run.same_bits:
         given = replace(given, same_bits=False)
     with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
-        request = request_of(given, Course(bar), lambda tried: bar.say(str(_make_forecast(tried))))
-        request = settle_request(request)
+        asked = request_of(given, Course(bar), lambda tried: bar.say(str(_make_forecast(tried))))
+        request = settle_request(asked)
         if run is not None:
             run.same_bits = request.same_bits
             if request.attack.times:
                 raise invalid("checkpoint", "None for Timing, which nothing repeats", str(run.path))
         if request.attack.times:
             return audit_timing(request)
-        source = request.drawn()
+        source = request.make_source(request.pair)
         if count is not None and request.stop != "fixed":
             raise invalid("stop", "'fixed' for a run that is counted in parts", request.stop)
         if request.stop == "refuted":
@@ -450,11 +459,11 @@ def run_arguments(
         return (count or count_event)(request, source, fixed, run)
 
 
-def _make_forecast(request: Request) -> Forecast:
+def _make_forecast(request: UnsettledRequest) -> Forecast:
     """Forecast the cost of the audit from its first calls."""
     from ..sampling.slices import Forecast
 
-    search, draws = request.wanted.search, request.drawn()
+    search, draws = request.wanted.search, request.make_source(request.probe_pair)
     early = request.stop != "fixed"
     pilot = first_pilot if early else request.attack.default_pilot
 
@@ -467,7 +476,7 @@ def _make_forecast(request: Request) -> Forecast:
         pilot=lambda trials: request.pilot or pilot(trials),
         trials=request.trials,
         early=early,
-        most=None if request.attack.pools else partial(most_certified, request),
+        most=None if request.attack.pools else partial(most_certified, request, request.probe_pair),
         claim=None if isinstance(request.claim, Claim) else request.claim,
         threads=draws.threads,
         block=draws.block,

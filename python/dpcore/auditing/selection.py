@@ -277,18 +277,11 @@ class Asked:
 
     @property
     def relation(self) -> str:
-        """The relation that the pair was checked against, as text, or empty."""
-        return "" if self.neighbour is None else format_neighbour(self.neighbour)
-
-    def only(self, pair: Pair) -> Asked:
-        """Return the same request with the chosen pair alone.
-
-        After a search the relation is the search's own.
-        """
+        """The relation that the chosen pair is of, as text, or empty: a search may have its own."""
         by = self.neighbour
         if by is None and self.search is not None:
             by = self.search.neighbour
-        return Asked((pair,), None, by, self.null)
+        return "" if by is None else format_neighbour(by)
 
     def checked(self, pair: Pair) -> Pair:
         """Return the pair if its inputs differ and are neighbours.
