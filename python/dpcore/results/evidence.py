@@ -587,11 +587,12 @@ class Evidence(StoredRecord):
         block: trials in a block.
         route: "integer", "sampled" or "callable".
         ranges: the trials that were counted, `(start, stop)` pairs.
-        end: where the run was meant to end (part of what repeats a callable's last block).
+        end: where the run was meant to end, which after early stop or Ctrl-C no range shows (part
+            of what repeats a callable's last block).
         nan: output entries on x that were NaN.
         nan_prime: the same on x'.
         pilot: pilot draws on each side, which were not counted.
-        partial: True if Ctrl-C ended the audit early.
+        partial: True if Ctrl-C ended the audit early or parts of its run were left out.
         bound: name of the bound in `dpcore.bounds.BOUNDS`, fixed before counting.
         stop: the stopping rule: "fixed" (n was fixed in advance), "refuted" (looked after every
             slice), "interrupted" or "looked" (merged after looking). All but the first carry an
@@ -623,8 +624,9 @@ class Evidence(StoredRecord):
         digests: of counted blocks of a callable, the 1,024 smallest, by which outputs are
             recognized that another audit counted too; empty in older files.
         threads: threads used (not compared).
-        seconds: time taken to count (not compared).
-        spent: time and outputs of every step (not compared); empty in older files.
+        seconds: time taken to count, in all processes of a run (not compared).
+        spent: time and outputs of every step in the last process (not compared); empty for merged
+            parts of a run and in older files.
         provenance: how each run that was added up was made (not compared).
     """
 
