@@ -9,7 +9,7 @@ claim is too small by the square root of the numbers in a vector (Habernal, 2021
 
 import matplotlib.pyplot as plt
 
-from dpcore.text import ADePT, generated, words_of
+from dpcore.text import ADePTModel, generated, words_of
 
 CLAIMS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 
@@ -18,7 +18,7 @@ CLAIMS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
 # not seen: those that it has, it remembers.
 
 corpus = generated("intents", 300, rng=1)
-model = ADePT(epsilon=100.0, hidden=64, embedding=16)
+model = ADePTModel(epsilon=100.0, hidden=64, embedding=16)
 model.fit(corpus, epochs=20, lr=0.01, pair=False, rng=1)
 held_out = [text for text in (*corpus.valid.texts, *corpus.test.texts) if text not in corpus.train]
 

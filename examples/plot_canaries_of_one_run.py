@@ -39,7 +39,7 @@ def certified(guesses, bound):
 most = [bounds.one_run(each, each, TRIALS, DELTA) for each in GUESSES]
 any_mechanism = [certified(each, "one_run") for each in GUESSES]
 gaussian = [certified(each, "one_run_fdp") for each in GUESSES]
-true = bounds.gaussian_epsilon(MU, DELTA)
+true = bounds.gdp_epsilon(MU, DELTA)
 
 figure, axes = plt.subplots(layout="constrained")
 axes.plot(GUESSES, gaussian, "D-", label="of a Gaussian claim (one_run_fdp)")

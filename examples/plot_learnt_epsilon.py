@@ -11,7 +11,7 @@ noise is the repaired one, of the Laplace distribution.
 import matplotlib.pyplot as plt
 
 import dpcore
-from dpcore.text import DPText, generated
+from dpcore.text import DPTextModel, generated
 
 TRIALS = 10**4
 CAPS = {"no cap": None, "cap 5.3": 5.3}
@@ -23,7 +23,7 @@ corpus = generated("topics", 800, rng=1)
 
 models = {}
 for name, cap in CAPS.items():
-    model = DPText(epsilon=5.0, attribute="parent", noise="repaired", learn=True, cap=cap)
+    model = DPTextModel(epsilon=5.0, attribute="parent", noise="repaired", learn=True, cap=cap)
     models[name] = model.fit(corpus, epochs=6, pair=False, rng=1)
 
 figure, axes = plt.subplots(layout="constrained")

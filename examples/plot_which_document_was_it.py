@@ -55,7 +55,7 @@ axes.legend(frameon=False, loc="lower left", bbox_to_anchor=(0.0, 0.05))
 # One of them, with nine words in ten masked. It fits a single original.
 
 hidden = redaction.redact(money, redaction.Random(), level=0.9, rng=2)
-known = redaction.link(money, hidden)
+known = redaction.link_redacted(money, hidden)
 print(known)
 print("published:", hidden[3])
 print("original: ", money[3])

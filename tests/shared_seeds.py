@@ -18,10 +18,14 @@ import numpy as np
 def change_training_seeds(number: int) -> None:
     """Let DPNR, the adversarial baselines, DPText, ADePT and word2vec train from other seeds."""
     if find_spec("torch"):
-        from dpcore.text import ADePT, DPText
+        from dpcore.text import ADePTModel, DPTextModel
         from dpcore.text.systems.dpnr import TextClassifier
 
-        for owner, method in ((TextClassifier, "_train"), (DPText, "fit"), (ADePT, "fit")):
+        for owner, method in (
+            (TextClassifier, "_train"),
+            (DPTextModel, "fit"),
+            (ADePTModel, "fit"),
+        ):
             setattr(owner, method, _with_other_generators(getattr(owner, method), number))
     if find_spec("gensim"):
         from gensim.models import Word2Vec

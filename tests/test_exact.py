@@ -408,7 +408,7 @@ def test_inputs_that_a_clip_makes_one(monkeypatch):
     class Clipped:
         def steps(self, dim):
             return dpcore.mechanisms.Steps(
-                dpcore.Exponential(1.0), clip=dpcore.mechanisms.Clip("l2", 1.0)
+                dpcore.Exponential(1.0), clip=dpcore.mechanisms.ClipStep("l2", 1.0)
             )
 
     monkeypatch.setattr(exact, "is_native", lambda mechanism: True)

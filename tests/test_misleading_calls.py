@@ -70,9 +70,9 @@ CALLS = [
         "dim",
         "pair=dpcore.pairs.zeros_ones(dim)",
     ),
-    (lambda: divergence.kl(LAW, LAW), "y0", "closed_forms.discrete([1.0], p, q)"),
-    (lambda: divergence.kl([0.5, 0.5], [0.1, 0.9]), "y0", "closed_forms.discrete"),
-    (lambda: divergence.kl(stats.norm(), stats.norm(1)), "y0", "closed_forms.gaussian"),
+    (lambda: divergence.kl(LAW, LAW), "y0", "closed_forms.discrete_renyi([1.0], p, q)"),
+    (lambda: divergence.kl([0.5, 0.5], [0.1, 0.9]), "y0", "closed_forms.discrete_renyi"),
+    (lambda: divergence.kl(stats.norm(), stats.norm(1)), "y0", "closed_forms.gaussian_renyi"),
     (lambda: structure.inspect(release, P), "x", "one input, such as [0.0]"),
     (lambda: clopper_pearson(10, 100, 5, 100), "clopper_pearson", "dpcore.Counts(k, n, k_prime"),
     (

@@ -40,7 +40,7 @@ PACKAGES = (
 FOUND = {
     # Made by functions, never by users; or without a name to misspell.
     "Audit", "OutputsAudit", "TableAudit", "Raised", "Plan", "Searched",
-    "Band", "GaussianNoise", "RealEpsilon", "Counterexample",
+    "Band", "CalibratedGaussian", "RealEpsilon", "Counterexample",
     "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line", "Declaration",
     "Refutation", "Sensitivity", "SensitivityError", "Check", "Fault", "Inspection", "Floor",
     "Group", "Inference", "Measured", "OfAttribute", "Leakage", "TextLoss",
@@ -217,7 +217,9 @@ def test_parts_of_the_package_plug_together():
     with pytest.raises(ValueError, match="sensitivity must be a sensitivity in l2, got 'one in l1"):
         calibration.l2_laplace(1.0, widest)
     counts = Counts(30, 100, 5, 100)
-    assert bounds.epsilon_lower_at(counts, [0, 1e-3], bound="exact")[0] == bounds.exact(counts)
+    assert bounds.epsilon_lower_at(counts, [0, 1e-3], bound="exact")[0] == bounds.berger_boos(
+        counts
+    )
     assert bounds.guesses_needed(1, "1e3", bound="one_run") == bounds.guesses_needed(1.0, 1000)
     assert pairs.distance(([0.0, 0.0], [1.0, 1.0]), "l1") == 2.0
     assert exact.vote_loss(Laplace(1.0), ([0.0], [1.0])) is not None

@@ -13,6 +13,7 @@ import inspect
 import math
 import re
 import reprlib
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
@@ -28,14 +29,38 @@ _Target = TypeVar("_Target", bound=Callable[..., Any])
 _LEAKAGE: Final = "dpcore.experiments.word2vec_leakage.leakage"
 _DEFENCES: Final = "dpcore.experiments.dpnr_table.defences"
 NEW_NAMES: Final[dict[str, str]] = {
+    "dpcore.bounds.exact": "dpcore.bounds.berger_boos",
+    "dpcore.bounds.gaussian_epsilon": "dpcore.bounds.gdp_epsilon",
+    "dpcore.calibration.GaussianNoise": "dpcore.calibration.CalibratedGaussian",
+    "dpcore.divergence.closed_forms.discrete": "dpcore.divergence.closed_forms.discrete_renyi",
+    "dpcore.divergence.closed_forms.exponential": (
+        "dpcore.divergence.closed_forms.exponential_renyi"
+    ),
+    "dpcore.divergence.closed_forms.gaussian": "dpcore.divergence.closed_forms.gaussian_renyi",
+    "dpcore.divergence.closed_forms.laplace": "dpcore.divergence.closed_forms.laplace_renyi",
+    "dpcore.mechanisms.Clip": "dpcore.mechanisms.ClipStep",
+    "dpcore.sensitivity.Histogram": "dpcore.sensitivity.HistogramCounts",
+    "dpcore.sensitivity.METHODS": "dpcore.sensitivity.SEARCH_METHODS",
+    "dpcore.text.ADePT": "dpcore.text.ADePTModel",
     "dpcore.text.AdversarialClassification": f"{_DEFENCES}.AdversarialClassification",
     "dpcore.text.AdversarialGeneration": f"{_DEFENCES}.AdversarialGeneration",
+    "dpcore.text.DPText": "dpcore.text.DPTextModel",
     "dpcore.text.Declustering": f"{_DEFENCES}.Declustering",
     "dpcore.text.MinMaxAdversary": f"{_DEFENCES}.MinMaxAdversary",
     "dpcore.text.leakage": f"{_LEAKAGE}, its Embedding dpcore.text.words.Embedding,",
+    "dpcore.text.lm.distances": "dpcore.text.lm.representation_distances",
     "dpcore.text.reading.ENTITIES": "dpcore.experiments.corpora.ENTITIES",
     "dpcore.text.reading.KNOWN": "dpcore.experiments.corpora.KNOWN",
     "dpcore.text.reading.word_vectors": "dpcore.text.word_vectors",
+    "dpcore.text.redaction.link": "dpcore.text.redaction.link_redacted",
+    "dpcore.text.redaction.mechanism": "dpcore.text.redaction.policy_mechanism",
+    "dpcore.text.schedules.LogUniform": "dpcore.text.schedules.LogUniformEpsilon",
+    "dpcore.text.schedules.Uniform": "dpcore.text.schedules.UniformEpsilon",
+    "dpcore.text.systems.ADePT": "dpcore.text.systems.ADePTModel",
+    "dpcore.text.systems.DPText": "dpcore.text.systems.DPTextModel",
+    "dpcore.torch.DPTextNoise": "dpcore.torch.DPTextNoiseLayer",
+    "dpcore.torch.Source": "dpcore.torch.NoiseSource",
+    "dpcore.torch.Sources": "dpcore.torch.NoiseSources",
 }
 """Public names that were moved or renamed, and today's."""
 
@@ -233,6 +258,14 @@ def make_getattr(module: str) -> Callable[[str], Any]:
     return find
 
 
+def explain_old_names(names: dict[str, Any]) -> None:
+    """Let a module state the new names of what it had, see `make_getattr`; `names` is `globals()`.
+
+    A `__getattr__` in its source would make a type checker take any name for one of the module's.
+    """
+    names["__getattr__"] = make_getattr(names["__name__"])
+
+
 class MovedModules:
     """Finder of modules for the end of `sys.meta_path`; it finds none.
 
@@ -248,6 +281,9 @@ class MovedModules:
         """
         if name in NEW_NAMES:
             raise ModuleNotFoundError(f"No module named {name!r}{_state_new_name(name)}")
+
+
+sys.meta_path.append(MovedModules)
 
 
 def _state_new_name(name: str) -> str:

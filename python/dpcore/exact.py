@@ -15,7 +15,7 @@ import numpy as np
 from . import _core
 from .errors import instance, mistyped, suggest_arguments
 from .events import Vote
-from .mechanisms.native import Clip, Logs, Native, law_of, log_complement, log_votes
+from .mechanisms.native import ClipStep, Logs, Native, law_of, log_complement, log_votes
 from .pairs import distance
 from .published import is_native
 from .records import Pair, Shown, pair_of
@@ -250,7 +250,7 @@ def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     return _unequal_majority(log_p, log_q)
 
 
-def _clip_log(x: Logs, clip: Clip | None) -> Logs:
+def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
     if clip is None:
         return x
     largest = float(np.abs(x).max())

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from .errors import real, suggest_arguments
-from .mechanisms import LARGEST, PRIMITIVES, Clip, DPTextNoise, Laplace, Native, Steps, positive
+from .mechanisms import LARGEST, PRIMITIVES, ClipStep, DPTextNoise, Laplace, Native, Steps, positive
 from .mechanisms.dptext import Undefined
 from .pairs import dimension, distance, zeros_ones
 from .pairs.differences import Norm
@@ -154,7 +154,7 @@ class Clipped(System):
     def steps(self, dim: int) -> Steps:
         """Return a clip and then Laplace noise of scale 2 C / epsilon in every entry."""
         scale = noise_scale("2 clip / epsilon", 2.0 * self.clip, self.epsilon)
-        return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
+        return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
 @suggest_arguments
@@ -240,7 +240,7 @@ class ADePTClipL1(Clipped):
 
     Example:
         >>> ADePTClipL1(1.0).steps(4).clip
-        Clip(norm='l1', radius=1.0)
+        ClipStep(norm='l1', radius=1.0)
     """
 
     ball: ClassVar[Literal["l1", "l2"]] = "l1"
@@ -285,7 +285,7 @@ class ADePTScaled(Clipped):
         dim = dimension(dim)
         diameter = 2.0 * self.clip * math.sqrt(dim)
         scale = noise_scale("2 clip sqrt(dim) / epsilon", diameter, self.epsilon)
-        return Steps(Laplace(scale), clip=Clip(self.ball, self.clip))
+        return Steps(Laplace(scale), clip=ClipStep(self.ball, self.clip))
 
 
 @suggest_arguments

@@ -12,7 +12,7 @@ from shared_examples import examples
 
 import dpcore
 from dpcore.attacks import Words
-from dpcore.attacks.words import Numbering, TokenRatios, ratios_of, words_of
+from dpcore.attacks.words import Numbering, TokenRatios, iterate_words, ratios_of
 from dpcore.mechanisms.answers import to_object_array
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
@@ -54,11 +54,11 @@ def test_the_score_is_what_a_loop_over_words_adds_up(texts):
 def test_more_outputs_than_are_read_at_a_time():
     texts = [" ".join(["to", "boston", "x"][: i % 4]) for i in range(5000)]
     assert SCORE(np.array(texts)).tolist() == [by_hand(text) for text in texts]
-    assert sum(len(rows.rows) for _, rows in words_of(np.array(texts))) == 5000
+    assert sum(len(rows.rows) for _, rows in iterate_words(np.array(texts))) == 5000
 
 
 def test_tokens_are_numbered_as_they_first_occur():
-    [(_, rows)] = words_of(np.array(["b a b", "c"]))
+    [(_, rows)] = iterate_words(np.array(["b a b", "c"]))
     table = Numbering()
     place, code = rows.number_tokens(table)
     assert table == {"b": 0, "a": 1, "c": 2}

@@ -20,7 +20,7 @@ from shared_examples import examples
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, attacks, bounds, events, exact, pairs, published
-from dpcore.mechanisms import PRIMITIVES, Clip, Steps
+from dpcore.mechanisms import PRIMITIVES, ClipStep, Steps
 from dpcore.published import NATIVE, SYSTEMS
 
 SECONDS = 5.0
@@ -130,7 +130,7 @@ CASES = {
         {"k": 1, "n": 2, "k_prime": 1, "n_prime": 2},
         ["k", "n", "k_prime", "n_prime"],
     ),
-    "Clip": (Clip, {"norm": "l1", "radius": 1.0}, ["norm", "radius"]),
+    "Clip": (ClipStep, {"norm": "l1", "radius": 1.0}, ["norm", "radius"]),
     "Steps": (Steps, {"noise": Laplace(1.0)}, ["noise", "clip", "factor"]),
     "Vote": (
         events.Vote,

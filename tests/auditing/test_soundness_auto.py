@@ -1,7 +1,7 @@
 """The promise of the default audit: true claims are refuted at most as often as stated.
 
 DPCORE_AUDITS audits with `attack="auto"` of every mechanism that is truly private, each at the
-exact loss of its pair, at a confidence of 90 % with the `exact` bound: Clopper-Pearson limits miss
+exact loss of its pair, at a confidence of 90 % with `bound="exact"`: Clopper-Pearson limits miss
 ten times less often than they may and would hide a fault. The refutations must pass an exact
 binomial test of "at most 10 %" at the significance ALPHA. The controls break one rule each and
 must fail it.
@@ -21,7 +21,7 @@ import dpcore
 from dpcore import Counts, Pair
 from dpcore.attacks import Histogram
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.bounds import exact
+from dpcore.bounds import berger_boos
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.dp_sniper_table.truth import exact_supremum
 
@@ -114,7 +114,7 @@ def test_control_an_event_chosen_on_the_counted_draws():
         scores = Histogram().candidates(*sides, Pair([0.0], [1.0]))
         found = choose_events(scores, *sides, Goal(5000, 0.0, CONFIDENCE))[0]
         counts = found.counts if found.direction == "x" else found.counts.swapped()
-        overclaimed += exact(counts, 0.0, CONFIDENCE) > 0.0
+        overclaimed += berger_boos(counts, 0.0, CONFIDENCE) > 0.0
     assert overclaimed > 150 > stats.binom.isf(ALPHA, 300, 1 - CONFIDENCE)
 
 
@@ -126,7 +126,7 @@ def test_control_one_seed_counted_ten_times():
         )
         c = report.bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
-        overclaimed += exact(copies, 0.0, CONFIDENCE) > math.log(2.0)
+        overclaimed += berger_boos(copies, 0.0, CONFIDENCE) > math.log(2.0)
     assert overclaimed > stats.binom.isf(ALPHA, 400, 1 - CONFIDENCE)
 
 
@@ -140,7 +140,9 @@ def test_control_two_hundred_looks_with_a_bound_for_one():
             error = math.sqrt(sum(1 / max(1, seen) - 1 / n for seen in (hits, hits_prime)))
             if math.log(max(1, hits) / max(1, hits_prime)) - error < math.log(2.0):
                 continue
-            if exact(Counts(int(hits), n, int(hits_prime), n), 0.0, CONFIDENCE) > math.log(2.0):
+            if berger_boos(Counts(int(hits), n, int(hits_prime), n), 0.0, CONFIDENCE) > math.log(
+                2.0
+            ):
                 overclaimed += 1
                 break
     assert overclaimed > stats.binom.isf(ALPHA, audits, 1 - CONFIDENCE)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpcore.bounds import Martingale, anytime, clopper_pearson, exact
+from dpcore.bounds import Martingale, anytime, berger_boos, clopper_pearson
 from dpcore.bounds.sequential import _bets_around, _log_factors, _uninformed_bets
 from dpcore.records import Counts
 
@@ -171,7 +171,7 @@ def test_control_bounds_for_one_look_fail_at_two_hundred():
     # The exact bound fails by far, on a few of the runs and looks already.
     some = [
         any(
-            exact(Counts(int(a), int(m), int(b), int(m)), 0.0, CONFIDENCE) > epsilon
+            berger_boos(Counts(int(a), int(m), int(b), int(m)), 0.0, CONFIDENCE) > epsilon
             for a, b, m in zip(k[r, 20::15], k_prime[r, 20::15], draws[20::15], strict=True)
         )
         for r in range(50)
@@ -270,7 +270,7 @@ def test_no_evidence_is_zero(counts, delta):
 
 def test_no_hit_on_the_other_side_is_finite_and_close():
     bound = anytime(Counts(10**8, 10**8, 0, 10**8), 0.0, 0.9)
-    assert exact(Counts(10**8, 10**8, 0, 10**8), 0.0, 0.9) - 1.1 < bound < math.inf
+    assert berger_boos(Counts(10**8, 10**8, 0, 10**8), 0.0, 0.9) - 1.1 < bound < math.inf
 
 
 def test_monotone_in_counts_and_delta():

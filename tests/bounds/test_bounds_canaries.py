@@ -10,7 +10,7 @@ import pytest
 from scipy import stats
 
 from dpcore import calibration
-from dpcore.bounds import gaussian_epsilon, one_run, one_run_fdp, one_run_mu
+from dpcore.bounds import gdp_epsilon, one_run, one_run_fdp, one_run_mu
 from dpcore.bounds.canaries import _chance_ceiling
 
 ALPHA = 1e-4
@@ -109,29 +109,29 @@ def test_monotone_in_what_is_seen():
 def test_the_gaussian_curve_sees_more_than_epsilon_and_delta():
     assert one_run_fdp(100, 90, 1000, 1e-5) > one_run(100, 90, 1000, 1e-5)
     mu = one_run_mu(100, 90, 1000)
-    assert one_run_fdp(100, 90, 1000, 1e-5) == gaussian_epsilon(mu, 1e-5)
+    assert one_run_fdp(100, 90, 1000, 1e-5) == gdp_epsilon(mu, 1e-5)
 
 
 @pytest.mark.parametrize(("mu", "delta"), [(0.1, 1e-6), (1.0, 1e-5), (5.0, 0.1), (0.01, 1e-9)])
 def test_epsilon_of_a_gaussian_solves_its_equation(mu, delta):
-    epsilon = gaussian_epsilon(mu, delta)
+    epsilon = gdp_epsilon(mu, delta)
     lost = math.exp(epsilon + stats.norm.logcdf(-epsilon / mu - mu / 2))
     assert stats.norm.cdf(mu / 2 - epsilon / mu) - lost == pytest.approx(delta, rel=1e-6)
 
 
 def test_epsilon_of_a_gaussian_at_its_ends():
     # The spec's figure: mu = 1 at 1e-5 has epsilon 4.377.
-    assert gaussian_epsilon(1.0, 1e-5) == pytest.approx(4.377, abs=5e-4)
-    assert gaussian_epsilon(0.0, 1e-5) == 0.0
+    assert gdp_epsilon(1.0, 1e-5) == pytest.approx(4.377, abs=5e-4)
+    assert gdp_epsilon(0.0, 1e-5) == 0.0
     # A total variation below delta needs no epsilon.
-    assert gaussian_epsilon(0.01, 0.5) == 0.0
-    assert 1e300 < gaussian_epsilon(1e200, 1e-5) < math.inf
+    assert gdp_epsilon(0.01, 0.5) == 0.0
+    assert 1e300 < gdp_epsilon(1e200, 1e-5) < math.inf
 
 
 @pytest.mark.parametrize("delta", [1e-20, 1e-9, 1e-5, 0.01, 0.5])
 @pytest.mark.parametrize("mu", [1e-9, 1e-3, 0.1, 1.0, 5.0, 30.0])
 def test_epsilon_of_a_gaussian_is_that_of_the_noise_rounded_down(mu, delta):
-    low, exact = gaussian_epsilon(mu, delta), calibration.gaussian_epsilon(1.0, delta, mu)
+    low, exact = gdp_epsilon(mu, delta), calibration.gaussian_epsilon(1.0, delta, mu)
     # The steps of the search end at 2^-60 where epsilon is below 1.
     assert low <= exact * (1.0 + 1e-15)
     assert low == pytest.approx(exact, rel=1e-14, abs=2.0**-59)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from shared_examples import examples
 
-from dpcore.bounds import clopper_pearson, exact, limits
+from dpcore.bounds import berger_boos, clopper_pearson, limits
 from dpcore.bounds.unconditional import (
     _find_rejection_boundary,
     _make_test,
@@ -68,7 +68,7 @@ CASES = [
 
 @pytest.mark.parametrize(("n", "n_prime", "delta", "confidence"), CASES)
 def test_no_pair_of_rates_is_missed_too_often(n, n_prime, delta, confidence):
-    found = table(exact, n, n_prime, delta, confidence)
+    found = table(berger_boos, n, n_prime, delta, confidence)
     assert np.isfinite(found).all()
     assert found.min() >= 0.0
     miss = worst_miss(found, n, n_prime, delta)
@@ -92,7 +92,7 @@ def test_control_an_approximate_limit_fails_the_enumeration():
 
 
 def test_sharper_than_two_limits_everywhere():
-    ours, theirs = (table(bound, 24, 24, 0.0, 0.9) for bound in (exact, clopper_pearson))
+    ours, theirs = (table(bound, 24, 24, 0.0, 0.9) for bound in (berger_boos, clopper_pearson))
     assert (ours >= theirs - 1e-9).all()
     assert (ours - theirs)[ours > 0].mean() > 0.2
     # Rising in k and falling in k', but for a hair: the rectangle moves with the counts.
@@ -110,7 +110,7 @@ def test_sharper_than_two_limits_everywhere():
     ],
 )
 def test_known_figures(k, k_prime, n, delta, expected):
-    assert exact(Counts(k, n, k_prime, n), delta, 0.9) == pytest.approx(expected, abs=1e-4)
+    assert berger_boos(Counts(k, n, k_prime, n), delta, 0.9) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_known_figures(k, k_prime, n, delta, expected):
 def test_the_p_value_at_the_bound_is_the_nominal_one(counts):
     """By scipy's tails, outcome by outcome, on a grid of q."""
     delta, alpha = 0.05, 0.1
-    bound = exact(counts, delta, 1.0 - alpha)
+    bound = berger_boos(counts, delta, 1.0 - alpha)
     cut = _find_rejection_boundary(counts, delta, alpha)
     p_low, p_high = limits(counts.k, counts.n, alpha * 1e-3 / 4)
     q_low, q_high = limits(counts.k_prime, counts.n_prime, alpha * 1e-3 / 4)
@@ -149,14 +149,14 @@ def test_many_draws_reach_the_normal_limit(n, p, q, delta):
     counts = Counts(int(n * p), n, int(n * q), n)
     truth = math.log((p - delta) / q)
     margin = truth - normal_limit(counts, delta, 0.9)
-    assert truth - exact(counts, delta, 0.9) == pytest.approx(margin, rel=0.01)
+    assert truth - berger_boos(counts, delta, 0.9) == pytest.approx(margin, rel=0.01)
 
 
 def test_no_hit_on_the_other_side():
     """K is then nearly fixed, and K' = 0 has probability e^-(n q): ln(k/ln(1/alpha))."""
-    bound = exact(Counts(10**6, 10**8, 0, 10**8), 0.0, 0.9)
+    bound = berger_boos(Counts(10**6, 10**8, 0, 10**8), 0.0, 0.9)
     assert bound == pytest.approx(math.log(10**6 / math.log(10.0)), abs=0.01)
-    certain = exact(Counts(400, 400, 0, 400), 0.0, 0.9)
+    certain = berger_boos(Counts(400, 400, 0, 400), 0.0, 0.9)
     # With p = 1 on one side, e^-epsilon is the one-sided limit for q: alpha = (1 - q)^n.
     assert certain == pytest.approx(-math.log(1.0 - 0.1 ** (1 / 400)), abs=1e-3)
 
@@ -173,14 +173,14 @@ def test_no_hit_on_the_other_side():
     ],
 )
 def test_no_evidence_is_zero(counts):
-    assert exact(counts, 0.0, 0.95) == 0.0
-    assert exact(counts, 0.5, 0.95) == 0.0
+    assert berger_boos(counts, 0.0, 0.95) == 0.0
+    assert berger_boos(counts, 0.5, 0.95) == 0.0
 
 
 def test_a_delta_that_explains_the_counts_leaves_nothing():
-    assert exact(Counts(30, 100, 0, 100), 0.4) == 0.0
-    assert exact(Counts(30, 100, 0, 100), 0.1) > 0.0
-    assert exact(Counts(100, 100, 0, 100), 0.999) == 0.0
+    assert berger_boos(Counts(30, 100, 0, 100), 0.4) == 0.0
+    assert berger_boos(Counts(30, 100, 0, 100), 0.1) > 0.0
+    assert berger_boos(Counts(100, 100, 0, 100), 0.999) == 0.0
 
 
 BIG = st.integers(0, 9).flatmap(lambda e: st.integers(1, 10**e))
@@ -193,7 +193,7 @@ BIG = st.integers(0, 9).flatmap(lambda e: st.integers(1, 10**e))
 )  # fmt: skip
 def test_always_a_number_between_zero_and_the_estimate(n, n_prime, x, y, delta, confidence):
     counts = Counts(round(x**3 * n), n, round(y**3 * n_prime), n_prime)
-    bound = exact(counts, delta, confidence)
+    bound = berger_boos(counts, delta, confidence)
     assert 0.0 <= bound < math.inf
     margin = counts.k / n - delta
     if counts.k_prime and bound > 0.0:
@@ -212,9 +212,9 @@ def test_claims_beyond_probability_one_are_capped(epsilon):
 
 def test_beyond_two_to_the_forty_the_two_limits_speak():
     counts = Counts(10**13 // 2, 10**13, 10**13 // 3, 10**13)
-    assert exact(counts) == clopper_pearson(counts)
+    assert berger_boos(counts) == clopper_pearson(counts)
     fewer = Counts(10**12 // 2, 10**12, 10**12 // 3, 10**12)
-    assert exact(fewer) > clopper_pearson(fewer)
+    assert berger_boos(fewer) > clopper_pearson(fewer)
 
 
 # The parts.

@@ -10,13 +10,13 @@ from dpcore.bounds import (
     Band,
     Martingale,
     anytime,
+    berger_boos,
     clopper_pearson,
     conditional,
     delta_lower,
     detectable,
     epsilon_lower_at,
     every_coordinate,
-    exact,
     limits,
     mu_lower,
     one_run,
@@ -61,8 +61,8 @@ VALUE_ERRORS = [
     (lambda: conditional(Counts(1, 2, 1, 2), 0.0, 0.5), "confidence", "6 for fixed"),
     (lambda: conditional(Counts(1, 2, 1, 2), sides="odd"), "sides", "one of 'fixed', 'coin"),
     # The unconditional bound: sound by enumeration, sharp by its figures, bounded and not sampled.
-    (lambda: exact(Counts(1, 2, 1, 2), 1.0), "delta", "below 1"),
-    (lambda: exact(Counts(1, 2, 1, 2), 0.0, 1.0), "confidence", "a finite number above 0"),
+    (lambda: berger_boos(Counts(1, 2, 1, 2), 1.0), "delta", "below 1"),
+    (lambda: berger_boos(Counts(1, 2, 1, 2), 0.0, 1.0), "confidence", "a finite number above 0"),
     # The registry, the prediction of a bound, independent coordinates, and what would be found.
     (lambda: predicted([11], 10, [0], 10, 5), "k", "from 0 to n in every entry"),
     (lambda: predicted([1], 10, [-1], 10, 5), "k_prime", "from 0 to n_prime"),
@@ -107,7 +107,7 @@ TYPE_ERRORS = [
     # The conditional bound: exact for a fair coin, conservative for fixed sides, by enumeration.
     (lambda: conditional([1, 2, 1, 2]), "counts", "a Counts"),
     # The unconditional bound: sound by enumeration, sharp by its figures, bounded and not sampled.
-    (lambda: exact("a"), "counts", "a Counts"),
+    (lambda: berger_boos("a"), "counts", "a Counts"),
     # The registry, the prediction of a bound, independent coordinates, and what would be found.
     (lambda: predicted(["1"], 10, [0], 10, 5), "k", "an array of numbers"),
     (lambda: every_coordinate([(1, 2, 1, 2)], [1]), "pooled", "a Counts"),

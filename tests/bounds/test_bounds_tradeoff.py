@@ -10,11 +10,11 @@ from scipy import stats
 
 from dpcore.bounds import (
     Band,
+    berger_boos,
     clopper_pearson,
     delta_lower,
     epsilon_lower_at,
-    exact,
-    gaussian_epsilon,
+    gdp_epsilon,
     limits,
     mu_lower,
     tradeoff_band,
@@ -48,8 +48,8 @@ def test_one_rectangle_gives_every_figure():
 
 
 def test_any_bound_fits_the_helper():
-    found = epsilon_lower_at(COUNTS, [0.0, 0.1], 0.9, exact)
-    assert found.tolist() == [exact(COUNTS, delta, 0.9) for delta in (0.0, 0.1)]
+    found = epsilon_lower_at(COUNTS, [0.0, 0.1], 0.9, berger_boos)
+    assert found.tolist() == [berger_boos(COUNTS, delta, 0.9) for delta in (0.0, 0.1)]
     assert epsilon_lower_at(COUNTS, 0.1).shape == ()
 
 
@@ -87,7 +87,7 @@ def missed(mu, make, n=2000):
             curve = stats.norm.cdf(stats.norm.isf(band.type_one) - mu)
             assert (band.type_two >= curve - 1e-12).all()
             assert band.mu <= mu
-            assert band.epsilon(0.01) <= gaussian_epsilon(mu, 0.01)
+            assert band.epsilon(0.01) <= gdp_epsilon(mu, 0.01)
             assert (band.delta([0.5, 1.0]) <= gaussian_delta(np.array([0.5, 1.0]), mu)).all()
     return misses
 
@@ -115,7 +115,7 @@ def test_a_band_sees_most_of_a_gaussian():
         assert band.delta([0.0, 1.0]) == pytest.approx(
             gaussian_delta(np.array([0.0, 1.0]), mu), abs=0.012
         )
-        assert 0.0 < gaussian_epsilon(mu, 0.01) - band.epsilon(0.01) < lost
+        assert 0.0 < gdp_epsilon(mu, 0.01) - band.epsilon(0.01) < lost
 
 
 def test_the_formulas_of_the_two_methods():

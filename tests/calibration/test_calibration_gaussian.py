@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpcore import Gaussian
 from dpcore.bounds.profile import log_delta
 from dpcore.calibration import (
-    GaussianNoise,
+    CalibratedGaussian,
     gaussian_analytic,
     gaussian_classical,
     gaussian_delta,
@@ -207,9 +207,9 @@ def test_the_record():
     assert noise.mechanism == Gaussian(noise.sigma)
     assert str(noise).startswith("sigma 3.73063 for epsilon 1, delta 1e-05")
     with pytest.raises(ValueError, match="formula must be one of"):
-        GaussianNoise(1.0, 1.0, 1e-5, 1.0, 1e-6, "best")
+        CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 1e-6, "best")
     with pytest.raises(ValueError, match=r"true_delta must be at most delta, 1e-05, got 0\.5"):
-        GaussianNoise(1.0, 1.0, 1e-5, 1.0, 0.5, "analytic")
+        CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 0.5, "analytic")
 
 
 @pytest.mark.parametrize("formula", [gaussian_analytic, gaussian_classical])

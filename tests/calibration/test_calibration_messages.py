@@ -19,7 +19,7 @@ from dpcore.calibration import (
 )
 from dpcore.calibration.masked_words import by_any
 from dpcore.published import ADePT
-from dpcore.sensitivity import Ball, Box, Histogram, MinMaxRows
+from dpcore.sensitivity import Ball, Box, HistogramCounts, MinMaxRows
 
 UNIT = Ball("l1", 0.5, 6)
 
@@ -63,7 +63,7 @@ VALUE_ERRORS = [
     (lambda: real_epsilon(Laplace(1.0), UNIT).delta(-1.0), "epsilon", "a finite number at least 0"),
     (lambda: real_epsilon(ADePT(1.0), MinMaxRows(4)), "domain", "within the clip's ball, or reach"),
     (lambda: real_epsilon(ADePT(1.0), Box(0.0, 3.0, 4)), "domain", "within the clip's ball"),
-    (lambda: real_epsilon(ADePT(1.0), Histogram(4)), "domain", "other than a histogram"),
+    (lambda: real_epsilon(ADePT(1.0), HistogramCounts(4)), "domain", "other than a histogram"),
     (lambda: real_epsilon(RandomisedResponse(1.0), Box(0, 2, 3, integers=True)), "x_prime",
      "one whole"),
     # Randomised response: its law on the grid of the draws, its exact loss, and an audit.

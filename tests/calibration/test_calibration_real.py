@@ -33,7 +33,7 @@ from dpcore.published import (
     HalvedOutput,
     LaplaceMechanism,
 )
-from dpcore.sensitivity import Ball, Box, Histogram, MinMaxRows, OneHot, Simplex, Sphere
+from dpcore.sensitivity import Ball, Box, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 
 UNIT = Ball("l1", 0.5, 6)
 """Any two inputs at L1 distance at most 1, which is what the claims of these systems speak of."""
@@ -68,8 +68,8 @@ UNIT = Ball("l1", 0.5, 6)
         (HalfNoise(2.0), UNIT, 4.0),
         (ADePTReference(2.0), Box(0.0, 1.0, 6), 12.0),
         # Histograms: neighbours differ in one record, the diameter is infinite.
-        (Laplace(2.0), Histogram(5, "replace"), 1.0),
-        (Laplace(2.0), Histogram(5, "add_remove"), 0.5),
+        (Laplace(2.0), HistogramCounts(5, "replace"), 1.0),
+        (Laplace(2.0), HistogramCounts(5, "add_remove"), 0.5),
         # L2 noise.
         (L2Laplace(2.0), Ball("l2", 3.0, 50), 3.0),
         (l2_laplace(0.7, math.sqrt(12)), MinMaxRows(12), 0.7),
@@ -170,7 +170,7 @@ def test_in_one_dimension_it_is_laplace_noise():
         (Laplace(1.0), MinMaxRows(2)),
         (Laplace(3.0), Box(-1.0, 1.0, 2)),
         (Laplace(1.0), Ball("l1", 0.5, 2)),
-        (Laplace(2.0), Histogram(2, "replace")),
+        (Laplace(2.0), HistogramCounts(2, "replace")),
         (ADePT(1.0), Ball("l2", 1.0, 1)),
         (ADePT(1.0), Ball("l2", 1.0, 2)),
         (ADePT(1.0, 5.0), Box(-9.0, 9.0, 3)),

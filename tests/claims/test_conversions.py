@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from dpcore import claims
-from dpcore.bounds import gaussian_epsilon
+from dpcore.bounds import gdp_epsilon
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
 
 ORDERS = [1.25, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 32.0, 64.0, 128.0]
@@ -80,7 +80,7 @@ def test_gaussian_curves_are_exact():
         claim, exact = GDP(mu), gaussian_errors(ERRORS, mu)
         assert (claim.trade_off(ERRORS) <= exact).all()
         assert claim.trade_off(ERRORS) == pytest.approx(exact, rel=1e-12)
-        assert claim.epsilon(1e-6) == pytest.approx(gaussian_epsilon(mu, 1e-6), rel=1e-9)
+        assert claim.epsilon(1e-6) == pytest.approx(gdp_epsilon(mu, 1e-6), rel=1e-9)
     assert GDP(1.0).epsilon(0.0) == math.inf
     assert GDP(1.0).delta(math.inf) == 0.0
 

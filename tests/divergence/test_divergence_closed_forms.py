@@ -117,15 +117,21 @@ GAUSS = [
 
 @pytest.mark.parametrize("case", GAUSS)
 def test_normal_laws(case):
-    agree(forms.gaussian(ORDERS, *case), by_hand(gauss(*case)))
+    agree(forms.gaussian_renyi(ORDERS, *case), by_hand(gauss(*case)))
 
 
 def test_normal_laws_next_to_their_pole():
     # a s1^2 = (a - 1) s0^2 at a = 1.5625 exactly for 1.25 against 0.75.
     orders = [1.5625, np.nextafter(1.5625, 1), 1.5625 - 1e-12, np.nextafter(1.5625, 2), 1.56]
     case = (1.0, 1.25, 0.0, 0.75)
-    agree(forms.gaussian(orders, *case), by_hand(gauss(*case), orders))
-    assert np.isinf(forms.gaussian(orders, *case)).tolist() == [True, False, False, True, False]
+    agree(forms.gaussian_renyi(orders, *case), by_hand(gauss(*case), orders))
+    assert np.isinf(forms.gaussian_renyi(orders, *case)).tolist() == [
+        True,
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_normal_laws_against_an_integral():
@@ -138,16 +144,16 @@ def test_normal_laws_against_an_integral():
 
         with mpmath.workdps(25):
             expected = logarithm(a, mpmath.quad(integrand, range(-30, 31, 3)))
-        agree(forms.gaussian([a], 0.5, 1.0, 0.0, 1.25), [expected])
+        agree(forms.gaussian_renyi([a], 0.5, 1.0, 0.0, 1.25), [expected])
 
 
 def test_normal_laws_coordinate_by_coordinate():
     cases = [(0.5, 1.0, 0.0, 1.5), (0.0, 1.2, -1.0, 1.0), (2.0, 0.3, 2.0, 0.4)]
     sides = [list(side) for side in zip(*cases, strict=True)]
-    expected = sum(forms.gaussian(ORDERS, *case) for case in cases)
-    assert forms.gaussian(ORDERS, *sides) == pytest.approx(expected, rel=1e-14)
-    same = forms.gaussian(ORDERS, 0.5, 1.0, [0.0, 0.0], 1.4)
-    assert same == pytest.approx(2 * forms.gaussian(ORDERS, 0.5, 1.0, 0.0, 1.4), rel=1e-14)
+    expected = sum(forms.gaussian_renyi(ORDERS, *case) for case in cases)
+    assert forms.gaussian_renyi(ORDERS, *sides) == pytest.approx(expected, rel=1e-14)
+    same = forms.gaussian_renyi(ORDERS, 0.5, 1.0, [0.0, 0.0], 1.4)
+    assert same == pytest.approx(2 * forms.gaussian_renyi(ORDERS, 0.5, 1.0, 0.0, 1.4), rel=1e-14)
 
 
 def test_normal_laws_with_covariances():
@@ -162,13 +168,15 @@ def test_normal_laws_with_covariances():
         logs = [np.linalg.slogdet(m)[1] for m in (mid, spread0, spread1)]
         expected = 0.5 * a * shift @ np.linalg.solve(mid, shift)
         expected -= 0.5 / (a - 1) * (logs[0] - (1 - a) * logs[1] - a * logs[2])
-        found = forms.gaussian(a, shift, spread0, 0.0, spread1)
+        found = forms.gaussian_renyi(a, shift, spread0, 0.0, spread1)
         assert found == pytest.approx(expected, rel=1e-10)
-    assert np.isinf(forms.gaussian(50.0, shift, 9 * spread1, 0.0, spread1))
-    assert forms.gaussian(ORDERS, shift, spread1, shift, spread1) == pytest.approx(0.0, abs=1e-15)
-    plain = forms.gaussian([*ORDERS, np.inf], shift, 1.5, 0.0, [2.0, 2.1, 2.2, 2.3])
+    assert np.isinf(forms.gaussian_renyi(50.0, shift, 9 * spread1, 0.0, spread1))
+    assert forms.gaussian_renyi(ORDERS, shift, spread1, shift, spread1) == pytest.approx(
+        0.0, abs=1e-15
+    )
+    plain = forms.gaussian_renyi([*ORDERS, np.inf], shift, 1.5, 0.0, [2.0, 2.1, 2.2, 2.3])
     squares = np.diag(np.square([2.0, 2.1, 2.2, 2.3]))
-    found = forms.gaussian([*ORDERS, np.inf], shift, 1.5, 0.0, squares)
+    found = forms.gaussian_renyi([*ORDERS, np.inf], shift, 1.5, 0.0, squares)
     assert found == pytest.approx(plain, rel=1e-9)
 
 
@@ -193,7 +201,7 @@ LAPLACE = [
 @pytest.mark.parametrize("case", LAPLACE)
 def test_laplace_laws(case):
     scale0, shift, scale1 = case
-    agree(forms.laplace(ORDERS, scale0, shift, scale1), by_hand(lap(*case)))
+    agree(forms.laplace_renyi(ORDERS, scale0, shift, scale1), by_hand(lap(*case)))
 
 
 def test_laplace_laws_against_an_integral():
@@ -206,9 +214,9 @@ def test_laplace_laws_against_an_integral():
 
         with mpmath.workdps(25):
             total = mpmath.quad(integrand, [-mpmath.inf, -10, 0, t, 10, mpmath.inf])
-        agree(forms.laplace([a], 1.2, 0.8, 1.0), [logarithm(a, total)], 1e-11)
-    both = forms.laplace(ORDERS, 1.0, 0.5) + forms.laplace(ORDERS, 2.0, 1.5)
-    assert forms.laplace(ORDERS, [1.0, 2.0], [0.5, -1.5]) == pytest.approx(both, rel=1e-14)
+        agree(forms.laplace_renyi([a], 1.2, 0.8, 1.0), [logarithm(a, total)], 1e-11)
+    both = forms.laplace_renyi(ORDERS, 1.0, 0.5) + forms.laplace_renyi(ORDERS, 2.0, 1.5)
+    assert forms.laplace_renyi(ORDERS, [1.0, 2.0], [0.5, -1.5]) == pytest.approx(both, rel=1e-14)
 
 
 @pytest.mark.parametrize(
@@ -223,7 +231,7 @@ def test_exponential_laws(rates):
             return mpmath.inf
         return mpmath.log(high / low) + mpmath.log(high / mid) / (a - 1)
 
-    agree(forms.exponential(ORDERS, *rates), by_hand(reference))
+    agree(forms.exponential_renyi(ORDERS, *rates), by_hand(reference))
 
 
 DISCRETE = [
@@ -244,13 +252,13 @@ DISCRETE = [
 @pytest.mark.parametrize(("p", "q"), DISCRETE)
 def test_discrete_laws(p, q):
     if any(v > 0 and w == 0 for v, w in zip(p, q, strict=True)):
-        found = forms.discrete(ORDERS, p, q)
+        found = forms.discrete_renyi(ORDERS, p, q)
         assert np.isinf(found[np.array(ORDERS) >= 1.0]).all()
         below = [a for a in ORDERS if a < 1.0]
-        agree(forms.discrete(below, p, q), [sums(p, q)(mpmath.mpf(a)) for a in below])
+        agree(forms.discrete_renyi(below, p, q), [sums(p, q)(mpmath.mpf(a)) for a in below])
     else:
-        agree(forms.discrete(ORDERS, p, q), by_hand(sums(p, q)))
-    assert (forms.discrete(ORDERS, p, p) == 0.0).all()
+        agree(forms.discrete_renyi(ORDERS, p, q), by_hand(sums(p, q)))
+    assert (forms.discrete_renyi(ORDERS, p, p) == 0.0).all()
 
 
 @pytest.mark.parametrize(
@@ -265,7 +273,7 @@ def test_mixtures_with_an_atom(weights):
         return logarithm(a, total + (w0**a * w1 ** (1 - a) if w0 else 0))
 
     def curve(orders):
-        return forms.gaussian(orders, 0.5, 1.0, 0.0, 1.25)
+        return forms.gaussian_renyi(orders, 0.5, 1.0, 0.0, 1.25)
 
     expected = by_hand(reference)
     agree(forms.mixture_with_atom(ORDERS, *weights, curve), expected)
@@ -307,61 +315,62 @@ def test_mechanisms():
     assert np.isinf(forms.gaussian_mechanism(np.inf, 1.0, 1.0))
     # A distance in one entry costs most, as the docstring says.
     for a in (1.0, 1.5, 8.0):
-        split = forms.laplace(a, 1.0, [0.7, 0.8])
+        split = forms.laplace_renyi(a, 1.0, [0.7, 0.8])
         assert split < forms.laplace_mechanism(a, 1.5, 1.0)
 
 
 def test_order_infinity_is_the_limit():
     far = 1e9
     for found in (
-        lambda a: forms.gaussian(a, 1.0, 1.0, 0.0, 1.5),
-        lambda a: forms.laplace(a, 1.0, 2.0, 1.5),
-        lambda a: forms.laplace(a, 1.0, 2.0),
-        lambda a: forms.exponential(a, 2.0, 1.0),
-        lambda a: forms.discrete(a, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
+        lambda a: forms.gaussian_renyi(a, 1.0, 1.0, 0.0, 1.5),
+        lambda a: forms.laplace_renyi(a, 1.0, 2.0, 1.5),
+        lambda a: forms.laplace_renyi(a, 1.0, 2.0),
+        lambda a: forms.exponential_renyi(a, 2.0, 1.0),
+        lambda a: forms.discrete_renyi(a, [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]),
         lambda a: forms.mixture_with_atom(a, 0.3, 0.1, 0.5),
         lambda a: forms.randomised_response(a, 1.0, 4),
     ):
         assert float(found(np.inf)) == pytest.approx(float(found(far)), rel=1e-6)
     for infinite in (
-        forms.gaussian(np.inf, 0.0, 1.5, 0.0, 1.0),
-        forms.gaussian(np.inf, 1.0, 1.0, 0.0, 1.0),
-        forms.laplace(np.inf, 1.5, 0.0, 1.0),
-        forms.exponential(np.inf, 1.0, 2.0),
+        forms.gaussian_renyi(np.inf, 0.0, 1.5, 0.0, 1.0),
+        forms.gaussian_renyi(np.inf, 1.0, 1.0, 0.0, 1.0),
+        forms.laplace_renyi(np.inf, 1.5, 0.0, 1.0),
+        forms.exponential_renyi(np.inf, 1.0, 2.0),
     ):
         assert np.isinf(infinite)
-    assert forms.gaussian(np.inf, 1.0, 1.0, 1.0, 1.0) == 0.0
+    assert forms.gaussian_renyi(np.inf, 1.0, 1.0, 1.0, 1.0) == 0.0
 
 
 def test_shapes_and_order():
     grid = np.array([[0.5, 1.0], [2.0, np.inf]])
     for found in (
-        forms.gaussian(grid, 0.0, 1.0, 1.0, 1.5),
-        forms.laplace(grid, 1.0, 1.0),
-        forms.exponential(grid, 2.0, 1.0),
-        forms.discrete(grid, [0.5, 0.5], [0.2, 0.8]),
+        forms.gaussian_renyi(grid, 0.0, 1.0, 1.0, 1.5),
+        forms.laplace_renyi(grid, 1.0, 1.0),
+        forms.exponential_renyi(grid, 2.0, 1.0),
+        forms.discrete_renyi(grid, [0.5, 0.5], [0.2, 0.8]),
         forms.mixture_with_atom(grid, 0.3, 0.1, 0.0),
         forms.randomised_response(grid, 1.0),
     ):
         assert found.shape == (2, 2)
         assert found.dtype == np.float64
         assert (np.diff(found.ravel()) >= 0.0).all()
-    assert forms.laplace(2, 1.0, 1.0).shape == ()
+    assert forms.laplace_renyi(2, 1.0, 1.0).shape == ()
 
 
 VALUE_ERRORS = [
-    (lambda: forms.laplace([0.0], 1.0, 1.0), "alphas", "an array of orders"),
-    (lambda: forms.laplace([np.nan], 1.0, 1.0), "alphas", "an array of orders above 0"),
-    (lambda: forms.laplace([2.0], -1.0, 1.0), "scale", "above 0"),
-    (lambda: forms.laplace([2.0], [1.0, 1.0], [1.0] * 3), "scale", "a number"),
-    (lambda: forms.gaussian([2.0], [0, 0], 1, [0, 0, 0], 1), "mean0", "a number or of length 3"),
-    (lambda: forms.gaussian(2.0, 0, [[1, 2], [2, 1]], 0, 1), "sigma0", "a symmetric"),
-    (lambda: forms.gaussian(2.0, 0, 1, 0, [[1, 2], [3, 9]]), "sigma1", "a symmetric"),
-    (lambda: forms.gaussian(2.0, [0] * 3, 1, 0, np.eye(2)), "sigma1", "a number"),
-    (lambda: forms.exponential([2.0], 0.0, 1.0), "rate0", "a finite number above 0"),
-    (lambda: forms.discrete([2.0], [0.5, 0.6], [0.5, 0.5]), "p", "probabilities"),
-    (lambda: forms.discrete([2.0], [0.5, 0.5], [1.5, -0.5]), "q", "probabilities"),
-    (lambda: forms.discrete([2.0], [0.5, 0.5], [1.0]), "q", "of length 2"),
+    (lambda: forms.laplace_renyi([0.0], 1.0, 1.0), "alphas", "an array of orders"),
+    (lambda: forms.laplace_renyi([np.nan], 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace_renyi([2.0], -1.0, 1.0), "scale", "above 0"),
+    (lambda: forms.laplace_renyi([2.0], [1.0, 1.0], [1.0] * 3), "scale", "a number"),
+    (lambda: forms.gaussian_renyi([2.0], [0, 0], 1, [0] * 3, 1), "mean0",
+     "a number or of length 3"),
+    (lambda: forms.gaussian_renyi(2.0, 0, [[1, 2], [2, 1]], 0, 1), "sigma0", "a symmetric"),
+    (lambda: forms.gaussian_renyi(2.0, 0, 1, 0, [[1, 2], [3, 9]]), "sigma1", "a symmetric"),
+    (lambda: forms.gaussian_renyi(2.0, [0] * 3, 1, 0, np.eye(2)), "sigma1", "a number"),
+    (lambda: forms.exponential_renyi([2.0], 0.0, 1.0), "rate0", "a finite number above 0"),
+    (lambda: forms.discrete_renyi([2.0], [0.5, 0.6], [0.5, 0.5]), "p", "probabilities"),
+    (lambda: forms.discrete_renyi([2.0], [0.5, 0.5], [1.5, -0.5]), "q", "probabilities"),
+    (lambda: forms.discrete_renyi([2.0], [0.5, 0.5], [1.0]), "q", "of length 2"),
     (lambda: forms.mixture_with_atom([2.0], 1.5, 0.1, 0.0), "weight0", "a finite"),
     (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, -1.0), "rest", "a number, an array"),
     (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, [1.0] * 2), "rest", "a number, an array"),
@@ -370,8 +379,8 @@ VALUE_ERRORS = [
     (lambda: forms.gaussian_mechanism([2.0], 0.0, 1.0), "sensitivity", "a finite number above 0"),
 ]  # fmt: skip
 TYPE_ERRORS = [
-    (lambda: forms.laplace(["a"], 1.0, 1.0), "alphas", "an array of orders above 0"),
-    (lambda: forms.laplace(True, 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace_renyi(["a"], 1.0, 1.0), "alphas", "an array of orders above 0"),
+    (lambda: forms.laplace_renyi(True, 1.0, 1.0), "alphas", "an array of orders above 0"),
     (lambda: forms.mixture_with_atom([2.0], 0.5, 0.1, "a"), "rest", "a number, an array"),
 ]  # fmt: skip
 

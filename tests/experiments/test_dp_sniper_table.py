@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import pytest
 
 from dpcore.bounds import clopper_pearson
-from dpcore.bounds.unconditional import exact
+from dpcore.bounds.unconditional import berger_boos
 from dpcore.experiments import dp_sniper_table as table
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.running import cell_seed
@@ -109,7 +109,7 @@ def test_the_median_and_the_flags():
     assert row("ReportNoisyMax3", 0.2479).reached is False
     # The unconditional bound is computed from the counts, and is flagged like the other.
     beside = row("SVT2", 0.05)
-    assert beside.certified_exact == exact(Counts(4000, 10_000, 3600, 10_000), 0.0, 0.9)
+    assert beside.certified_exact == berger_boos(Counts(4000, 10_000, 3600, 10_000), 0.0, 0.9)
     assert beside.certified == 0.05
     assert beside.above == 0
     counts = Counts(4000, 10_000, 3000, 10_000)

@@ -15,7 +15,7 @@ INF = math.inf
 
 VALUE_ERRORS = [
     # The benchmark's mechanisms: exact laws, with controls that must fail; the published figures.
-    (lambda: mechanisms.laplace([1.0, 2.0], 10, np.random.default_rng(1)), "x", "a vector"),
+    (lambda: mechanisms.laplace_single([1.0, 2.0], 10, np.random.default_rng(1)), "x", "a vector"),
     (lambda: mechanisms.truncated_geometric([1.5], 10, np.random.default_rng(1)), "x", "a whole"),
     (lambda: mechanisms.rappor([3], 10, np.random.default_rng(1)), "x", "0, 1 or 2, whose filters"),
     (lambda: mechanisms.svt1([math.nan], 10, np.random.default_rng(1)), "x", "a non-empty vector"),
@@ -33,7 +33,8 @@ VALUE_ERRORS = [
 ]  # fmt: skip
 TYPE_ERRORS = [
     # The benchmark's mechanisms: exact laws, with controls that must fail; the published figures.
-    (lambda: mechanisms.laplace(["a"], 10, np.random.default_rng(1)), "x", "a non-empty vector"),
+    (lambda: mechanisms.laplace_single(["a"], 10, np.random.default_rng(1)), "x",
+     "a non-empty vector"),
 ]  # fmt: skip
 ATTRIBUTE_ERRORS = [
     # Public corpora by name: as many rows as their README says, malformed files, and guesses.

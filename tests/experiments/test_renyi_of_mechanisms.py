@@ -93,7 +93,7 @@ def test_the_truth_is_that_of_the_samplers():
     assert abs(ratio.mean() - math.exp(curve[1])) < NORMAL * ratio.std() / math.sqrt(size)
     later = renyi_of_mechanisms.CASES["exponential"].backward(np.array([1.0, 7.0]))
     assert later.tolist() == [0.5, 0.5]
-    space = closed_forms.gaussian([1.0, 3.0], [0.0] * 4, 1.0, [0.5] * 4, 1.0)
+    space = closed_forms.gaussian_renyi([1.0, 3.0], [0.0] * 4, 1.0, [0.5] * 4, 1.0)
     assert renyi_of_mechanisms.CASES["gaussian-space"].forward(
         np.array([1.0, 3.0])
     ) == pytest.approx(space)

@@ -9,7 +9,7 @@ import pytest
 
 from dpcore import Counts
 from dpcore.experiments import scaling
-from dpcore.experiments.scaling import Config, Measured, Result, count_simulated
+from dpcore.experiments.scaling import Config, MeasuredAudit, Result, count_simulated
 from dpcore.sampling import driver
 
 
@@ -50,7 +50,7 @@ def test_shards_in_this_process_stay_short():
 
 def test_the_table_says_that_dask_is_missing_and_that_counts_differ(monkeypatch):
     config = Config(quick=True)
-    one = Measured("this process", 1, 20_000, Counts(5, 20_000, 7, 20_000), False, 0.01)
+    one = MeasuredAudit("this process", 1, 20_000, Counts(5, 20_000, 7, 20_000), False, 0.01)
     other = replace(one, place="processes", workers=2, seconds=0.005)
     whole = Result(config, (one, other), (), True)
     assert "the same counts everywhere" in whole.table()

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from dpcore.errors import show
 from dpcore.mechanisms import (
     PRIMITIVES,
-    Clip,
+    ClipStep,
     DPTextNoise,
     Exponential,
     Gaussian,
@@ -47,9 +47,9 @@ DIMS = [1, 2, 3, 8, 32, 49, 128, 1000]
     ("system", "dim", "expected"),
     [
         (LaplaceMechanism(0.5, 2.0), 3, Steps(Laplace(4.0))),
-        (ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), Clip("l2", 3.0))),
-        (ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), Clip("l1", 3.0))),
-        (ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), Clip("l2", 3.0))),
+        (ADePT(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l2", 3.0))),
+        (ADePTClipL1(2.0, 3.0), 4, Steps(Laplace(3.0), ClipStep("l1", 3.0))),
+        (ADePTScaled(2.0, 3.0), 4, Steps(Laplace(6.0), ClipStep("l2", 3.0))),
         (ADePTReference(4.0), 128, Steps(Laplace(0.25))),
         (DPText(0.5, 2.0, "keep"), 3, Steps(DPTextNoise(4.0, "keep"))),
         (DPTextRepaired(0.5, 2.0), 3, Steps(Laplace(4.0, "centred"))),
@@ -153,7 +153,7 @@ def test_the_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
         (lambda: DPTextNoise(None), TypeError, "scale {}, got None"),
         (lambda: Gaussian(np.float64(np.nan)), ValueError, "sigma {}, got nan"),
         (lambda: Gaussian(1j), TypeError, "sigma {}, got 1j"),
-        (lambda: Clip("l2", 0.0), ValueError, "radius {}, got 0.0"),
+        (lambda: ClipStep("l2", 0.0), ValueError, "radius {}, got 0.0"),
         (lambda: Steps(Laplace(1.0), factor=0.0), ValueError, "factor {}, got 0.0"),
     ],
 )
@@ -182,7 +182,7 @@ def test_bad_scales(make, error, text):
             ValueError,
             "nan must be one of 'zero', 'resample', 'keep', got 'drop'",
         ),
-        (lambda: Clip("linf", 1.0), ValueError, "norm must be one of 'l1', 'l2', got 'linf'"),
+        (lambda: ClipStep("linf", 1.0), ValueError, "norm must be one of 'l1', 'l2', got 'linf'"),
         (lambda: Uniform(1.0, 1.0), ValueError, "low must be below high = 1.0, got 1.0"),
         (
             lambda: Uniform(-1e301, 1.0),
@@ -193,7 +193,7 @@ def test_bad_scales(make, error, text):
         (
             lambda: Steps(Identity(), clip=1.0),
             TypeError,
-            "clip must be a Clip or None, got 1.0",
+            "clip must be a ClipStep or None, got 1.0",
         ),
         (
             lambda: LaplaceMechanism(1.0).default_pair(0),
@@ -232,7 +232,9 @@ def test_only_the_exact_types_are_native():
     assert {type(m) for m in natives} == set(NATIVE)
     assert NATIVE == PRIMITIVES + SYSTEMS
     assert all(map(is_native, natives))
-    assert not any(map(is_native, [Quiet(1.0), Laplace, Clip("l1", 1.0), lambda x, size: x, None]))
+    assert not any(
+        map(is_native, [Quiet(1.0), Laplace, ClipStep("l1", 1.0), lambda x, size: x, None])
+    )
     with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
         Steps(Quiet(1.0))
 

@@ -35,7 +35,7 @@ def test_every_dataclass_that_users_meet_is_shown():
     assert {cls.__name__ for cls in found} >= {
         "Audit", "OutputsAudit", "Counts", "Pair", "Estimate", "RealEpsilon", "Sensitivity",
         "Refutation", "Search", "Check", "Inspection", "Inference", "Result", "Laplace", "Band",
-        "HeldOut", "Fitted", "Corpus", "MajorityVote", "Above", "Declaration", "GaussianNoise",
+        "HeldOut", "Fitted", "Corpus", "MajorityVote", "Above", "Declaration", "CalibratedGaussian",
     }  # fmt: skip
     bare = sorted(cls.__qualname__ for cls in found if not issubclass(cls, Shown))
     assert not bare, "give them the base dpcore.records.Shown, or Record"

@@ -13,7 +13,7 @@ from shared_examples import examples
 
 from dpcore.pairs import L1, Box, Records, Replace, distance
 from dpcore.records import Pair
-from dpcore.sensitivity import Ball, Histogram, MinMax, MinMaxRows, OneHot, Simplex, Sphere
+from dpcore.sensitivity import Ball, HistogramCounts, MinMax, MinMaxRows, OneHot, Simplex, Sphere
 from dpcore.sensitivity.refutation import SensitivityError, assert_sensitivity, members_of, pairs_of
 
 C = 10.0
@@ -89,8 +89,8 @@ def test_what_min_max_scaling_really_does():
         (adept, 2 * C * 4, "l1", Box(-C, C, 16), {}),
         (MinMax(), 16, "l1", Box(-1, 1, 16), {"catch": ValueError}),
         (np.mean, 0.25, "l1", Box(0, 1, 4), {"neighbour": L1(1.0)}),
-        (identity, 2, "l1", Histogram(5), {}),
-        (identity, 1, "l1", Histogram(5, "add_remove"), {}),
+        (identity, 2, "l1", HistogramCounts(5), {}),
+        (identity, 1, "l1", HistogramCounts(5, "add_remove"), {}),
         (identity, 2, "l2", Sphere(5), {}),
         (identity, 2, "l1", Simplex(5), {}),
         (identity, 2, "l1", OneHot(5), {}),
@@ -126,8 +126,8 @@ def test_inside_a_test_with_given(dim):
     "domain",
     [
         Box(-1, 3, 4), Box(0, 3, 4, integers=True), MinMaxRows(4), Ball("l1", 2.0, 4),
-        Ball("l2", 2.0, 4), Simplex(4), Sphere(4), OneHot(4), Histogram(4),
-        Histogram(4, "add_remove"), Records((1, 2, 3), 4),
+        Ball("l2", 2.0, 4), Simplex(4), Sphere(4), OneHot(4), HistogramCounts(4),
+        HistogramCounts(4, "add_remove"), Records((1, 2, 3), 4),
     ],
     ids=repr,
 )  # fmt: skip
@@ -136,7 +136,7 @@ def test_strategies_stay_in_the_domain(domain):
     @given(members_of(domain), pairs_of(domain))
     def check(x, pair):
         assert all(map(domain.contains, (x, pair.x, pair.x_prime)))
-        if isinstance(domain, Histogram):
+        if isinstance(domain, HistogramCounts):
             assert domain.neighbouring(pair.x, pair.x_prime)
 
     check()

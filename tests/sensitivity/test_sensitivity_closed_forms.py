@@ -17,7 +17,7 @@ from dpcore import Pair, _core
 from dpcore.pairs import NORMS, Box
 from dpcore.sensitivity import (
     Ball,
-    Histogram,
+    HistogramCounts,
     MinMaxRows,
     OneHot,
     Sensitivity,
@@ -40,8 +40,8 @@ KINDS = {
     "sphere": Sphere,
     "l1 sphere": lambda d: Sphere(d, "l1"),
     "linf sphere": lambda d: Sphere(d, "linf"),
-    "replace": lambda d: Histogram(d, "replace"),
-    "add_remove": lambda d: Histogram(d, "add_remove"),
+    "replace": lambda d: HistogramCounts(d, "replace"),
+    "add_remove": lambda d: HistogramCounts(d, "add_remove"),
 }
 
 
@@ -89,7 +89,7 @@ def test_the_table_and_the_witness_by_one_subtraction(kind, dim):
             assert side.shape == (dim,)
             assert domain.contains(side)
             np.testing.assert_array_equal(domain.clip(side), side)
-        if isinstance(domain, Histogram):
+        if isinstance(domain, HistogramCounts):
             assert domain.neighbouring(x, x_prime)
 
 
@@ -148,19 +148,19 @@ def test_histograms_by_enumeration_of_data(neighbours, dim):
             near = [histogram((*data[1:], record)) for record in range(dim)]
         else:
             near = [histogram(data[1:]), *(histogram((*data, record)) for record in range(dim))]
-        domain = Histogram(dim, neighbours)
+        domain = HistogramCounts(dim, neighbours)
         assert all(domain.neighbouring(x, other) for other in near)
         gaps += [x - other for other in near]
     for norm in NORMS:
         largest = max(norm_of(gap, norm) for gap in gaps)
-        assert sensitivity(Histogram(dim, neighbours), norm).value == pytest.approx(largest)
+        assert sensitivity(HistogramCounts(dim, neighbours), norm).value == pytest.approx(largest)
 
 
 def largest_drawn(domain, norm, rng, size):
     """The largest distance among random neighbours, drawn members and corners of clipped ones."""
     largest = 0.0
     for _ in range(size):
-        if isinstance(domain, Histogram):
+        if isinstance(domain, HistogramCounts):
             x = domain.draw(rng)
             others = [domain.neighbour(x, rng)]
         else:
@@ -204,7 +204,7 @@ def test_no_clipped_vectors_are_farther_apart(vectors, kind):
         (Ball("linf", 1.0, 8), "l2", 2.0),
         (Simplex(3), "l1", math.sqrt(2.0) / 2.0),
         (Sphere(8), "l1", 2.0),
-        (Histogram(4), "l1", 1.0),
+        (HistogramCounts(4), "l1", 1.0),
     ],
 )
 def test_control_wrong_formulas_are_exceeded(domain, norm, wrong):
@@ -234,7 +234,7 @@ def test_what_adept_and_dpnr_need():
 
 
 @pytest.mark.parametrize(
-    "domain", [Box(1, 1, 3), Box(-2, -2, 1), OneHot(1), Simplex(1), Histogram(1)], ids=repr
+    "domain", [Box(1, 1, 3), Box(-2, -2, 1), OneHot(1), Simplex(1), HistogramCounts(1)], ids=repr
 )
 def test_a_domain_without_differences_has_sensitivity_0(domain):
     for norm in NORMS:
@@ -278,7 +278,8 @@ VALUE_ERRORS = [
     (lambda: sensitivity(Box(-8e307, 8e307, 2), "l1"), "domain", "one whose l1 sensitivity"),
     (lambda: Sensitivity(2, UNITS, "l1", OneHot(2), "absent"), "pair.x_prime", "zeros against"),
     (lambda: Sensitivity(2, UNITS, "l1", Ball("l2", 0.9, 2)), "pair.x", "a member"),
-    (lambda: Sensitivity(2, UNITS, "l1", Histogram(2, "add_remove")), "pair", "one of neighbours"),
+    (lambda: Sensitivity(2, UNITS, "l1", HistogramCounts(2, "add_remove")), "pair",
+     "one of neighbours"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # A class has every method of a domain, but no members.

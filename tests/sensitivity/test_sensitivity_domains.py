@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore.pairs import NORMS, Box, Domain, Records
-from dpcore.sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere
+from dpcore.sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 
 ALPHA = 1e-9
 """Chance that a statistical test of this file fails although the code is right."""
@@ -26,8 +26,8 @@ MAKERS = [
     lambda d: Sphere(d, "l1"),
     lambda d: Sphere(d, "linf"),
     OneHot,
-    Histogram,
-    lambda d: Histogram(d, "add_remove"),
+    HistogramCounts,
+    lambda d: HistogramCounts(d, "add_remove"),
 ]
 DOMAINS = [make(dim) for make in MAKERS for dim in (2, 3, 50)]
 DOMAINS += [make(1) for make in MAKERS[1:]]
@@ -80,7 +80,7 @@ def test_clipping_any_vector_gives_a_member_and_twice_changes_nothing(domain, da
         (Sphere(2), [0.0, 0.0], [1.0, 0.0]),
         (Sphere(2, "linf"), [1.0, -4.0], [0.25, -1.0]),
         (OneHot(3), [0.0, 0.0, 0.1], [0.0, 0.0, 1.0]),
-        (Histogram(3), [-1.0, 0.6, 1e300], [0.0, 1.0, 2.0**53]),
+        (HistogramCounts(3), [-1.0, 0.6, 1e300], [0.0, 1.0, 2.0**53]),
     ],
 )
 def test_what_clips_to_what(domain, x, clipped):
@@ -153,7 +153,7 @@ def test_what_is_not_finite_is_no_member(domain, bad):
 
 @pytest.mark.parametrize("neighbours", ["replace", "add_remove"])
 def test_neighbours_of_a_histogram(neighbours):
-    domain = Histogram(3, neighbours)
+    domain = HistogramCounts(3, neighbours)
     rng = np.random.default_rng(2)
     seen = set()
     for _ in range(300):
@@ -170,25 +170,25 @@ def test_what_neighbouring_means():
     data = [np.array(x, dtype=float) for x in itertools.product(range(3), repeat=2)]
     for x, y in itertools.product(data, repeat=2):
         gap = np.abs(x - y).sum()
-        assert Histogram(2).neighbouring(x, y) == (gap <= 2 and x.sum() == y.sum())
-        assert Histogram(2, "add_remove").neighbouring(x, y) == (gap <= 1)
-    assert not Histogram(2).neighbouring([0.5, 0.5], [1.0, 0.0])
-    assert not Histogram(2).neighbouring([1, 0], [1, 0, 0])
+        assert HistogramCounts(2).neighbouring(x, y) == (gap <= 2 and x.sum() == y.sum())
+        assert HistogramCounts(2, "add_remove").neighbouring(x, y) == (gap <= 1)
+    assert not HistogramCounts(2).neighbouring([0.5, 0.5], [1.0, 0.0])
+    assert not HistogramCounts(2).neighbouring([1, 0], [1, 0, 0])
 
 
 def test_an_empty_histogram_has_nothing_to_replace():
     rng = np.random.default_rng(0)
-    assert Histogram(2, "add_remove").neighbour([0, 0], rng).sum() == 1.0
+    assert HistogramCounts(2, "add_remove").neighbour([0, 0], rng).sum() == 1.0
     with pytest.raises(ValueError, match=r"^x must be a histogram of at least one record, got "):
-        Histogram(2).neighbour([0, 0], rng)
+        HistogramCounts(2).neighbour([0, 0], rng)
     with pytest.raises(ValueError, match=r"^x must be a histogram of 2 bins, got "):
-        Histogram(2).neighbour([0.5, 0], rng)
+        HistogramCounts(2).neighbour([0.5, 0], rng)
 
 
 @pytest.mark.parametrize(
     "domain",
-    [*(kind(2) for kind in (MinMaxRows, Simplex, OneHot, Sphere, Histogram)), Ball("l1", 1.0, 2),
-     Box(0, 1, 2), Box(0, 1, 2, integers=True), Records((0, 1), 2)],
+    [*(kind(2) for kind in (MinMaxRows, Simplex, OneHot, Sphere, HistogramCounts)),
+     Ball("l1", 1.0, 2), Box(0, 1, 2), Box(0, 1, 2, integers=True), Records((0, 1), 2)],
     ids=repr,
 )  # fmt: skip
 def test_every_domain_draws_from_a_generator_only(domain):

@@ -16,7 +16,7 @@ from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Records, Replace, distanc
 from dpcore.records import Pair
 from dpcore.sensitivity import (
     Ball,
-    Histogram,
+    HistogramCounts,
     MinMax,
     MinMaxRows,
     OneHot,
@@ -87,7 +87,7 @@ def test_min_max_scaling_moves_every_entry(dim, methods):
     "domain",
     [
         Box(-1, 3, 5), MinMaxRows(5), Ball("l1", 2.0, 5), Ball("l2", 2.0, 5), Ball("linf", 2.0, 5),
-        Simplex(5), Sphere(5), OneHot(5), Histogram(5), Histogram(5, "add_remove"),
+        Simplex(5), Sphere(5), OneHot(5), HistogramCounts(5), HistogramCounts(5, "add_remove"),
     ],
     ids=repr,
 )  # fmt: skip
@@ -187,7 +187,7 @@ def test_rows_of_vectors_under_replacement():
 
 
 def test_histograms_have_their_own_neighbours():
-    domain = Histogram(4)
+    domain = HistogramCounts(4)
     found = refute(lambda x: x * [1, 2, 3, 4], 2.0, "l1", domain, rng=1, trials=1000)
     assert found.attained == 7.0
     assert domain.neighbouring(found.pair.x, found.pair.x_prime)

@@ -9,7 +9,7 @@ import pytest
 from shared_extras import data
 
 from dpcore.experiments.corpora import read_corpus
-from dpcore.text.redaction import MASK, Random, link, mask_words, policy_levels
+from dpcore.text.redaction import MASK, Random, link_redacted, mask_words, policy_levels
 
 WORDS = [f"w{i}" for i in range(6)]
 
@@ -41,20 +41,20 @@ def test_ties_are_shared_as_by_a_plain_loop(by, style):
         for own, output in zip(originals, outputs, strict=True):
             found = [one for one in originals if agrees(one, output, by)]
             right += found.count(own) / max(1, len(found))
-        assert link(originals, outputs, by=by).right == round(right)
+        assert link_redacted(originals, outputs, by=by).right == round(right)
 
 
 def test_some_of_the_originals_are_tried():
     originals = [*random_texts(3, 50), "a b c", "a b d"]
-    found = link(originals, ["a [MASK] d", "a b [MASK]"], truth=[51, 50])
+    found = link_redacted(originals, ["a [MASK] d", "a b [MASK]"], truth=[51, 50])
     assert (found.right, found.texts, found.words) == (2, 2, 2)
-    assert link(originals, ["a [MASK] d", "[MASK] b d"], truth=[50, 50]).right == 0
+    assert link_redacted(originals, ["a [MASK] d", "[MASK] b d"], truth=[50, 50]).right == 0
     assert found.by == "length and places"
     assert found.floor >= 1 / 52
 
 
 def test_equal_originals_are_both_right_and_unknown_words_link_to_nothing():
-    found = link(["a b", "a b", "c d"], ["a [MASK]", "[MASK] b", "x [MASK]"])
+    found = link_redacted(["a b", "a b", "c d"], ["a [MASK]", "[MASK] b", "x [MASK]"])
     assert found.right == 2
     assert found.floor == pytest.approx(2 / 3)
 
@@ -77,7 +77,7 @@ def test_medical_abstracts_are_linked_as_measured_before():
         outputs = mask_words(tried, levels, level)
         for by, share in zip(("places", "bag"), expected, strict=True):
             spread = 4 * np.sqrt(2 * share * (1 - share) / 300) + 0.007
-            assert abs(link(texts, outputs, truth=rows, by=by).share - share) < spread
+            assert abs(link_redacted(texts, outputs, truth=rows, by=by).share - share) < spread
 
 
 @pytest.mark.parametrize(
@@ -98,4 +98,4 @@ def test_medical_abstracts_are_linked_as_measured_before():
 )
 def test_bad_arguments_are_named(given, error, message):
     with pytest.raises(error, match=message):
-        link(**{"originals": ["a b", "a c"], "redacted": ["a b", "a"], **given})
+        link_redacted(**{"originals": ["a b", "a c"], "redacted": ["a b", "a"], **given})

@@ -12,7 +12,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore import Pair, pairs
-from dpcore.text.redaction import MASK, Keywords, Random, Ranked, mechanism, record_delta
+from dpcore.text.redaction import MASK, Keywords, Random, Ranked, policy_mechanism, record_delta
 
 PRIVATE = ["the lump is cancer", "no cancer was seen", "the lump was small", "a small scan"]
 CHANGED = ["the lump is benign", *PRIVATE[1:]]
@@ -46,7 +46,7 @@ def test_random_masks_leave_a_difference_as_often_as_computed():
     """Binomial test of 20,000 draws at 99.9 %; another share is refused by it."""
     texts = ["a b c d e f g h i j k"]
     for exact in (True, False):
-        draws = mechanism(Random(exact=exact), 0.8)(texts, 20_000, np.random.default_rng(1))
+        draws = policy_mechanism(Random(exact=exact), 0.8)(texts, 20_000, np.random.default_rng(1))
         visible = int((draws[:, 0, :2] == 0).any(axis=1).sum())
         delta = record_delta(0.8, words=11, differing=2, exact=exact)
         wrong = record_delta(0.8, words=11, differing=2, exact=not exact)
@@ -72,16 +72,16 @@ def audit(mech):
 def test_a_policy_fitted_inside_is_a_release_and_one_fitted_on_public_texts_is_not():
     needs("sklearn")
     public = ["one cancer grew", "the cancer and a lump", "a lump", "was small"]
-    inside = audit(mechanism(Ranked(), 0.25, safe=SAFE))
+    inside = audit(policy_mechanism(Ranked(), 0.25, safe=SAFE))
     assert inside.refuted
     assert inside.epsilon_lower > 5.0
-    outside = audit(mechanism(Ranked().fit(public, SAFE), 0.25))
+    outside = audit(policy_mechanism(Ranked().fit(public, SAFE), 0.25))
     assert outside.epsilon_lower == 0.0
     assert not outside.refuted
 
 
 def test_random_masks_of_other_texts_certify_nothing():
-    assert audit(mechanism(Random(), 0.5)).epsilon_lower == 0.0
+    assert audit(policy_mechanism(Random(), 0.5)).epsilon_lower == 0.0
 
 
 class CountedFits:
@@ -100,7 +100,7 @@ class CountedFits:
 @pytest.mark.parametrize(("is_fit_random", "fits"), [(False, 1), (True, 9)])
 def test_a_fit_is_repeated_only_where_it_draws(is_fit_random, fits):
     policy = CountedFits(is_fit_random)
-    mech = mechanism(policy, 0.5, safe=SAFE)
+    mech = policy_mechanism(policy, 0.5, safe=SAFE)
     drawn = [mech(PRIVATE, size, np.random.default_rng(1)) for size in (4, 5)]
     assert policy.fits == fits
     assert drawn[0].shape == (4, 4, 4)
@@ -108,11 +108,11 @@ def test_a_fit_is_repeated_only_where_it_draws(is_fit_random, fits):
 
 
 def test_masks_have_the_shape_that_is_asked_for_and_survive_pickling():
-    mech = pickle.loads(pickle.dumps(mechanism(Keywords(["cancer"]), 0.5, words=6)))
+    mech = pickle.loads(pickle.dumps(policy_mechanism(Keywords(["cancer"]), 0.5, words=6)))
     found = mech(["no cancer", "a b c d e f"], 2, np.random.default_rng(1))
     assert found.dtype == np.int8
     assert found[1].tolist() == [[0, 1, -1, -1, -1, -1], [0] * 6]
-    assert repr(mech) == "redaction.mechanism(keywords, 0.5)"
+    assert repr(mech) == "redaction.policy_mechanism(keywords, 0.5)"
     with pytest.raises(ValueError, match="words must be at least 7, the words of the longest"):
         mech(["a b c d e f g"], 1)
 

@@ -16,7 +16,7 @@ from dpcore.text import generated, words_of
 
 torch = needs("torch")
 
-from dpcore.text import ADePT  # noqa: E402
+from dpcore.text import ADePTModel  # noqa: E402
 
 VARIANTS = {"published": 0.0, "scaled": 0.0, "l1": 0.0, "gaussian": 1e-5}
 
@@ -25,7 +25,7 @@ def small(epsilon=10.0, rng=1, **given):
     """A few steps of a small one: its weights are of no use, and its noise is that of any other."""
     arguments = {"hidden": 8, "embedding": 4} | given
     corpus = generated("intents", 100, rng=1)
-    return ADePT(epsilon, **arguments).fit(corpus, epochs=1, pair=False, rng=rng)
+    return ADePTModel(epsilon, **arguments).fit(corpus, epochs=1, pair=False, rng=rng)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -46,7 +46,7 @@ def corpus():
 @pytest.fixture(scope="module")
 def learnt(corpus):
     """One that has learnt to repeat them."""
-    return ADePT(100.0).fit(corpus, epochs=15, pair=False, rng=1)
+    return ADePTModel(100.0).fit(corpus, epochs=15, pair=False, rng=1)
 
 
 @pytest.fixture(scope="module")
@@ -106,8 +106,8 @@ def test_what_is_claimed_and_what_is_true(variant):
 
 
 def test_the_published_noise_is_that_of_the_scaled_one_at_a_sixteenth(corpus):
-    published = ADePT(100.0 / 16.0).fit(corpus.test.texts, epochs=1, pair=False, rng=5)
-    scaled = ADePT(100.0, variant="scaled").fit(corpus.test.texts, epochs=1, pair=False, rng=5)
+    published = ADePTModel(100.0 / 16.0).fit(corpus.test.texts, epochs=1, pair=False, rng=5)
+    scaled = ADePTModel(100.0, variant="scaled").fit(corpus.test.texts, epochs=1, pair=False, rng=5)
     texts = corpus.valid.texts[:30]
     assert published.encoder.width == 256
     assert np.array_equal(published.clean(texts), scaled.clean(texts))
@@ -152,14 +152,14 @@ def test_threads_change_no_vector(learnt, held):
 def test_a_folder_gives_the_same_model(learnt, held, tmp_path):
     needs("safetensors")
     learnt.save_pretrained(tmp_path)
-    again = ADePT.from_pretrained(tmp_path)
+    again = ADePTModel.from_pretrained(tmp_path)
     assert again.arguments == learnt.arguments
     assert again.trained == learnt.trained
     assert np.array_equal(again.encode(held[:20], rng=3), learnt.encode(held[:20], rng=3))
     assert again.rewrite(held[:20], rng=3) == learnt.rewrite(held[:20], rng=3)
     gaussian = small(variant="gaussian", delta=1e-5, min_count=2, longest=5)
     gaussian.save_pretrained(tmp_path / "other")
-    again = ADePT.from_pretrained(tmp_path / "other")
+    again = ADePTModel.from_pretrained(tmp_path / "other")
     assert again.arguments == gaussian.arguments
     assert again.rewrite(["a train"], rng=1) == gaussian.rewrite(["a train"], rng=1)
 
@@ -186,12 +186,12 @@ def test_other_noise_on_the_same_weights():
     assert gaussian.true_epsilon == pytest.approx(5.0, rel=1e-6)
     assert torch.equal(gaussian.clean(["a train"]), model.clean(["a train"]))
     assert (model.epsilon, model.variant) == (10.0, "published")
-    assert math.isnan(ADePT(10.0).true_epsilon)
+    assert math.isnan(ADePTModel(10.0).true_epsilon)
 
 
 @pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])
 def test_devices(device):
-    model = ADePT(10.0, hidden=8).fit(
+    model = ADePTModel(10.0, hidden=8).fit(
         ["a train to morwen", "list the fares"] * 8, epochs=2, pair=False, rng=1, device=device
     )
     assert model.private.encoder.device.type == device

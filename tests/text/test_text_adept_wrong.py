@@ -11,14 +11,14 @@ from shared_extras import needs
 
 torch = needs("torch")
 
-from dpcore.text import DPNR, ADePT, Corpus  # noqa: E402
+from dpcore.text import DPNR, ADePTModel, Corpus  # noqa: E402
 from dpcore.text.systems import autoencoder  # noqa: E402
 
 TEXTS = ["a train to morwen", "list the fares to garrow", "how late is it", "book two seats"]
 
 
 def fitted(epsilon=10.0, **given):
-    return ADePT(epsilon, hidden=8, embedding=4).fit(TEXTS * 4, rng=1, **{"epochs": 2} | given)
+    return ADePTModel(epsilon, hidden=8, embedding=4).fit(TEXTS * 4, rng=1, **{"epochs": 2} | given)
 
 
 @pytest.mark.parametrize(
@@ -39,17 +39,17 @@ def fitted(epsilon=10.0, **given):
 def test_wrong_training(given, text):
     given = {"corpus": TEXTS} | given
     with pytest.raises(ValueError, match=f"^{text}"):
-        ADePT(1.0, hidden=4).fit(given.pop("corpus"), **given)
+        ADePTModel(1.0, hidden=4).fit(given.pop("corpus"), **given)
     with pytest.raises(TypeError, match="pair must be"):
-        ADePT(1.0, hidden=4).fit(TEXTS, pair="no")
+        ADePTModel(1.0, hidden=4).fit(TEXTS, pair="no")
     with pytest.raises(TypeError, match="texts must be"):
-        ADePT(1.0, hidden=4).fit("one text")
+        ADePTModel(1.0, hidden=4).fit("one text")
 
 
 @pytest.mark.parametrize("do", ["encode", "rewrite", "clean", "decode", "worst_pair"])
 def test_nothing_before_fit(do):
     with pytest.raises(ValueError, match=r"^model must be fitted before it .*not fitted\)"):
-        getattr(ADePT(1.0), do)(TEXTS)
+        getattr(ADePTModel(1.0), do)(TEXTS)
 
 
 def test_more_that_needs_fit(tmp_path):
@@ -60,9 +60,9 @@ def test_more_that_needs_fit(tmp_path):
         lambda model: model.as_mechanism(),
     ):
         with pytest.raises(ValueError, match="model must be fitted"):
-            ask(ADePT(1.0))
-    assert ADePT(1.0).worst is ADePT(1.0).real is None
-    assert "not yet: model.fit(corpus)" in str(ADePT(1.0))
+            ask(ADePTModel(1.0))
+    assert ADePTModel(1.0).worst is ADePTModel(1.0).real is None
+    assert "not yet: model.fit(corpus)" in str(ADePTModel(1.0))
 
 
 def test_wrong_texts_and_vectors():
@@ -100,7 +100,7 @@ def test_texts_without_a_known_word_are_named():
 
 def test_long_texts_are_cut_and_counted():
     long = " ".join(["fares"] * 21)
-    model = ADePT(10.0, hidden=4).fit([*TEXTS, long], epochs=1, pair=False, rng=1)
+    model = ADePTModel(10.0, hidden=4).fit([*TEXTS, long], epochs=1, pair=False, rng=1)
     assert (model.trained.texts, model.trained.cut) == (5, 1)
     assert "on 5 texts (1 of them cut)" in str(model)
     assert torch.equal(model.clean([long]), model.clean([long + " to morwen"]))
@@ -135,7 +135,7 @@ def interrupted(monkeypatch, step):
         return real(*given)
 
     monkeypatch.setattr(autoencoder, "_mean_word_loss", loss)
-    model = ADePT(10.0, hidden=8, embedding=4)
+    model = ADePTModel(10.0, hidden=8, embedding=4)
     return model, lambda: model.fit(TEXTS * 4, epochs=9, batch=4, rng=1)
 
 
@@ -165,7 +165,7 @@ def test_ctrl_c_in_the_search_for_a_pair_keeps_the_model(monkeypatch):
     def end(*_, **__):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(ADePT, "worst_pair", end)
+    monkeypatch.setattr(ADePTModel, "worst_pair", end)
     model = fitted()
     assert model.worst is None
     assert not model.trained.partial
@@ -174,11 +174,11 @@ def test_ctrl_c_in_the_search_for_a_pair_keeps_the_model(monkeypatch):
 def test_folders_of_others(tmp_path):
     needs("safetensors")
     with pytest.raises(FileNotFoundError):
-        ADePT.from_pretrained(tmp_path / "nowhere")
+        ADePTModel.from_pretrained(tmp_path / "nowhere")
     dpnr = DPNR(dim=4, epsilon=5.0).fit(Corpus(TEXTS, [0, 1, 0, 1]), epochs=1, rng=1, pair=False)
     dpnr.save_pretrained(tmp_path / "dpnr")
     with pytest.raises(ValueError, match=r"dpcore\.text\.ADePT/1"):
-        ADePT.from_pretrained(tmp_path / "dpnr")
+        ADePTModel.from_pretrained(tmp_path / "dpnr")
     model = fitted()
     model.save_pretrained(tmp_path / "adept")
     file = tmp_path / "adept" / "config.json"
@@ -194,11 +194,11 @@ def test_folders_of_others(tmp_path):
     ):
         file.write_text(json.dumps(changed))
         with pytest.raises(ValueError, match="must be"):
-            ADePT.from_pretrained(tmp_path / "adept")
+            ADePTModel.from_pretrained(tmp_path / "adept")
     file.write_text(json.dumps(config))
-    assert ADePT.from_pretrained(tmp_path / "adept").rewrite(TEXTS, rng=1) == model.rewrite(
+    assert ADePTModel.from_pretrained(tmp_path / "adept").rewrite(TEXTS, rng=1) == model.rewrite(
         TEXTS, rng=1
     )
     (tmp_path / "adept" / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
-        ADePT.from_pretrained(tmp_path / "adept")
+        ADePTModel.from_pretrained(tmp_path / "adept")

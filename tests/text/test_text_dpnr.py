@@ -73,7 +73,9 @@ def test_noise_passes_gradients_to_the_extractor(model):
 def test_same_seed_same_weights():
     first, again, other = (
         DPNR(dim=8, epsilon=1.0, dropout=WordDropout(0.2)).fit(
-            CORPUS, schedule=schedules.Uniform(2.0, 10.0, every="batch"), **{**SHORT, "rng": seed}
+            CORPUS,
+            schedule=schedules.UniformEpsilon(2.0, 10.0, every="batch"),
+            **{**SHORT, "rng": seed},
         )
         for seed in (1, 1, 2)
     )

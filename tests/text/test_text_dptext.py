@@ -12,7 +12,7 @@ from shared_messages import check_messages
 torch = needs("torch", "safetensors")
 
 import dpcore  # noqa: E402
-from dpcore.text import Corpus, DPText, generated  # noqa: E402
+from dpcore.text import Corpus, DPTextModel, generated  # noqa: E402
 from dpcore.text.systems import dptext  # noqa: E402
 from dpcore.text.systems.dptext import NOISES  # noqa: E402
 from dpcore.torch import noise_sources  # noqa: E402
@@ -25,7 +25,7 @@ every = pytest.mark.parametrize("noise", NOISES)
 
 
 def made(epsilon=5.0, **given):
-    return DPText(epsilon, **{"attribute": "parent", **given})
+    return DPTextModel(epsilon, **{"attribute": "parent", **given})
 
 
 def fitted(model, corpus=CORPUS, **given):
@@ -137,7 +137,7 @@ def test_gradients_are_finite_and_the_same_seed_gives_the_same_weights(
 @pytest.mark.parametrize("device", DEVICES)
 def test_equal_outputs_after_load(noise, learn, device, tmp_path):
     model = fitted(made(3.3, noise=noise, learn=learn, dim=8), device=device)
-    back = DPText.from_pretrained(model.save_pretrained(tmp_path / "model"), device=device)
+    back = DPTextModel.from_pretrained(model.save_pretrained(tmp_path / "model"), device=device)
     assert equal(model, back)
     assert np.array_equal(back.encode(TEST, rng=3), model.encode(TEST, rng=3))
     assert np.array_equal(back.predict(TEST, rng=3), model.predict(TEST, rng=3))
@@ -156,17 +156,17 @@ def test_folders_of_others_are_refused(tmp_path):
 
     for change in ({"format": "dpcore.text.DPNR/1"}, {"format": "dpcore.text.DPText/2"}):
         with pytest.raises(ValueError, match="format"):
-            DPText.from_pretrained(written(**change))
+            DPTextModel.from_pretrained(written(**change))
     with pytest.raises(ValueError, match="extra"):
-        DPText.from_pretrained(written(extra=1))
+        DPTextModel.from_pretrained(written(extra=1))
     with pytest.raises(ValueError, match=r"safetensors must be weights of shapes"):
-        DPText.from_pretrained(written(arguments={**config["arguments"], "dim": 9}))
+        DPTextModel.from_pretrained(written(arguments={**config["arguments"], "dim": 9}))
     with pytest.raises(FileNotFoundError):
-        DPText.from_pretrained(tmp_path / "nowhere")
+        DPTextModel.from_pretrained(tmp_path / "nowhere")
     written()
     (place / "model.safetensors").unlink()
     with pytest.raises(FileNotFoundError, match=r"model\.safetensors"):
-        DPText.from_pretrained(place)
+        DPTextModel.from_pretrained(place)
 
 
 def test_vectors_are_clipped_and_noise_is_drawn_in_both_modes():
@@ -284,7 +284,7 @@ def test_adepts_lstm_in_place_of_the_bag(tmp_path):
     assert rows.shape == (len(TEST), 16)
     # Summed in float64: a sum of float32 may be rounded up.
     assert float(rows.double().abs().sum(dim=1).max()) <= 1.0
-    other = DPText.from_pretrained(model.save_pretrained(tmp_path))
+    other = DPTextModel.from_pretrained(model.save_pretrained(tmp_path))
     assert repr(other) == repr(model)
     assert np.array_equal(other.encode(TEST, rng=2), model.encode(TEST, rng=2))
     faulty = fitted(made(1.0, extractor="lstm", dim=8))
@@ -300,7 +300,7 @@ def test_adepts_lstm_in_place_of_the_bag(tmp_path):
 
 
 def test_what_the_source_leaves_open_is_in_the_docstring():
-    told = inspect.getdoc(DPText)
+    told = inspect.getdoc(DPTextModel)
     for word in ("What Beigi et al. leave open", "linear", "L1", "Adam", "covers none of them"):
         assert word in told
 

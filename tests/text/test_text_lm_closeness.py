@@ -78,7 +78,7 @@ def by_rotation(a, b):
 @pytest.mark.parametrize(("rows", "columns"), [(300, 20), (9, 8), (50, 1)])
 def test_the_three_agree_with_other_formulas(rows, columns):
     for a, b in (arrays(3, rows, columns), arrays(4, rows, columns)[::-1]):
-        found = lm.distances(a, b)
+        found = lm.representation_distances(a, b)
         assert found.cka == pytest.approx(by_gram_matrices(a, b), abs=1e-10)
         assert found.pwcca == pytest.approx(by_qr(a, b), abs=1e-10)
         assert found.pwcca == pytest.approx(by_whitening(a, b), abs=1e-7)
@@ -96,23 +96,27 @@ def test_the_three_agree_with_other_formulas(rows, columns):
 def test_values_that_can_be_computed_by_hand():
     # Columns of (1, -1, 0, 0) and (0, 0, 1, -1) have no covariance: as far as can be.
     a, b = np.array([[1.0], [-1.0], [0.0], [0.0]]), np.array([[0.0], [0.0], [1.0], [-1.0]])
-    assert as_tuple(lm.distances(a, b)) == pytest.approx((1.0, 1.0, 2.0), abs=1e-15)
-    assert as_tuple(lm.distances(a, -3.0 * a + 7.0)) == pytest.approx((0.0, 0.0, 0.0), abs=1e-15)
+    assert as_tuple(lm.representation_distances(a, b)) == pytest.approx((1.0, 1.0, 2.0), abs=1e-15)
+    assert as_tuple(lm.representation_distances(a, -3.0 * a + 7.0)) == pytest.approx(
+        (0.0, 0.0, 0.0), abs=1e-15
+    )
     # One column with correlation r: 1 - r^2, 1 - |r| and 2 - 2 |r|; here r = 1/2.
     half = np.array([[1.0], [0.0], [-1.0], [0.0]])
-    assert as_tuple(lm.distances(a, half)) == pytest.approx((0.75, 0.5, 1.0), abs=1e-15)
+    assert as_tuple(lm.representation_distances(a, half)) == pytest.approx(
+        (0.75, 0.5, 1.0), abs=1e-15
+    )
 
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_scale_shift_and_orthogonal_maps_change_nothing(place):
     both, (turn, _) = arrays(), maps()
-    before = as_tuple(lm.distances(*both))
+    before = as_tuple(lm.representation_distances(*both))
     moved = list(both)
     shift = np.linspace(-3.0, 3.0, 64)
     moved[place] = 1e3 * both[place] + shift
-    assert as_tuple(lm.distances(*moved)) == pytest.approx(before, abs=1e-10)
+    assert as_tuple(lm.representation_distances(*moved)) == pytest.approx(before, abs=1e-10)
     moved[place] = -1e-3 * both[place] @ turn + shift
-    after = as_tuple(lm.distances(*moved))
+    after = as_tuple(lm.representation_distances(*moved))
     assert after[::2] == pytest.approx(before[::2], abs=1e-10)
     # The weights of PWCCA are sums over the columns of the first array: a turn changes them.
     if place:
@@ -124,52 +128,56 @@ def test_scale_shift_and_orthogonal_maps_change_nothing(place):
 def test_any_invertible_map_of_the_second_array_changes_nothing_but_for_pwcca():
     a, (_, stretch) = arrays()[0], maps()
     b = a + 0.5 * np.random.default_rng(5).normal(size=a.shape)
-    before, after = lm.distances(a, b), lm.distances(a, b @ stretch)
+    before, after = lm.representation_distances(a, b), lm.representation_distances(a, b @ stretch)
     assert after.pwcca == pytest.approx(before.pwcca, abs=1e-10)
     # Control: the others see the map; CKA and Procrustes at least double.
     assert after.cka > 2.0 * before.cka
     assert after.procrustes > 2.0 * before.procrustes
     # The first array is not free: its own columns are the weights.
-    assert abs(lm.distances(a @ stretch, b).pwcca - before.pwcca) > 1e-4
+    assert abs(lm.representation_distances(a @ stretch, b).pwcca - before.pwcca) > 1e-4
 
 
 def test_directions_that_are_rounding_are_left_out():
     a, b = arrays()
     # A column more that is the sum of two others: a direction without a length.
     double = np.column_stack([b, b[:, 0] + b[:, 1]])
-    found = lm.distances(a, double)
+    found = lm.representation_distances(a, double)
     assert found.columns == (64, 65)
     assert found.directions == (64, 64)
-    assert found.pwcca == pytest.approx(lm.distances(a, b).pwcca, abs=1e-10)
+    assert found.pwcca == pytest.approx(lm.representation_distances(a, b).pwcca, abs=1e-10)
     constant = np.column_stack([a, np.full(len(a), 0.1)])
-    assert lm.distances(constant, b).directions == (64, 64)
+    assert lm.representation_distances(constant, b).directions == (64, 64)
     # A small direction above the limit is read, one below it is not.
     rng = np.random.default_rng(6)
     for size, read in ((1e-8, 65), (1e-12, 64)):
         small = np.column_stack([b, size * rng.normal(size=len(b))])
-        assert lm.distances(a, small).directions == (64, read)
+        assert lm.representation_distances(a, small).directions == (64, read)
 
 
 def test_arrays_of_different_width_and_of_whole_numbers():
     a, b = arrays(7, 200, 6)
-    found = lm.distances(a, b[:, :2])
+    found = lm.representation_distances(a, b[:, :2])
     assert found.procrustes == pytest.approx(
         by_rotation(a, np.column_stack([b[:, :2], np.zeros((200, 4))])), abs=1e-10
     )
     assert found.cka == pytest.approx(by_gram_matrices(a, b[:, :2]), abs=1e-10)
     assert found.pwcca == pytest.approx(by_qr(a, b[:, :2]), abs=1e-10)
     whole = np.arange(12).reshape(6, 2) ** 2
-    assert lm.distances(whole, whole.tolist()) == lm.distances(whole.astype(float), whole)
-    assert lm.distances(a * 1e200, b * 1e-200).cka == pytest.approx(lm.distances(a, b).cka)
+    assert lm.representation_distances(whole, whole.tolist()) == lm.representation_distances(
+        whole.astype(float), whole
+    )
+    assert lm.representation_distances(a * 1e200, b * 1e-200).cka == pytest.approx(
+        lm.representation_distances(a, b).cka
+    )
 
 
 def test_what_is_printed_and_written():
-    found = lm.distances(*arrays())
+    found = lm.representation_distances(*arrays())
     assert str(found).splitlines()[0].split("  ")[-1] == "directions read"
     assert "2,000 x 64" in str(found)
     assert json.loads(json.dumps(found.to_dict()))["columns"] == [64, 64]
-    assert found == lm.distances(*arrays())
-    assert found != lm.distances(*arrays()[::-1])
+    assert found == lm.representation_distances(*arrays())
+    assert found != lm.representation_distances(*arrays()[::-1])
 
 
 @pytest.mark.parametrize(
@@ -189,7 +197,7 @@ def test_what_is_printed_and_written():
 )  # fmt: skip
 def test_arrays_that_are_refused(a, b, message):
     with pytest.raises(ValueError) as caught:  # noqa: PT011
-        lm.distances(a, b)
+        lm.representation_distances(a, b)
     assert message in str(caught.value)
 
 
@@ -210,8 +218,10 @@ def models():
 def test_closeness_is_made_of_the_distances_and_divergences():
     a, b, _, texts = models()
     found = lm.closeness(a, b, texts)
-    assert found.decoder == lm.distances(a.decoder_weights, b.decoder_weights)
-    assert found.states == lm.distances(a.hidden_states(texts), b.hidden_states(texts))
+    assert found.decoder == lm.representation_distances(a.decoder_weights, b.decoder_weights)
+    assert found.states == lm.representation_distances(
+        a.hidden_states(texts), b.hidden_states(texts)
+    )
     assert found.states.rows == sum(map(len, a.log_probabilities(texts)))
     # KL by the cross-entropy less the entropy, context by context.
     kl = []

@@ -16,12 +16,19 @@ from dpcore.text.redaction import (
     Random,
     Ranked,
     Spans,
-    mechanism,
+    policy_mechanism,
     record_delta,
     redact,
 )
 from dpcore.text.redaction.masking import mask_words
-from dpcore.text.schedules import Constant, LogUniform, OverEpochs, Stretched, Uniform, epsilon_of
+from dpcore.text.schedules import (
+    Constant,
+    LogUniformEpsilon,
+    OverEpochs,
+    Stretched,
+    UniformEpsilon,
+    epsilon_of,
+)
 from dpcore.text.words import TEM, CusText, Embedding, Linkage, SanText, calibrate, link
 
 TWO = ["one two", "one two three"]
@@ -80,10 +87,11 @@ VALUE_ERRORS = [
     (lambda: record_delta(p=float("nan"), words=11, differing=1), "p", "a finite"),
     (lambda: record_delta(p=0.5, words=11, differing=12), "differing", "an integer from 1 to 11"),
     (lambda: record_delta(p=0.5, words=0, differing=1), "words", "an integer from 1 to"),
-    (lambda: mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
-    (lambda: mechanism(Random(), 0.5, safe=SAFE), "policy", "one with a method fit(sensitive"),
-    (lambda: mechanism(Random(), 0.5, words=0), "words", "an integer from 1"),
-    (lambda: mechanism(Ranked(), 0.5, safe=[]), "safe", "a list of at least one text"),
+    (lambda: policy_mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
+    (lambda: policy_mechanism(Random(), 0.5, safe=SAFE), "policy",
+     "one with a method fit(sensitive"),
+    (lambda: policy_mechanism(Random(), 0.5, words=0), "words", "an integer from 1"),
+    (lambda: policy_mechanism(Ranked(), 0.5, safe=[]), "safe", "a list of at least one text"),
     # Generated corpora: learnable, repeatable, split as said.
     (lambda: generated("topic", 1000), "kind", "one of 'topics', 'intents', 'repeats'"),
     (lambda: generated("topics", 99), "rows", "an integer at least 100"),
@@ -96,9 +104,9 @@ VALUE_ERRORS = [
     (lambda: OverEpochs(math.nan), "start", "a finite number above 0"),
     (lambda: Stretched(10, 0), "end", "a finite number above 0"),
     (lambda: Stretched(1e300, 1e-300), "start / end", "a finite number above 0"),
-    (lambda: Uniform(10, 2), "high", "at least low=10"),
-    (lambda: LogUniform(0, 2), "low", "a finite number above 0"),
-    (lambda: Uniform(2, 10, every="step"), "every", "one of"),
+    (lambda: UniformEpsilon(10, 2), "high", "at least low=10"),
+    (lambda: LogUniformEpsilon(0, 2), "low", "a finite number above 0"),
+    (lambda: UniformEpsilon(2, 10, every="step"), "every", "one of"),
     (lambda: Constant(5)(0, 3), "epoch", "an integer from 1 to 3"),
     (lambda: Constant(5)(4, 3), "epoch", "an integer from 1 to 3"),
     (lambda: Stretched(5, 1)(1, 0), "epochs", "an integer at least 1"),
@@ -176,10 +184,10 @@ TYPE_ERRORS = [
      "", "strings"),
     # Training schedules: their formulas, their draws, and what of a user's function is refused.
     (lambda: Constant("5"), "epsilon", "a finite number above 0"),
-    (lambda: Uniform(2, 10, every=1), "every", "one of"),
+    (lambda: UniformEpsilon(2, 10, every=1), "every", "one of"),
     (lambda: OverEpochs(5)(1.0, 3), "epoch", "an integer"),
-    (lambda: Uniform(2, 10)(1, 3, None), "rng", "a Generator"),
-    (lambda: LogUniform(2, 10)(1, 3, 7), "rng", "a Generator"),
+    (lambda: UniformEpsilon(2, 10)(1, 3, None), "rng", "a Generator"),
+    (lambda: LogUniformEpsilon(2, 10)(1, 3, 7), "rng", "a Generator"),
     # Splits: equal texts together, shares kept, chance even.
     (lambda: split(["a", "b"], (0.8, 0.1, 0.1), 1), "corpus", "a Corpus"),
     (lambda: split(CORPUS, 0.8, 1), "shares", "three shares"),

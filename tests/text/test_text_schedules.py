@@ -12,10 +12,10 @@ from dpcore.report.encoding import encode_value
 from dpcore.text import schedules
 from dpcore.text.schedules import (
     Constant,
-    LogUniform,
+    LogUniformEpsilon,
     OverEpochs,
     Stretched,
-    Uniform,
+    UniformEpsilon,
     epsilon_of,
     every_of,
     title_of,
@@ -25,8 +25,8 @@ ALL = [
     (Constant(5), "constant 5"),
     (OverEpochs(10), "10/n"),
     (Stretched(10, 2), "stretched 10 to 2"),
-    (Uniform(2, 10), "uniform 2 to 10"),
-    (LogUniform(0.5, 10, every="batch"), "log-uniform 0.5 to 10, every batch"),
+    (UniformEpsilon(2, 10), "uniform 2 to 10"),
+    (LogUniformEpsilon(0.5, 10, every="batch"), "log-uniform 0.5 to 10, every batch"),
 ]
 ALPHA = 1e-6
 
@@ -47,16 +47,16 @@ def test_the_fixed_ones_are_their_formulas():
 
 
 @pytest.mark.parametrize(
-    ("kind", "law"), [(Uniform, stats.uniform), (LogUniform, stats.loguniform)]
+    ("kind", "law"), [(UniformEpsilon, stats.uniform), (LogUniformEpsilon, stats.loguniform)]
 )
 def test_the_drawn_ones_have_their_law(kind, law):
     draws = over(kind(0.5, 10), 20_000, np.random.default_rng(3))
-    arguments = (0.5, 9.5) if kind is Uniform else (0.5, 10)
+    arguments = (0.5, 9.5) if kind is UniformEpsilon else (0.5, 10)
     assert stats.kstest(draws, law(*arguments).cdf).pvalue > ALPHA
     assert min(draws) >= 0.5
     assert max(draws) <= 10
     # The control: the other law.
-    other = stats.loguniform(0.5, 10) if kind is Uniform else stats.uniform(0.5, 9.5)
+    other = stats.loguniform(0.5, 10) if kind is UniformEpsilon else stats.uniform(0.5, 9.5)
     assert stats.kstest(draws, other.cdf).pvalue < ALPHA
     assert over(kind(3, 3), 2, np.random.default_rng(1)) == pytest.approx([3.0, 3.0])
     assert over(kind(0.5, 10), 5, np.random.default_rng(3)) == draws[:5]
@@ -67,7 +67,7 @@ def test_they_are_records(schedule, title):
     assert title_of(schedule) == str(schedule) == title
     assert pickle.loads(pickle.dumps(schedule)) == schedule
     assert eval(repr(schedule), dict(vars(schedules))) == schedule
-    # The word keeps the schedule `Uniform` apart from the noise.
+    # The word keeps the schedule `UniformEpsilon` apart from the noise.
     found = json.loads(json.dumps(encode_value(schedule)))
     assert found["record"] == f"text.schedules.{type(schedule).__name__}"
     assert every_of(schedule) == ("batch" if "batch" in title else "epoch")

@@ -19,7 +19,7 @@ from dpcore.sensitivity import Ball
 
 torch = needs("torch")
 from dpcore.torch import (  # noqa: E402
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -37,7 +37,7 @@ DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 DTYPES = [torch.float64, torch.float32]
 ALL_DTYPES = [*DTYPES, torch.bfloat16, torch.float16]
 
-SCALED = [LaplaceNoise, L2LaplaceNoise, DPTextNoise, SharedNoise]
+SCALED = [LaplaceNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise]
 LAYERS = [*SCALED, GaussianNoise]
 ORIGIN = [0.0, 0.0, 0.0, 0.0]
 
@@ -56,7 +56,7 @@ def draws(layer, dtype, device="cpu", rows=DRAWS // 4):
 LAWS = {
     "laplace": (LaplaceNoise, stats.laplace(scale=B).cdf),
     "gaussian": (GaussianNoise, stats.norm(scale=B).cdf),
-    "resample": (lambda b: DPTextNoise(b, "resample"), stats.expon(scale=B).cdf),
+    "resample": (lambda b: DPTextNoiseLayer(b, "resample"), stats.expon(scale=B).cdf),
 }
 
 
@@ -96,7 +96,7 @@ def test_the_l2_noise_has_gamma_lengths_and_uniform_directions(dtype, device):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_half_of_the_published_draws_are_replaced_by_zero(dtype):
-    outputs = draws(DPTextNoise(B), dtype).ravel()
+    outputs = draws(DPTextNoiseLayer(B), dtype).ravel()
     zeros = int((outputs == 0.0).sum())
     assert stats.binomtest(zeros, outputs.size, 0.5).pvalue > ALPHA
     assert outputs.min() == 0.0
@@ -177,7 +177,7 @@ def test_gradients_reach_a_learnt_epsilon(kind, cap):
 
 @pytest.mark.parametrize("nan", ["zero", "resample"])
 def test_the_gradient_of_the_published_formula_is_finite(nan):
-    layer = learnt(DPTextNoise, nan=nan)
+    layer = learnt(DPTextNoiseLayer, nan=nan)
     layer(torch.zeros(1000, dtype=torch.float32)).sum().backward()
     assert torch.isfinite(layer.epsilon.grad)
     assert layer.epsilon.grad < 0.0
@@ -303,7 +303,7 @@ def test_the_exact_loss_of_two_vectors():
     assert L2LaplaceNoise(0.5).loss(np.float32(x), np.float32(y)) == 10.0
     assert GaussianNoise(2.0).loss(x, y) == math.inf
     assert GaussianNoise(2.0).loss(x, y, 1e-5) == gaussian_epsilon(2.0, 1e-5, 5.0)
-    assert DPTextNoise(1.0).loss(x, y, 1e-5) == math.inf
+    assert DPTextNoiseLayer(1.0).loss(x, y, 1e-5) == math.inf
     assert SharedNoise(0.5).loss(x, y) == math.inf
     assert SharedNoise(0.5).loss(x, [3.0, 3.0]) == 6.0
     assert SharedNoise(0.5).loss(x, [3.0, -3.0]) == math.inf
@@ -321,20 +321,20 @@ def test_descriptions_are_what_calibration_reads():
     assert real_epsilon(LaplaceNoise(0.25).description, ball).value == 8.0
     assert real_epsilon(L2LaplaceNoise(0.25).description, ball).value == 8.0
     assert real_epsilon(GaussianNoise(1.0).description, ball).mu == 2.0
-    assert real_epsilon(DPTextNoise(1.0).description, ball).value == math.inf
+    assert real_epsilon(DPTextNoiseLayer(1.0).description, ball).value == math.inf
     assert SharedNoise(1.0).description is None
     assert [kind(1.0).faulty != "" for kind in LAYERS] == [False, False, True, True, False]
 
 
 def test_what_is_printed():
-    assert repr(DPTextNoise(0.1, "resample")) == "DPTextNoise(scale=0.1, nan='resample')"
+    assert repr(DPTextNoiseLayer(0.1, "resample")) == "DPTextNoiseLayer(scale=0.1, nan='resample')"
     assert repr(GaussianNoise(2)) == "GaussianNoise(sigma=2.0)"
     assert repr(L2LaplaceNoise(sensitivity=1, epsilon=4)) == "L2LaplaceNoise(scale=0.25)"
     assert repr(learnt()) == (
         "LaplaceNoise(sensitivity=1.0, epsilon=0.1; "
         "learnt without a cap: no epsilon holds in advance)"
     )
-    capped = learnt(DPTextNoise, cap=8.0)
+    capped = learnt(DPTextNoiseLayer, cap=8.0)
     assert repr(capped).startswith(
         "DPTextNoise(sensitivity=1.0, epsilon=0.1, cap=8.0, nan='zero'; learnt, at most 8:"
     )

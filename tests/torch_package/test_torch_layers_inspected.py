@@ -17,7 +17,7 @@ from dpcore.structure import FAULTS, inspect
 
 torch = needs("torch")
 from dpcore.torch import (  # noqa: E402
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -37,8 +37,8 @@ RIGHT = [
 ]
 WRONG = {
     "shared_draw": SharedNoise(1.0),
-    "dptext": DPTextNoise(1.0),
-    "dptext_drawn_again": DPTextNoise(1.0, nan="resample"),
+    "dptext": DPTextNoiseLayer(1.0),
+    "dptext_drawn_again": DPTextNoiseLayer(1.0, nan="resample"),
 }
 
 

@@ -11,7 +11,7 @@ from shared_extras import needs
 torch = needs("torch")
 from dpcore import torch as package  # noqa: E402
 from dpcore.torch import (  # noqa: E402
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -19,7 +19,7 @@ from dpcore.torch import (  # noqa: E402
     SharedNoise,
 )
 
-LAYERS = [LaplaceNoise, L2LaplaceNoise, DPTextNoise, SharedNoise, GaussianNoise]
+LAYERS = [LaplaceNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise, GaussianNoise]
 
 
 def test_what_draws_says_first_that_it_is_not_for_releases():

@@ -15,7 +15,7 @@ nn = torch.nn
 
 from dpcore.torch import (  # noqa: E402
     Clip,
-    DPTextNoise,
+    DPTextNoiseLayer,
     LaplaceNoise,
     MinMax,
     Normalise,
@@ -40,7 +40,7 @@ VALUE_ERRORS = [
     (lambda: LaplaceNoise(sensitivity=-1.0, epsilon=1.0), "sensitivity", "a finite number"),
     (lambda: LaplaceNoise(sensitivity=1.0, epsilon=2.0, trainable=True, cap=1.0), "epsilon",
      "at most the cap, 1"),
-    (lambda: DPTextNoise(1.0, nan="keep"), "nan", "one of 'zero', 'resample'"),
+    (lambda: DPTextNoiseLayer(1.0, nan="keep"), "nan", "one of 'zero', 'resample'"),
     # Encoders with noise as mechanisms: a text is encoded once, by a random encoder for each draw.
     (lambda: mechanism(hashed, None, "cuda:99"), "device", "one of this machine"),
     (lambda: mechanism(hashed, torch.nn.BatchNorm1d(WIDTH)), "noise", "without a batch norm"),

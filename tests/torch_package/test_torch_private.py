@@ -14,7 +14,7 @@ torch = needs("torch")
 
 from dpcore.torch import (  # noqa: E402
     Clip,
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -122,7 +122,11 @@ def test_noise_is_fresh_unless_a_seed_is_given():
         (Clip("l2", 1.0), LaplaceNoise(0.25), "epsilon 19.5959 is reached by this pair"),
         (MinMax(), LaplaceNoise(0.125), "epsilon 48 is reached by this pair"),
         (MinMax(), SharedNoise(1.0), "differences of its entries are exact; epsilon inf is reac"),
-        (Clip("l1", 1.0), DPTextNoise(0.25), "never below its input.*epsilon inf is reached by"),
+        (
+            Clip("l1", 1.0),
+            DPTextNoiseLayer(0.25),
+            "never below its input.*epsilon inf is reached by",
+        ),
         (Clip("l1", 1.0), GaussianNoise(100.0), "epsilon inf is reached by this pair"),
         (
             Clip("l1", 1.0),

@@ -13,7 +13,7 @@ needs("safetensors")
 
 from dpcore.torch import (  # noqa: E402
     Clip,
-    DPTextNoise,
+    DPTextNoiseLayer,
     LaplaceNoise,
     MinMax,
     Normalise,
@@ -47,7 +47,7 @@ def returns(private, folder, **given):
         (MinMax(), {"epsilon": 8.0, "noise": "l2_laplace"}),
         (Normalise("l2"), {"epsilon": 8.0, "delta": 1e-5, "noise": "gaussian"}),
         (MinMax(), {"epsilon": 8.0, "noise": SharedNoise(0.1), "strict": False}),
-        (MinMax(), {"epsilon": 8.0, "noise": DPTextNoise(0.1, "resample"), "strict": False}),
+        (MinMax(), {"epsilon": 8.0, "noise": DPTextNoiseLayer(0.1, "resample"), "strict": False}),
         (
             Clip("l1", 1.0),
             {

@@ -232,7 +232,7 @@ def test_the_record_reads_well():
         "  2: Noise, noise from torch, on (6, 3) float32",
     ]
     assert repr(found) == str(found)
-    assert repr(found[1]) == "<Source 2: Noise, noise from torch, on (6, 3) float32>"
+    assert repr(found[1]) == "<NoiseSource 2: Noise, noise from torch, on (6, 3) float32>"
     assert found[0:1] == (found[0],)
     assert len(list(found)) == 2
     model = of(lambda self, x: self.parts["a"](x))

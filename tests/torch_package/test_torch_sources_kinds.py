@@ -160,9 +160,11 @@ def test_inference_mode_within_and_around():
 
 
 def test_layers_of_dpcore():
-    from dpcore.torch import DPTextNoise, LaplaceNoise, SharedNoise
+    from dpcore.torch import DPTextNoiseLayer, LaplaceNoise, SharedNoise
 
-    model = nn.Sequential(nn.Linear(4, 3), LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoise(1.0))
+    model = nn.Sequential(
+        nn.Linear(4, 3), LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoiseLayer(1.0)
+    )
     found = noise_sources(model.eval(), X)
     assert [one.name for one in found] == ["1", "2", "3"]
     flags = [one.inspect(rng=1, draws=2000).flagged for one in found]

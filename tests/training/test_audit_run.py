@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 import dpcore
 from dpcore import training
-from dpcore.bounds import gaussian_epsilon
+from dpcore.bounds import gdp_epsilon
 
 CANARIES = np.eye(300)
 RECORDS = np.zeros((50, 300))
@@ -52,7 +52,7 @@ def test_each_canary_is_in_by_its_own_coin():
 
 
 def test_right_trainings_are_refuted_no_more_than_allowed_and_no_noise_always():
-    claim = gaussian_epsilon(0.5, 1e-5)
+    claim = gdp_epsilon(0.5, 1e-5)
     right = [audit(make_fit(0.5, seed), claim=claim, rng=seed) for seed in range(40)]
     assert binom.sf(sum(one.refuted for one in right) - 1, 40, 0.05) > 1e-4
     assert np.mean([one.auc for one in right]) == pytest.approx(0.638, abs=0.03)

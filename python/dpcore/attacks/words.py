@@ -90,7 +90,7 @@ class Numbering(dict[str, int]):
         return self.setdefault(token, len(self))
 
 
-def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
+def iterate_words(outputs: Array) -> Iterator[tuple[slice, Rows]]:
     """Yield the words of outputs, some at a time: what stands between white space, unchanged.
 
     Bytes are read as Latin-1, one character a byte.
@@ -99,7 +99,7 @@ def words_of(outputs: Array) -> Iterator[tuple[slice, Rows]]:
         outputs: texts, shape `(size,)` or `(size, 1)`; whatever else is among them is no text.
 
     Example:
-        >>> [(part, rows)] = words_of(np.array(["to boston", "", None], dtype=object))
+        >>> [(part, rows)] = iterate_words(np.array(["to boston", "", None], dtype=object))
         >>> rows.rows, rows.sizes.tolist()
         ([['to', 'boston'], [], []], [2, 0, -1])
     """
@@ -126,7 +126,9 @@ def _item_to_text(item: Any) -> str | None:
     return str(item) if isinstance(item, str) else None
 
 
-READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {"words": words_of}
+READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {
+    "words": iterate_words
+}
 """Functions that convert outputs to rows of tokens, by the name that a record keeps."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_epsilon, gaussian_rate, guesses_for, loss_of_factor
+from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for, loss_of_factor
 from ..bounds.power import gaussian_event, trials_for
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import (
@@ -255,7 +255,7 @@ def _plan_from_curve(
     epsilons, _ = claim.tangents()
     for epsilon in epsilons[1 : epsilons.size // 2 : 4].tolist():
         delta = float(claim.delta(epsilon))
-        true = gaussian_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0
+        true = gdp_epsilon(mu, delta) if 0.0 < delta < 1.0 else 0.0
         if true <= epsilon:
             continue
         rates = gaussian_event(epsilon, true, delta, confidence, power)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
+from ..errors import explain_old_names
 from ..records import Counts
 from .binomial import clopper_pearson, conditional, every_coordinate, limits
 from .canaries import (
-    gaussian_epsilon,
+    gdp_epsilon,
     guesses_needed,
     one_run,
     one_run_curve,
@@ -21,11 +22,11 @@ from .power import detectable
 from .predicted import predicted
 from .sequential import Martingale, anytime
 from .tradeoff import Band, delta_lower, epsilon_lower_at, mu_lower, tradeoff_band
-from .unconditional import exact
+from .unconditional import berger_boos
 
 BOUNDS: Final[dict[str, Callable[[Counts, float, float], float]]] = {
     "clopper_pearson": clopper_pearson,
-    "exact": exact,
+    "exact": berger_boos,
     "conditional": conditional,
     "anytime": anytime,
 }
@@ -46,14 +47,14 @@ __all__ = [
     "Band",
     "Martingale",
     "anytime",
+    "berger_boos",
     "clopper_pearson",
     "conditional",
     "delta_lower",
     "detectable",
     "epsilon_lower_at",
     "every_coordinate",
-    "exact",
-    "gaussian_epsilon",
+    "gdp_epsilon",
     "guesses_needed",
     "limits",
     "mu_lower",
@@ -64,6 +65,8 @@ __all__ = [
     "predicted",
     "tradeoff_band",
 ]
+
+explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -161,7 +161,7 @@ def conditional(
     over n and n' up to 60 (and 400 at chosen points), equal and unequal, the error probability
     stays below the nominal one for every confidence from 0.6, and exceeds it at 0.5; smaller
     confidences are refused. The loss grows with the rates: above p = 0.7 it is looser than
-    `clopper_pearson`. With fixed numbers `exact` is better in every way.
+    `clopper_pearson`. With fixed numbers `berger_boos` is better in every way.
 
     There is no form for delta > 0: the probability that a hit is one of x then depends on q
     itself, not on epsilon alone. And the draws must never be paired with only the discordant pairs

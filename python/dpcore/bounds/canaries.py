@@ -272,7 +272,7 @@ def one_run_fdp(
         2.456
     """
     delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    return gaussian_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
+    return gdp_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
 @suggest_arguments
@@ -376,10 +376,10 @@ def guesses_refuting(
     return high
 
 
-def gaussian_mu(epsilon: float, delta: float) -> float:
+def gdp_mu(epsilon: float, delta: float) -> float:
     """Compute the largest mu for which mu-GDP implies (epsilon, delta)-DP.
 
-    It is the inverse of `gaussian_epsilon`.
+    It is the inverse of `gdp_epsilon`.
 
     Args:
         epsilon: at least 0.
@@ -396,7 +396,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         Dong, Roth and Su (2022), corollary 2.13.
 
     Example:
-        >>> round(gaussian_mu(4.377, 1e-5), 3)
+        >>> round(gdp_mu(4.377, 1e-5), 3)
         1.0
     """
     from .profile import log_delta
@@ -410,7 +410,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
 
 
 @suggest_arguments
-def gaussian_epsilon(mu: float, delta: float) -> float:
+def gdp_epsilon(mu: float, delta: float) -> float:
     """Compute the smallest epsilon for which mu-GDP implies (epsilon, delta)-DP, rounded down.
 
     Args:
@@ -428,7 +428,7 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
         Balle and Wang (2018), theorem 8; Dong, Roth and Su (2022), corollary 2.13.
 
     Example:
-        >>> round(gaussian_epsilon(1.0, 1e-5), 3)
+        >>> round(gdp_epsilon(1.0, 1e-5), 3)
         4.377
     """
     from .profile import log_delta
@@ -483,7 +483,7 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
     """
     if delta == 0.0:
         return claim / factor
-    return gaussian_epsilon(gaussian_mu(claim, delta) / factor, delta)
+    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta)
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
@@ -508,7 +508,7 @@ def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
     """
     from scipy.special import ndtr, ndtri
 
-    return float(ndtr(ndtri(p) - gaussian_mu(true_epsilon, delta)))
+    return float(ndtr(ndtri(p) - gdp_mu(true_epsilon, delta)))
 
 
 def guesses_power(

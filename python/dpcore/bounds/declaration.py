@@ -31,6 +31,7 @@ class Declared(Shown):
 
     Args:
         title: what reports call it.
+        name: name by which it is chosen; empty for that of its function.
         rows: what it speaks of: "independent" draws on both sides, or guesses about the canaries
             of "one_run".
         deltas: the deltas that it has a form for: "any", "zero" or "positive".
@@ -56,6 +57,7 @@ class Declared(Shown):
     """
 
     title: str
+    name: str = ""
     rows: Literal["independent", "one_run"] = "independent"
     deltas: Literal["any", "zero", "positive"] = "any"
     anytime: bool = False
@@ -84,7 +86,7 @@ class Declared(Shown):
             raise mistyped("bound", "a function (counts, delta, confidence) -> float", bound)
         vars(bound)["declared"] = self
         if bound.__module__.startswith(f"{__package__}."):
-            _PACKAGE_BOUNDS[bound.__name__] = bound
+            _PACKAGE_BOUNDS[self.name or bound.__name__] = bound
         return bound
 
     def check_delta(self, name: str, delta: float) -> None:

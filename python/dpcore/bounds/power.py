@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import confidence_level, count, delta_level, invalid, real, suggest_arguments
 from ..records import Counts
 from .binomial import clopper_pearson
-from .canaries import gaussian_mu
+from .canaries import gdp_mu
 from .declaration import BoundName, bound_of
 
 _Floats = npt.NDArray[np.float64]
@@ -365,7 +365,7 @@ def gaussian_event(
     """
     from scipy.special import ndtr
 
-    mu = gaussian_mu(true_epsilon, delta)
+    mu = gdp_mu(true_epsilon, delta)
     # Where the loss is the true epsilon, the two sides of the inequality meet; the threshold is
     # looked for around it, in standard deviations.
     meet = true_epsilon / mu + mu / 2.0

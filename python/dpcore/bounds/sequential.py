@@ -78,7 +78,7 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
     depends on the data. One may look after every draw and stop when it pleases: the limits of all
     looks hold together with probability `confidence`. Draws must be independent, their numbers on
     both sides equal at every look, and event and order fixed before the counted draws. For
-    numbers fixed in advance `exact` is sharper.
+    numbers fixed in advance `berger_boos` is sharper.
 
     In s each product is log-concave, so its minimum over the claims from 0 to epsilon is at an
     end. With that minimum in its place the sum falls in epsilon, still is below a supermartingale,

@@ -237,9 +237,15 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
     return np.cos(angles), matrix
 
 
-@Declared(title="exact unconditional test", recorded=True, slow=True, most_draws=_MAX_DRAWS)
+@Declared(
+    title="exact unconditional test",
+    name="exact",
+    recorded=True,
+    slow=True,
+    most_draws=_MAX_DRAWS,
+)
 @suggest_arguments
-def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
+def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
     The pairs of counts are put into a fixed order, by how large an epsilon they speak for. The
@@ -282,7 +288,7 @@ def exact(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float
         that a fixed order of the outcomes gives.
 
     Example:
-        >>> round(exact(Counts(900, 1000, 100, 1000)), 4)
+        >>> round(berger_boos(Counts(900, 1000, 100, 1000)), 4)
         2.0417
     """
     counts, delta = instance("counts", counts, Counts), delta_level(delta)

@@ -4,8 +4,9 @@ For audits and experiments, not for releasing data: floats that have noise added
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
 """
 
+from ..errors import explain_old_names
 from .gaussian import (
-    GaussianNoise,
+    CalibratedGaussian,
     gaussian_analytic,
     gaussian_classical,
     gaussian_delta,
@@ -17,8 +18,8 @@ from .pure import L2Laplace, RandomisedResponse, l2_laplace, laplace
 
 __all__ = [
     "COUNTEREXAMPLES",
+    "CalibratedGaussian",
     "Counterexample",
-    "GaussianNoise",
     "L2Laplace",
     "MaskedWords",
     "RandomisedResponse",
@@ -33,6 +34,8 @@ __all__ = [
     "real_epsilon",
     "word_dropout",
 ]
+
+explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -32,7 +32,7 @@ FORMULAS = ("classical", "analytic")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class GaussianNoise(Record, word="GaussianNoise"):
+class CalibratedGaussian(Record, word="GaussianNoise"):
     """Gaussian noise that was calibrated to (epsilon, delta), and the delta that it really has.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`. It is a mechanism with
@@ -181,7 +181,7 @@ def gaussian_epsilon(sigma: float, delta: float, sensitivity: float | Sensitivit
 @suggest_arguments
 def gaussian_classical(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
-) -> GaussianNoise:
+) -> CalibratedGaussian:
     """Make Gaussian noise by the textbook formula; refuse a true delta above the declared one.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -233,13 +233,13 @@ def gaussian_classical(
             "the theorem's condition epsilon < 1 is not met; the true delta is "
             f"{true_delta:.3g}, within the declared {delta:g}"
         )
-    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "classical", note)
+    return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "classical", note)
 
 
 @suggest_arguments
 def gaussian_analytic(
     epsilon: float, delta: float, sensitivity: float | Sensitivity
-) -> GaussianNoise:
+) -> CalibratedGaussian:
     """Make the least Gaussian noise for (epsilon, delta), at any epsilon.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -276,4 +276,4 @@ def gaussian_analytic(
     while gaussian_delta(sigma, epsilon, apart) > delta:
         sigma, step = sigma * (1.0 + step), 2.0 * step
     true_delta = gaussian_delta(sigma, epsilon, apart)
-    return GaussianNoise(sigma, epsilon, delta, apart, true_delta, "analytic")
+    return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "analytic")

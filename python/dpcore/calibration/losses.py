@@ -12,20 +12,20 @@ from typing import Any, Final
 
 from ..bounds.profile import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
-from ..mechanisms import Clip
+from ..mechanisms import ClipStep
 from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..published import is_native
 from ..records import Pair, Record
-from ..sensitivity import Ball, Histogram, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
-from .gaussian import GaussianNoise, gaussian_analytic
+from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
+from .gaussian import CalibratedGaussian, gaussian_analytic
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, l2_laplace_delta, laplace
 
 _CLIP_TOLERANCE: Final = 1e-12
 
-KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, Histogram)
+KNOWN: Final = (Box, MinMaxRows, Ball, Simplex, Sphere, OneHot, HistogramCounts)
 
 _DISTANCE_NORMS: Final = ("l1", "l2", "entries")
 
@@ -35,7 +35,7 @@ _SHOWN_DELTA: Final = 1e-5
 """The delta at which a line of text shows a Gaussian profile."""
 
 
-def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair]:
+def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, Pair]:
     """Return the largest distance of two clipped neighbours of a domain, and such a pair.
 
     Args:
@@ -52,10 +52,10 @@ def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair
     """
     if type(domain) not in KNOWN:
         raise mistyped("domain", "one of dpcore.sensitivity's, whose diameter is known", domain)
-    if clip is None or (type(domain) is not Histogram and _is_inside(domain, clip)):
+    if clip is None or (type(domain) is not HistogramCounts and _is_inside(domain, clip)):
         found = sensitivity(domain, norm)
         return found.value, found.pair
-    if type(domain) is Histogram:
+    if type(domain) is HistogramCounts:
         requirement = "other than a histogram for a mechanism that clips (no closed form)"
         raise invalid("domain", requirement, domain)
     ball = Ball(clip.norm, clip.radius, domain.dim)
@@ -72,7 +72,7 @@ def widest_pair(domain: Any, norm: Norm, clip: Clip | None) -> tuple[float, Pair
     return whole.value, pair
 
 
-def _is_inside(domain: Any, clip: Clip) -> bool:
+def _is_inside(domain: Any, clip: ClipStep) -> bool:
     """Return True if the clip changes no member."""
     return _farthest_norm(domain, clip.norm) <= clip.radius * (1.0 + _CLIP_TOLERANCE)
 
@@ -216,11 +216,11 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     the law in real numbers; rounding is another matter (see `dpcore.audit`).
 
     Args:
-        mechanism: native noise, a published system, `L2Laplace`, `GaussianNoise` or
+        mechanism: native noise, a published system, `L2Laplace`, `CalibratedGaussian` or
             `RandomisedResponse`.
-        domain: one of `dpcore.sensitivity`'s: any two members are neighbours, or in a `Histogram`
-            those that differ in one record. Inputs within L1 distance 1 of each other, say, are
-            `Ball("l1", 0.5, dim)`.
+        domain: one of `dpcore.sensitivity`'s: any two members are neighbours, or in
+            `HistogramCounts` those that differ in one record. Inputs within L1 distance 1 of each
+            other, say, are `Ball("l1", 0.5, dim)`.
 
     Returns:
         The epsilon, or the profile, with the worst pair.
@@ -245,7 +245,7 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
         apart, pair = widest_pair(domain, "l2", None)
         cost = over_scale(apart, mechanism.scale, "l2")
         return RealEpsilon(mechanism, domain, cost.epsilon, pair, apart, "l2", cost.reason)
-    if type(mechanism) is GaussianNoise:
+    if type(mechanism) is CalibratedGaussian:
         return replace(_loss_of_steps(mechanism.mechanism, domain), mechanism=mechanism)
     if type(mechanism) is RandomisedResponse:
         return _loss_of_response(mechanism, domain)

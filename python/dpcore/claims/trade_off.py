@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds.canaries import gaussian_mu
+from ..bounds.canaries import gdp_mu
 from ..bounds.profile import epsilon_of, log_delta
 from ..bounds.tradeoff import check_array
 from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
@@ -168,7 +168,7 @@ class Claim(Record):
         For `ZCDP` it is sqrt(2 rho), for Gaussian noise of that mu keeps exactly rho.
         """
         pairs = zip(*(one.tolist() for one in self.tangents()), strict=True)
-        return min(gaussian_mu(*pair) for pair in pairs if 0.0 < pair[1] < 1.0)
+        return min(gdp_mu(*pair) for pair in pairs if 0.0 < pair[1] < 1.0)
 
     def with_parameter(self, value: float) -> Claim:
         """Return the claim of the same kind with another number."""

@@ -18,20 +18,22 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import integer, invalid, mistyped, real, vector
+from ..errors import explain_old_names, integer, invalid, mistyped, real, vector
 from ..mechanisms import LARGEST, positive
 from .points import Reals
 
 __all__ = [
-    "discrete",
-    "exponential",
-    "gaussian",
+    "discrete_renyi",
+    "exponential_renyi",
     "gaussian_mechanism",
-    "laplace",
+    "gaussian_renyi",
     "laplace_mechanism",
+    "laplace_renyi",
     "mixture_with_atom",
     "randomised_response",
 ]
+
+explain_old_names(globals())
 
 _SUM_TOLERANCE: Final = 1e-9
 
@@ -151,7 +153,7 @@ def read_probabilities(name: str, value: Any) -> Reals:
 
 
 def read_covariance(name: str, value: Any) -> Reals:
-    """Read a covariance from an argument of `gaussian`; a number gives one entry for all."""
+    """Read a covariance from an argument of `gaussian_renyi`; a number gives one entry for all."""
     return (
         _check_covariance(name, value)
         if np.ndim(value) == 2
@@ -394,7 +396,7 @@ def correlated_divergence(alphas: Reals, shift: Reals, spread0: Reals, spread1: 
     return by_part(alphas, part, lambda: normal_limit(*diagonalise_covariances(*both, shift)))
 
 
-def gaussian(
+def gaussian_renyi(
     alphas: npt.ArrayLike,
     mean0: npt.ArrayLike,
     sigma0: npt.ArrayLike,
@@ -427,9 +429,9 @@ def gaussian(
         van Erven and Harremoes (2014), equation 10; Gil, Alajaji and Linder (2013), tables 1, 2.
 
     Example:
-        >>> gaussian([1.0, 2.0, 4.0], 0.0, 1.0, 1.0, 1.0)
+        >>> gaussian_renyi([1.0, 2.0, 4.0], 0.0, 1.0, 1.0, 1.0)
         array([0.5, 1. , 2. ])
-        >>> gaussian([1.2, 1.5], 0.0, 2.0, 0.0, 1.0).round(4)
+        >>> gaussian_renyi([1.2, 1.5], 0.0, 2.0, 0.0, 1.0).round(4)
         array([1.5976,    inf])
     """
     a = read_orders(alphas)
@@ -459,7 +461,7 @@ def gaussian(
     return by_part(a, part, limit)
 
 
-def laplace(
+def laplace_renyi(
     alphas: npt.ArrayLike,
     scale: npt.ArrayLike,
     shift: npt.ArrayLike,
@@ -488,7 +490,7 @@ def laplace(
         Gil, Alajaji and Linder (2013), table 2; Mironov (2017), proposition 6.
 
     Example:
-        >>> laplace([0.5, 1.0, 2.0, np.inf], 1.0, 1.0).round(4)
+        >>> laplace_renyi([0.5, 1.0, 2.0, np.inf], 1.0, 1.0).round(4)
         array([0.1891, 0.3679, 0.6191, 1.    ])
     """
     a = read_orders(alphas)
@@ -516,7 +518,7 @@ def laplace(
     return by_part(a, part, limit)
 
 
-def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
+def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
     """Compute D_alpha of two exponential laws that begin at the same point.
 
     ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, inf where
@@ -538,7 +540,7 @@ def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
         Gil, Alajaji and Linder (2013), table 2.
 
     Example:
-        >>> exponential([1.0, 2.0, 4.0], 1.5, 1.0).round(3)
+        >>> exponential_renyi([1.0, 2.0, 4.0], 1.5, 1.0).round(3)
         array([0.072, 0.118, 0.174])
     """
     a = read_orders(alphas)
@@ -556,7 +558,7 @@ def exponential(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
     )
 
 
-def discrete(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals:
+def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals:
     """Compute D_alpha of two laws on the same finitely many points.
 
     ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``; inf for alpha >= 1 where q is 0 on a point
@@ -580,7 +582,7 @@ def discrete(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals
         van Erven and Harremoes (2014), equation 1.
 
     Example:
-        >>> discrete([1.0, 2.0, 4.0], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]).round(6)
+        >>> discrete_renyi([1.0, 2.0, 4.0], [0.5, 0.3, 0.2], [0.2, 0.3, 0.5]).round(6)
         array([0.274887, 0.48858 , 0.698328])
     """
     a = read_orders(alphas)
@@ -624,7 +626,7 @@ def mixture_with_atom(
         van Erven and Harremoes (2014), definition 2 and equation 9, on the atom and on the rest.
 
     Example:
-        >>> plane = lambda orders: gaussian(orders, [0.5, 0.0], 1.0, 0.0, 1.0)
+        >>> plane = lambda orders: gaussian_renyi(orders, [0.5, 0.0], 1.0, 0.0, 1.0)
         >>> mixture_with_atom([1.0, 2.0, 4.0], 0.3, 0.1, plane).round(3)
         array([0.241, 0.469, 0.753])
     """
@@ -705,13 +707,13 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
         >>> gaussian_mechanism([1.0, 2.0, 32.0], 1.0, 4.0)
         array([0.03125, 0.0625 , 1.     ])
     """
-    return gaussian(
+    return gaussian_renyi(
         alphas, positive("sensitivity", sensitivity), positive("sigma", sigma), 0.0, sigma
     )
 
 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Reals:
-    """Compute the RDP curve of Laplace noise: `laplace` at the distance `sensitivity`.
+    """Compute the RDP curve of Laplace noise: `laplace_renyi` at the distance `sensitivity`.
 
     With noise in every entry it holds, from order 1 on, for inputs within the L1 distance
     `sensitivity`: the curve is convex in the distance and 0 at 0, so that a distance in one entry
@@ -736,4 +738,4 @@ def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -
         >>> laplace_mechanism([1.0, 2.0, np.inf], 1.0, 2.0).round(4)
         array([0.1065, 0.2003, 0.5   ])
     """
-    return laplace(alphas, positive("scale", scale), positive("sensitivity", sensitivity))
+    return laplace_renyi(alphas, positive("scale", scale), positive("sensitivity", sensitivity))

@@ -20,10 +20,10 @@ from .points import (
     ERRORS,
     Error,
     Labels,
-    Plan,
     Points,
     Raw,
     Reals,
+    ResamplingPlan,
     Scale,
     Task,
     find_points,
@@ -144,7 +144,7 @@ class Request:
 
     def plan(
         self, sizes: tuple[int, int], groups: tuple[Labels | None, Labels | None]
-    ) -> Plan | None:
+    ) -> ResamplingPlan | None:
         """Make the plan to resample the rows of two sets."""
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
@@ -685,7 +685,7 @@ def refuse_laws(y0: Any, y1: Any) -> None:
     """Raise an error for two vectors of probabilities, or two distributions, in place of rows."""
     need = "rows of a sample, and no law: see dpcore.divergence.closed_forms"
     if all(hasattr(one, "pdf") or hasattr(one, "pmf") for one in (y0, y1)):
-        raise mistyped("y0", f"{need}.gaussian and others", y0)
+        raise mistyped("y0", f"{need}.gaussian_renyi and others", y0)
     if not all(isinstance(one, (list, tuple, np.ndarray)) for one in (y0, y1)):
         return
     try:
@@ -694,7 +694,7 @@ def refuse_laws(y0: Any, y1: Any) -> None:
         return
     is_law = [one.ndim == 1 and one.size > 1 and (one >= 0.0).all() for one in (p, q)]
     if all(is_law) and p.size == q.size and max(abs(p.sum() - 1.0), abs(q.sum() - 1.0)) < 1e-9:
-        raise invalid("y0", f"{need}.discrete([1.0], p, q)", y0)
+        raise invalid("y0", f"{need}.discrete_renyi([1.0], p, q)", y0)
 
 
 @suggest_arguments

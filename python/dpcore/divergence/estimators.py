@@ -28,7 +28,7 @@ from .neighbours import (
     list_length,
     refuse_zeros,
 )
-from .points import Ids, Labels, Plan, Points, Raw, Reals, Task, Weights
+from .points import Ids, Labels, Points, Raw, Reals, ResamplingPlan, Task, Weights
 
 KAPPA = 5
 """Other rows at a point that make it an atom."""
@@ -87,7 +87,12 @@ def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
 
 
 def line_ball(
-    values0: Reals, values1: Reals, alphas: Reals, k: int, plan: Plan | None, threads: int | None
+    values0: Reals,
+    values1: Reals,
+    alphas: Reals,
+    k: int,
+    plan: ResamplingPlan | None,
+    threads: int | None,
 ) -> Raw:
     """Estimate Renyi divergences of two sets of numbers by counting in common balls.
 
@@ -506,7 +511,7 @@ class _PoczosFormula:
         return value, effective
 
 
-def _check_distances(points: Points, alphas: Reals, k: int, plan: Plan | None) -> None:
+def _check_distances(points: Points, alphas: Reals, k: int, plan: ResamplingPlan | None) -> None:
     if alphas[-1] >= k + 1 or alphas[0] <= 1 - k:
         beyond = alphas[-1] if alphas[-1] >= k + 1 else alphas[0]
         requirement = f"above {1 - k} and below {k + 1} for poczos with k = {k}"

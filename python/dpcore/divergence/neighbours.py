@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import invalid
 from ..progress import Progress
-from .points import Ids, Plan, Points, Raw, Reals, Task, Weights
+from .points import Ids, Points, Raw, Reals, ResamplingPlan, Task, Weights
 
 _SORTED_LOOKUP_WORK = 1000
 """Cost of a sorted look-up, in products of a search."""
@@ -100,7 +100,9 @@ class Finder:
         return self.points.coordinates(ids)[:, 0].astype(np.float64)
 
 
-def list_length(needed: int, plan: Plan | None, points: int, *, single: bool = False) -> int:
+def list_length(
+    needed: int, plan: ResamplingPlan | None, points: int, *, single: bool = False
+) -> int:
     """Return the list length that leaves `needed` entries, with copies, in a replicate.
 
     Args:

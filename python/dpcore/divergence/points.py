@@ -207,7 +207,7 @@ def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Plan:
+class ResamplingPlan:
     """Plan to resample two sets of rows.
 
     Args:
@@ -272,7 +272,7 @@ def plan_replicates(
     groups: tuple[Labels | None, Labels | None],
     rng: np.random.Generator,
     replicates: int | None = None,
-) -> Plan | None:
+) -> ResamplingPlan | None:
     """Make the plan for `error=kind`; return None if no error bars are requested.
 
     Args:
@@ -293,14 +293,14 @@ def plan_replicates(
         units = tuple(int(label.max()) + 1 for label in labels)
         if min(units) < 2:
             raise invalid("groups", "at least 2 in each set for an error bar", min(units))
-        return Plan(kind, labels, units, replicates, seed)  # type: ignore[arg-type]
+        return ResamplingPlan(kind, labels, units, replicates, seed)  # type: ignore[arg-type]
     if replicates is not None:
         raise invalid("replicates", "None for the jackknife (one per group)", replicates)
     labels = tuple(_deal_groups(n, g, rng) for n, g in zip(sizes, groups, strict=True))
     units = tuple(int(label.max()) + 1 for label in labels)
     if min(units) < 2:
         raise invalid("groups", "at least 2 in each set for an error bar", min(units))
-    return Plan(kind, labels, units, sum(units), seed)  # type: ignore[arg-type]
+    return ResamplingPlan(kind, labels, units, sum(units), seed)  # type: ignore[arg-type]
 
 
 def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
@@ -701,6 +701,6 @@ class Task:
     points: Points
     alphas: Reals
     k: int
-    plan: Plan | None
+    plan: ResamplingPlan | None
     threads: int
     progress: bool | None

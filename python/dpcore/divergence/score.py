@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped
 from ..records import Record
 from .estimators import line_ball
-from .points import Labels, Plan, Points, Raw, Reals, Rows, freeze_arrays
+from .points import Labels, Points, Raw, Reals, ResamplingPlan, Rows, freeze_arrays
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -33,7 +33,7 @@ _MAX_FIT_ITERATIONS: Final = 1000
 _GRADIENT_TOLERANCE: Final = 1e-6
 
 Score = Callable[[Rows], Any]
-MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], Plan | None]
+MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], ResamplingPlan | None]
 
 TRAINED: Final = 2**16
 """Rows of a set that a score is fitted on, at most; fewer where they have many columns."""

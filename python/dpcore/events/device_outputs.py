@@ -152,7 +152,7 @@ class Rough(NamedTuple):
     slack: Any = None
 
 
-class Scores:
+class DeviceScores:
     """Scores of held outputs, made exact wherever a threshold is near.
 
     They are arrays where numpy can look at them, else tensors: what is done with them is spelt
@@ -173,9 +173,9 @@ class Scores:
     def __len__(self) -> int:
         return len(self.outputs)
 
-    def __getitem__(self, rows: slice) -> Scores:
+    def __getitem__(self, rows: slice) -> DeviceScores:
         slack = self.slack[rows] if np.ndim(self.slack) else self.slack
-        return Scores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
+        return DeviceScores(self.score, self.outputs[rows], Rough(self.values[rows], slack))
 
     def settled(self, thresholds: npt.NDArray[np.float64]) -> Any:
         """Return the scores, on the same side of every threshold as the score's own numbers.

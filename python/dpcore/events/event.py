@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..errors import choice, invalid, mistyped, real, suggest_arguments
 from ..records import Pair, Record, attribute_of, qualified_name
-from .device_outputs import Held, Scores, cache_per_device, is_own, move_to_host, numpy_of
+from .device_outputs import DeviceScores, Held, cache_per_device, is_own, move_to_host, numpy_of
 
 
 class Event(Protocol):
@@ -76,7 +76,7 @@ class Seen(NamedTuple):
     hits: tuple[int, ...]
     nan: int
     answers: npt.NDArray[np.bool_] | None
-    scores: npt.NDArray[np.float64] | Scores | None = None
+    scores: npt.NDArray[np.float64] | DeviceScores | None = None
 
 
 class Ballot(NamedTuple):
@@ -147,7 +147,7 @@ class EventRecord(Record):
         return Seen((hits_of(answers),), count_nan(outputs), answers)
 
 
-def score_held(score: Any, outputs: Held) -> Scores | None:
+def score_held(score: Any, outputs: Held) -> DeviceScores | None:
     """Compute the scores of held outputs; None where the score needs an array.
 
     Only the package's own scores say how: a subclass of one may score otherwise.
@@ -156,7 +156,7 @@ def score_held(score: Any, outputs: Held) -> Scores | None:
     if ask is None or (outputs.near and score_attribute(score, "compiled")):
         return None
     found = ask(outputs)
-    return None if found is None else Scores(score, outputs, found)
+    return None if found is None else DeviceScores(score, outputs, found)
 
 
 def evaluate_event(event: Event, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
@@ -286,7 +286,7 @@ class Above(EventRecord, word="Above"):
         answers = self.of_scores(scores)
         return Seen((hits_of(answers),), count_nan(outputs), answers, scores)
 
-    def _held(self, scores: Scores) -> Seen:
+    def _held(self, scores: DeviceScores) -> Seen:
         """Count the event on the device of the outputs; only the answers are copied."""
         edge = cache_per_device(self, scores.outputs, lambda like, _: np.array([self.threshold]))
         answers = self.of_scores(scores.settled(edge))

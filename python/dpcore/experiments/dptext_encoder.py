@@ -140,11 +140,11 @@ def measure_trained_system(
         seeds: of training, noise and attackers; and of the audit.
         config: the experiment's.
     """
-    from ..text import DPText
+    from ..text import DPTextModel
     from ..torch import LaplaceNoise
 
     seed, audit_seed = seeds
-    model = DPText(
+    model = DPTextModel(
         case.epsilon, attribute=config.attribute, noise=case.noise, learn=case.learn, cap=case.cap
     ).fit(corpus, epochs=config.epochs, pair=False, rng=seed, device=config.device, progress=False)
     assert model.trained is not None

@@ -101,7 +101,7 @@ class Config(Settings):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Histogram(Shown):
+class PanelDraws(Shown):
     """Draws of one panel.
 
     Args:
@@ -179,12 +179,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, done, partial=partial)
 
 
-def _make_histogram(name: str, config: Config, threads: int | None) -> Histogram:
+def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraws:
     seed = cell_seed(config.seed, name)
     drawn = sample(LAWS[name].noise, [0.0], config.trials, rng=seed, threads=threads)[:, 0]
     nonzero = drawn[drawn != 0.0]
     counts, _ = np.histogram(nonzero, BINS, (LOW, HIGH))
-    return Histogram(
+    return PanelDraws(
         name,
         seed,
         tuple(counts.tolist()),
@@ -206,7 +206,7 @@ class Result(Tabled):
     """
 
     config: Config
-    histograms: tuple[Histogram, ...]
+    histograms: tuple[PanelDraws, ...]
 
     def table(self) -> str:
         """Return the figures as text: moments with the expected ones, zeros and negative draws."""
@@ -266,7 +266,7 @@ _JSON_NAMES = (
 )
 
 
-def _draw_histogram(axes: Axes, drawn: Histogram) -> None:
+def _draw_histogram(axes: Axes, drawn: PanelDraws) -> None:
     law, width = drawn.law, (HIGH - LOW) / BINS
     colour = BLUE if law.weights[0] == law.weights[1] else RED
     heights = np.array(drawn.counts) / (drawn.trials * width)

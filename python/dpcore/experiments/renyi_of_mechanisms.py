@@ -107,7 +107,7 @@ def _gaussian_curve(alphas: Reals) -> Reals:
 
 
 def _plane_curve(alphas: Reals) -> Reals:
-    return closed_forms.laplace(alphas, 1.0, [_ONE_SIDED_DISTANCE, _ONE_SIDED_DISTANCE])
+    return closed_forms.laplace_renyi(alphas, 1.0, [_ONE_SIDED_DISTANCE, _ONE_SIDED_DISTANCE])
 
 
 def _answers_curve(alphas: Reals) -> Reals:

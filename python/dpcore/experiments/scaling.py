@@ -189,7 +189,7 @@ class Config(Settings):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Measured(Shown):
+class MeasuredAudit(Shown):
     """An audit on this machine.
 
     Args:
@@ -256,7 +256,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     cores = threads_of(None)
     places = ("this process", "processes", *(("Dask",) if _has_dask() else ()))
-    jobs: list[Callable[[], tuple[Measured | Simulated, ...]]] = [
+    jobs: list[Callable[[], tuple[MeasuredAudit | Simulated, ...]]] = [
         partial(count_simulated, config, trials, workers, faults)
         for faults in (False, True)
         for trials in config.simulated
@@ -270,10 +270,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     ]
     done, stopped = run_jobs(
         "scaling of audits", jobs, lambda job: job(), progress,
-        ended=lambda ones: any(isinstance(one, Measured) and one.partial for one in ones),
+        ended=lambda ones: any(isinstance(one, MeasuredAudit) and one.partial for one in ones),
     )  # fmt: skip
     found = [one for ones in done for one in ones]
-    measured = tuple(one for one in found if isinstance(one, Measured) and not one.partial)
+    measured = tuple(one for one in found if isinstance(one, MeasuredAudit) and not one.partial)
     simulated = tuple(one for one in found if isinstance(one, Simulated))
     return Result(config, measured, simulated, "Dask" in places, partial=stopped)
 
@@ -300,7 +300,7 @@ def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> 
     return (Simulated(workers, trials, faults, *counted, efficiency, each),)
 
 
-def measure_audits(config: Config, place: str, workers: int) -> tuple[Measured, ...]:
+def measure_audits(config: Config, place: str, workers: int) -> tuple[MeasuredAudit, ...]:
     """Audit on this machine and time the counting, for strong and for weak scaling."""
     found = []
     with _open_executor(place, workers) as executor:
@@ -311,7 +311,7 @@ def measure_audits(config: Config, place: str, workers: int) -> tuple[Measured, 
                 executor=executor, progress=False,
             )  # fmt: skip
             counted = report.counts, report.partial, report.seconds
-            found.append(Measured(place, workers, trials, *counted))
+            found.append(MeasuredAudit(place, workers, trials, *counted))
             if report.partial:
                 break
     return tuple(found)
@@ -346,12 +346,12 @@ class Result(Tabled):
     """
 
     config: Config
-    measured: tuple[Measured, ...]
+    measured: tuple[MeasuredAudit, ...]
     simulated: tuple[Simulated, ...]
     has_dask: bool
 
     @property
-    def serial(self) -> Measured | None:
+    def serial(self) -> MeasuredAudit | None:
         """The audit in this process, if it was made."""
         return next((one for one in self.measured if one.place == "this process"), None)
 
@@ -369,7 +369,7 @@ class Result(Tabled):
             found.setdefault(one.trials, set()).add(one.counts)
         return all(len(counts) == 1 for counts in found.values())
 
-    def efficiency(self, one: Measured) -> float:
+    def efficiency(self, one: MeasuredAudit) -> float:
         """Return time of the work in this process / (workers x time of an audit)."""
         return one.trials * self.trial_seconds / (one.workers * one.seconds)
 
@@ -481,7 +481,7 @@ def _write_power(number: int) -> str:
     return f"{float(number):g}".replace("e+0", "e").replace("e+", "e")
 
 
-def _name_scaling(config: Config, one: Measured) -> str:
+def _name_scaling(config: Config, one: MeasuredAudit) -> str:
     return "-" if one.workers == 1 else "strong" if one.trials == config.trials else "weak"
 
 

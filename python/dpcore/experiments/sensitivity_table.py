@@ -19,7 +19,7 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..sensitivity import (
     Ball,
-    Histogram,
+    HistogramCounts,
     MinMaxRows,
     OneHot,
     Sensitivity,
@@ -83,10 +83,14 @@ ENTRIES: Final[dict[str, Entry]] = {
     "one_hot": Entry("one-hot", (OneHot, (), {}), _TWO_ENTRIES_FORMULAS),
     "sphere": Entry("unit sphere", (Sphere, (), {}), ("2 sqrt(d)", "2", "2")),
     "replace": Entry(
-        "histogram, replace", (Histogram, (), {"neighbours": "replace"}), _TWO_ENTRIES_FORMULAS
+        "histogram, replace",
+        (HistogramCounts, (), {"neighbours": "replace"}),
+        _TWO_ENTRIES_FORMULAS,
     ),
     "add_remove": Entry(
-        "histogram, add/remove", (Histogram, (), {"neighbours": "add_remove"}), ("1", "1", "1")
+        "histogram, add/remove",
+        (HistogramCounts, (), {"neighbours": "add_remove"}),
+        ("1", "1", "1"),
     ),
 }
 

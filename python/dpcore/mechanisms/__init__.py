@@ -4,10 +4,11 @@ For audits and experiments, not for releasing data: floats that have noise added
 away in their last bits (Mironov 2012), and no generator here is a cryptographic one.
 """
 
+from ..errors import explain_old_names
 from ..streams import Rng
 from .declarations import Mechanism
 from .native import LARGEST as LARGEST
-from .native import Clip, Native, Primitive, list_declared, positive
+from .native import ClipStep, Native, Primitive, list_declared, positive
 from .native import Steps as Steps
 
 # isort: off
@@ -22,7 +23,7 @@ from .dptext import DPTextNoise
 # isort: on
 
 __all__ = [
-    "Clip",
+    "ClipStep",
     "DPTextNoise",
     "Exponential",
     "Gaussian",
@@ -38,3 +39,5 @@ __all__ = [
 
 PRIMITIVES: tuple[type[Primitive], ...] = list_declared()
 """The classes of native noise."""
+
+explain_old_names(globals())

@@ -192,7 +192,7 @@ def log_votes(noise: Primitive, a: Logs, up: bool) -> Tails | None:
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Clip(Shown):
+class ClipStep(Shown):
     """Clipping of a vector onto a ball: ``x min(1, radius / norm(x))``.
 
     Args:
@@ -207,8 +207,8 @@ class Clip(Shown):
         Abadi et al. (2016), algorithm 1.
 
     Example:
-        >>> Clip("l2", 1.0)
-        Clip(norm='l2', radius=1.0)
+        >>> ClipStep("l2", 1.0)
+        ClipStep(norm='l2', radius=1.0)
     """
 
     norm: Literal["l1", "l2"]
@@ -243,15 +243,15 @@ class Steps(Shown):
     """
 
     noise: Primitive
-    clip: Clip | None = None
+    clip: ClipStep | None = None
     factor: float = 1.0
 
     def __post_init__(self) -> None:
         """Check the fields."""
         if type(self.noise) not in _LAWS:
             raise mistyped("noise", "one of dpcore's primitives", self.noise)
-        if self.clip is not None and type(self.clip) is not Clip:
-            raise mistyped("clip", "a Clip or None", self.clip)
+        if self.clip is not None and type(self.clip) is not ClipStep:
+            raise mistyped("clip", "a ClipStep or None", self.clip)
         object.__setattr__(self, "factor", positive("factor", self.factor))
 
 

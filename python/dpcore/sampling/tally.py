@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .. import _core
 from ..events import EventRecord, event_of
-from ..events.device_outputs import Held, Scores, move_to_host
+from ..events.device_outputs import DeviceScores, Held, move_to_host
 from ..events.event import Event, Score, Seen, evaluate_event, hits_of, score_held, scores_of
 from ..records import Record, frozen_array
 from .rows import Evidence
@@ -64,15 +64,15 @@ class Curve(Record, word="Curve"):
         self,
         outputs: npt.NDArray[Any] | Held,
         score: Score | None,
-        scores: Floats | Scores | None,
+        scores: Floats | DeviceScores | None,
     ) -> tuple[int, ...]:
         """Count after an event has been counted; reuse its scores if its score is the same."""
         known = scores is not None and score is self.score
         return self.of_scores(scores) if known else self(outputs)  # type: ignore[arg-type]
 
-    def of_scores(self, scores: Floats | Scores) -> tuple[int, ...]:
+    def of_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
         """Count the given scores at or above every threshold."""
-        if isinstance(scores, Scores):
+        if isinstance(scores, DeviceScores):
             return scores.above(self.thresholds)
         counts = count_bins(scores, self.thresholds)
         return tuple((counts.sum() - np.cumsum(counts)[:-1]).tolist())
@@ -94,7 +94,7 @@ class Hits:
         self,
         outputs: npt.NDArray[Any] | Held,
         score: Score | None,
-        scores: Floats | Scores | None,
+        scores: Floats | DeviceScores | None,
     ) -> tuple[int, ...]:
         """Count the occurrences; scores of another event are ignored."""
         return self(outputs)

@@ -1,10 +1,21 @@
 """Sensitivities in closed form with pairs that attain them, and the search for a larger one."""
 
+from ..errors import explain_old_names
 from ..pairs import Box
 from .closed_forms import Declaration, Sensitivity, declaration, laplace_scale, sensitivity
-from .domains import Ball, Clip, Histogram, MinMax, MinMaxRows, Normalise, OneHot, Simplex, Sphere
+from .domains import (
+    Ball,
+    Clip,
+    HistogramCounts,
+    MinMax,
+    MinMaxRows,
+    Normalise,
+    OneHot,
+    Simplex,
+    Sphere,
+)
 from .refutation import (
-    METHODS,
+    SEARCH_METHODS,
     Refutation,
     SensitivityError,
     assert_sensitivity,
@@ -14,12 +25,12 @@ from .refutation import members_of as members_of
 from .refutation import pairs_of as pairs_of
 
 __all__ = [
-    "METHODS",
+    "SEARCH_METHODS",
     "Ball",
     "Box",
     "Clip",
     "Declaration",
-    "Histogram",
+    "HistogramCounts",
     "MinMax",
     "MinMaxRows",
     "Normalise",
@@ -35,6 +46,8 @@ __all__ = [
     "refute",
     "sensitivity",
 ]
+
+explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -18,7 +18,7 @@ from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute, domain_of
 from ..records import Pair, Record
-from .domains import Ball, Floats, Histogram, MinMaxRows, OneHot, Simplex, Sphere, unit_vector
+from .domains import Ball, Floats, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, unit_vector
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
@@ -108,7 +108,7 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     """Compute the sensitivity of releasing a member of a domain, and a pair that attains it.
 
     The largest norm of x - x' over all pairs of members, since any two are neighbours (for
-    `Histogram`: over all pairs whose data differ in one record):
+    `HistogramCounts`: over all pairs whose data differ in one record):
 
     ========================  ==============  ===============  ==========
     domain                    l1              l2               linf
@@ -120,16 +120,16 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
     Ball("linf")              2 C d           2 C sqrt(d)      2 C
     Simplex, OneHot, d >= 2   2               sqrt(2)          1
     Sphere                    2 sqrt(d)       2                2
-    Histogram, replace        2               sqrt(2)          1
-    Histogram, add_remove     1               1                1
+    counts, replace           2               sqrt(2)          1
+    counts, add_remove        1               1                1
     ========================  ==============  ===============  ==========
 
-    Simplex, OneHot and Histogram with replacement have sensitivity 0 at d = 1. Sphere with another
-    norm has the values of the ball of radius 1. A row against an absent one, which adds zeros to
-    a sum, is at most half as far away in a ball: ``against="absent"``.
+    Simplex, OneHot and HistogramCounts (counts) with replacement have sensitivity 0 at d = 1.
+    Sphere with another norm has the values of the ball of radius 1. A row against an absent one,
+    which adds zeros to a sum, is at most half as far away in a ball: ``against="absent"``.
 
     Args:
-        domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or Histogram.
+        domain: a Box, MinMaxRows, Ball, Simplex, Sphere, OneHot or HistogramCounts.
         norm: "l1" (for Laplace noise), "l2" (for Gaussian noise) or "linf".
         against: "another" for any two neighbours, "absent" for a row and zeros (balls only).
 
@@ -208,13 +208,13 @@ def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _SensitivityForm:
     return _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm)
 
 
-def _two_units(domain: Simplex | OneHot | Histogram, norm: Norm) -> _SensitivityForm:
+def _two_units(domain: Simplex | OneHot | HistogramCounts, norm: Norm) -> _SensitivityForm:
     """Return two unit vectors and their distance, which is 0 if there is only one entry."""
     x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
     return (_length_of_ones(2, norm) if domain.dim > 1 else 0.0), x, x_prime
 
 
-def _histogram_sensitivity(domain: Histogram, norm: Norm) -> _SensitivityForm:
+def _histogram_sensitivity(domain: HistogramCounts, norm: Norm) -> _SensitivityForm:
     if domain.neighbours == "replace":
         return _two_units(domain, norm)
     return 1.0, unit_vector(domain.dim), np.zeros(domain.dim)
@@ -245,7 +245,7 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
     Simplex: _two_units,
     Sphere: _sphere_sensitivity,
     OneHot: _two_units,
-    Histogram: _histogram_sensitivity,
+    HistogramCounts: _histogram_sensitivity,
 }
 
 

@@ -426,7 +426,7 @@ def _draw_direction(norm: Norm, dim: int, rng: np.random.Generator) -> Floats:
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Histogram(Members, word="Histogram"):
+class HistogramCounts(Members, word="Histogram"):
     """Counts of records in bins; two of them are neighbours if their data differ in one record.
 
     The only domain here whose sensitivity is not its diameter, which is infinite.
@@ -444,7 +444,7 @@ class Histogram(Members, word="Histogram"):
         Dwork and Roth (2014), section 3.3 (histogram queries).
 
     Example:
-        >>> histogram = Histogram(3, "add_remove")
+        >>> histogram = HistogramCounts(3, "add_remove")
         >>> histogram.neighbouring([4, 0, 1], [4, 1, 1]), histogram.contains([4, 0.5, 1])
         (True, False)
     """

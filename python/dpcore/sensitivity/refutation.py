@@ -38,7 +38,7 @@ from .search import (
 )
 
 Method = Literal["witness", "extremes", "random", "ascent", "torch", "scipy"]
-METHODS: Final[tuple[Method, ...]] = get_args(Method)
+SEARCH_METHODS: Final[tuple[Method, ...]] = get_args(Method)
 """The parts of a search, in their order."""
 
 SLACK: Final = 1e-9
@@ -145,12 +145,12 @@ def refute(
         domain: where inputs lie: a set of this package or any with `dim`, `draw`, `contains` and,
             for the searches that move an input, `clip`.
         neighbour: which members are neighbours: a relation of `dpcore.pairs`. None: any two, or
-            for a `Histogram` those that differ in one record.
+            for `HistogramCounts` those that differ in one record.
         rows: True if f takes many inputs at once, `(size, dim)` -> `(size, ...)`, row by row.
             This is never guessed: many functions accept rows and mean something else by them.
         trials: calls of f in all, a row counting as one; at least 8.
         rng: None, an int seed or a numpy Generator; the result is a function of it and of f.
-        methods: some of `METHODS`; None takes all that apply.
+        methods: some of `SEARCH_METHODS`; None takes all that apply.
         stop_when_refuted: True to stop at the first pair that exceeds the claim; otherwise the
             worst pair within the budget is wanted.
         catch: exception classes by which f says that it is not defined on an input, such as a
@@ -228,15 +228,15 @@ def _read_catch(catch: Any) -> Catch:
 
 def _choose_methods(methods: Any, f: Any) -> tuple[str, ...]:
     if methods is None:
-        return METHODS
+        return SEARCH_METHODS
     if isinstance(methods, str) or not isinstance(methods, Sequence):
         raise mistyped("methods", "a list of names", methods)
-    chosen = {choice("method", method, METHODS) for method in methods}
+    chosen = {choice("method", method, SEARCH_METHODS) for method in methods}
     if not chosen:
         raise invalid("methods", "at least one name", methods)
     if "torch" in chosen and not torch_module(f):
         raise mistyped("f", "a torch module for the method 'torch'", f)
-    return tuple(method for method in METHODS if method in chosen)
+    return tuple(method for method in SEARCH_METHODS if method in chosen)
 
 
 def _run_search(
@@ -431,7 +431,7 @@ def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
     Args:
         domain: a set of this package or any with `draw`.
         neighbour: which members are neighbours, as in `refute`; relations other than `L1`, `L2`,
-            `Linf` and that of a `Histogram` shrink poorly.
+            `Linf` and that of `HistogramCounts` shrink poorly.
 
     Returns:
         A strategy of `Pair`.

@@ -282,7 +282,7 @@ def _input_key(x: Any) -> Hashable:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class OneRecord(Record, word="OneRecord"):
-    """Neighbours by the domain's own relation: `neighbouring` and `neighbour` of a `Histogram`."""
+    """Neighbours by the domain's own relation, as `HistogramCounts` has one."""
 
     def holds(self, pair: Pair, domain: Any) -> bool:
         """Return True if the inputs differ and the domain calls them neighbours."""

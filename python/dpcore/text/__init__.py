@@ -5,10 +5,9 @@ Imported without torch and without scikit-learn; names that need them say what t
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MovedModules, make_getattr
+from ..errors import make_getattr
 from . import inference, lm, redaction, schedules, words
 from .corpus import Corpus, Vocabulary, split, words_of
 from .frontiers import Frontier, FrontierCell, frontier
@@ -20,9 +19,9 @@ from .words.embedding import word_vectors
 
 if TYPE_CHECKING:
     from .systems import DPNR as DPNR
-    from .systems import ADePT as ADePT
+    from .systems import ADePTModel as ADePTModel
     from .systems import Bag as Bag
-    from .systems import DPText as DPText
+    from .systems import DPTextModel as DPTextModel
     from .systems import WordDropout as WordDropout
 
 __all__ = [
@@ -45,10 +44,9 @@ __all__ = [
     "words_of",
 ]
 
-_TORCH_NAMES = ("ADePT", "Bag", "DPNR", "DPText", "WordDropout")
+_TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""
 _find_moved = make_getattr(__name__)
-sys.meta_path.append(MovedModules)
 
 
 def __getattr__(name: str) -> Any:

@@ -20,9 +20,11 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..errors import about, choice, invalid, make_getattr, message, mistyped, suggest_arguments
+from ..errors import about, choice, explain_old_names, invalid, message, mistyped, suggest_arguments
 from ..mechanisms.answers import is_frame
 from .corpus import Corpus
+
+explain_old_names(globals())
 
 _NUMBER_PATTERN: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 """A number in letters; a leading zero makes a code of it."""
@@ -569,6 +571,3 @@ def _guess_kind(path: Path) -> Any:
         hint = "say which it is with kind=; word_vectors reads vectors"
         raise invalid("path", f"a .csv, .tsv, .jsonl or .txt file ({hint})", path.name)
     return found
-
-
-__getattr__ = make_getattr(__name__)

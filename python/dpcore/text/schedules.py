@@ -13,7 +13,16 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
+from ..errors import (
+    choice,
+    explain_old_names,
+    instance,
+    integer,
+    invalid,
+    mistyped,
+    real,
+    suggest_arguments,
+)
 from ..mechanisms import positive
 from ..mechanisms.callables import name_of
 from ..records import Record
@@ -21,12 +30,14 @@ from ..records import Record
 __all__ = [
     "Constant",
     "Every",
-    "LogUniform",
+    "LogUniformEpsilon",
     "OverEpochs",
     "Schedule",
     "Stretched",
-    "Uniform",
+    "UniformEpsilon",
 ]
+
+explain_old_names(globals())
 
 Schedule = Callable[[int, int, np.random.Generator], float]
 """`(epoch, epochs, rng) -> epsilon`."""
@@ -177,7 +188,7 @@ class _DrawnSchedule(Record):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
+class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
     """An epsilon drawn uniformly from [low, high]: training for noise that is not known yet.
 
     Args:
@@ -190,7 +201,7 @@ class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
         ValueError: if one is out of range, or `every` is unknown.
 
     Example:
-        >>> round(Uniform(2.0, 10.0)(1, 14, np.random.default_rng(1)), 4)
+        >>> round(UniformEpsilon(2.0, 10.0)(1, 14, np.random.default_rng(1)), 4)
         6.0946
     """
 
@@ -206,7 +217,7 @@ class Uniform(_DrawnSchedule, word="text.schedules.Uniform"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
+class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
     """An epsilon whose logarithm is uniform between those of `low` and `high`.
 
     Args:
@@ -219,7 +230,7 @@ class LogUniform(_DrawnSchedule, word="text.schedules.LogUniform"):
         ValueError: if one is out of range, or `every` is unknown.
 
     Example:
-        >>> round(LogUniform(0.5, 10.0)(1, 14, np.random.default_rng(1)), 4)
+        >>> round(LogUniformEpsilon(0.5, 10.0)(1, 14, np.random.default_rng(1)), 4)
         2.3167
     """
 
@@ -273,7 +284,7 @@ def every_of(schedule: Schedule) -> str:
         ValueError: if `every` is another string.
 
     Example:
-        >>> every_of(Uniform(2.0, 10.0, every="batch")), every_of(Constant(5.0))
+        >>> every_of(UniformEpsilon(2.0, 10.0, every="batch")), every_of(Constant(5.0))
         ('batch', 'epoch')
     """
     _check_schedule(schedule)
@@ -285,7 +296,7 @@ def title_of(schedule: Schedule) -> str:
     """Return one line that names a schedule in tables and pictures.
 
     Example:
-        >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniform(0.5, 10.0, every="batch"))
+        >>> title_of(Stretched(10.0, 2.0)), title_of(LogUniformEpsilon(0.5, 10.0, every="batch"))
         ('stretched 10 to 2', 'log-uniform 0.5 to 10, every batch')
     """
     return str(schedule) if isinstance(schedule, Record) else name_of(schedule)

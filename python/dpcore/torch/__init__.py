@@ -7,9 +7,10 @@ For audits and experiments, not for releasing data: the last bits of floats give
 
 from __future__ import annotations
 
+from ..errors import explain_old_names
 from .encoders import Pooled as Pooled
 from .layers import (
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -19,27 +20,29 @@ from .layers import (
 from .mechanisms import EncoderMechanism, mechanism
 from .private_encoder import NOISES as NOISES
 from .private_encoder import PrivateEncoder
-from .sources import Source, Sources, noise_sources
+from .sources import NoiseSource, NoiseSources, noise_sources
 from .transforms import Clip, MinMax, Normalise, Project
 
 __all__ = [
     "Clip",
-    "DPTextNoise",
+    "DPTextNoiseLayer",
     "EncoderMechanism",
     "GaussianNoise",
     "L2LaplaceNoise",
     "LaplaceNoise",
     "MinMax",
     "NoiseLayer",
+    "NoiseSource",
+    "NoiseSources",
     "Normalise",
     "PrivateEncoder",
     "Project",
     "SharedNoise",
-    "Source",
-    "Sources",
     "mechanism",
     "noise_sources",
 ]
+
+explain_old_names(globals())
 
 
 def __dir__() -> list[str]:

@@ -1,7 +1,7 @@
 """Layers that add noise: Laplace, Gaussian and L2 Laplace, in train mode and in eval mode alike.
 
 Noise of scale 1 is drawn in float64, on a symmetric grid; it is never 0 and never infinite.
-`DPTextNoise` and `SharedNoise` are published layers with their faults; neither is private.
+`DPTextNoiseLayer` and `SharedNoise` are published layers with their faults; neither is private.
 """
 
 from __future__ import annotations
@@ -560,7 +560,7 @@ def _check_number(name: str, value: Any) -> float:
 
 
 @suggest_arguments
-class DPTextNoise(NoiseLayer):
+class DPTextNoiseLayer(NoiseLayer):
     """DPText's noise by its published formula: one-sided, so that no epsilon bounds its loss.
 
     For audits and experiments, not for releasing data: see `dpcore.sample`.
@@ -583,11 +583,11 @@ class DPTextNoise(NoiseLayer):
         Beigi et al. (2019), equation 9; the fault: Habernal (2022), theorem 3.1.
 
     Example:
-        >>> layer = DPTextNoise(1.0)
+        >>> layer = DPTextNoiseLayer(1.0)
         >>> bool((layer(torch.zeros(5)) >= 0.0).all()), layer.loss([0.0], [1.0])
         (True, inf)
         >>> layer, layer.description
-        (DPTextNoise(scale=1.0, nan='zero'), DPTextNoise(scale=1.0, nan='zero'))
+        (DPTextNoiseLayer(scale=1.0, nan='zero'), DPTextNoise(scale=1.0, nan='zero'))
     """
 
     faulty = "noise that is never below its input: some outputs are possible for one text alone"

@@ -12,7 +12,7 @@ from ..calibration import noise_errors
 from ..errors import choice, flag, invalid, message, mistyped
 from .encoders import Encoder, Pooled, encoder_of
 from .layers import (
-    DPTextNoise,
+    DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
@@ -27,16 +27,20 @@ FORMAT: Final = "dpcore.PrivateEncoder/1"
 _CONFIG_KEYS: Final = {
     "format", "encoder", "transform", "noise", "epsilon", "delta", "strict", "chosen",
 }  # fmt: skip
-_LAYER_CLASSES: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoise, SharedNoise)
+_LAYER_CLASSES: Final = (LaplaceNoise, GaussianNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise)
 TRANSFORMS: Final = (Clip, MinMax, Normalise)
 _TRANSFORM_CLASSES: Final = (*TRANSFORMS, Project)
-_CLASSES_BY_NAME: Final = {cls.__name__: cls for cls in (*_LAYER_CLASSES, *_TRANSFORM_CLASSES)}
 _PICKLE_SUFFIXES: Final = {".bin", ".pt", ".pth", ".pkl", ".pickle", ".ckpt", ".npy", ".joblib"}
 """Suffixes of files that other loaders unpickle."""
 _ENCODER_WEIGHTS_FILE: Final = "encoder.safetensors"
 _DIRECTIONS_FILE: Final = "transform.safetensors"
 """The arrays of a `Project`."""
 _ENCODER_FOLDER: Final = "encoder"
+
+
+def _class_word(cls: type) -> str:
+    """Return the word by which config.json names the class of a layer or a transform."""
+    return cls.__name__.removesuffix("Layer")
 
 
 def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
@@ -91,7 +95,7 @@ def describe_layer(name: str, module: Any, kinds: tuple[type, ...]) -> dict[str,
     """Convert a layer or a transform to its class name and its arguments."""
     if type(module) not in kinds:
         raise mistyped(name, "one of dpcore.torch, to be saved", module)
-    return {"class": type(module).__name__, **_layer_arguments(module)}
+    return {"class": _class_word(type(module)), **_layer_arguments(module)}
 
 
 def _layer_arguments(module: Any) -> dict[str, Any]:
@@ -104,7 +108,7 @@ def _layer_arguments(module: Any) -> dict[str, Any]:
         return {"norm": module.norm, "radius": module.radius, **centre}
     if not isinstance(module, NoiseLayer):
         return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
-    mode = {"nan": module.nan} if isinstance(module, DPTextNoise) else {}
+    mode = {"nan": module.nan} if isinstance(module, DPTextNoiseLayer) else {}
     if module.epsilon is None:
         name = "sigma" if isinstance(module, GaussianNoise) else "scale"
         return {name: module.scale, **mode}
@@ -261,8 +265,8 @@ def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     """Make a layer or a transform from its class name and its arguments."""
     if not isinstance(words, dict):
         raise mistyped(f"{name} in config.json", "an object", words)
-    names = tuple(cls.__name__ for cls in kinds)
-    cls = _CLASSES_BY_NAME[choice(f"class of {name} in config.json", words.get("class"), names)]
+    classes = {_class_word(cls): cls for cls in kinds}
+    cls = classes[choice(f"class of {name} in config.json", words.get("class"), tuple(classes))]
     given = {key: value for key, value in words.items() if key != "class"}
     try:
         return cls(**given)

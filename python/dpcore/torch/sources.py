@@ -224,7 +224,7 @@ class Rows(torch.nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class Source(Shown):
+class NoiseSource(Shown):
     """One call of a module whose outputs are random although its input is fixed.
 
     Args:
@@ -315,11 +315,11 @@ class Source(Shown):
         return f"{self.name}: {type(self.module).__name__}, {what} from {of}, on {on}"
 
     def __repr__(self) -> str:
-        return f"<Source {self}>"
+        return f"<NoiseSource {self}>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Sources(Shown, Sequence[Source]):
+class NoiseSources(Shown, Sequence[NoiseSource]):
     """The sources of noise in one run of a module, in the order of the calls: a sequence.
 
     Args:
@@ -331,19 +331,19 @@ class Sources(Shown, Sequence[Source]):
             of `TransformerEncoder` in eval mode, read parameters and skip modules and their noise.
     """
 
-    sources: tuple[Source, ...]
+    sources: tuple[NoiseSource, ...]
     model: str
     mode: str
     calls: int
     uncalled: tuple[str, ...]
 
     @overload
-    def __getitem__(self, index: int) -> Source: ...
+    def __getitem__(self, index: int) -> NoiseSource: ...
 
     @overload
-    def __getitem__(self, index: slice) -> tuple[Source, ...]: ...
+    def __getitem__(self, index: slice) -> tuple[NoiseSource, ...]: ...
 
-    def __getitem__(self, index: int | slice) -> Source | tuple[Source, ...]:
+    def __getitem__(self, index: int | slice) -> NoiseSource | tuple[NoiseSource, ...]:
         """Return the source of that number, from 0."""
         return self.sources[index]
 
@@ -365,7 +365,7 @@ class Sources(Shown, Sequence[Source]):
     __repr__ = __str__
 
 
-def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
+def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     """Find where randomness enters a module: in which of the calls in it, and on what input.
 
     The module runs once, as it is, without gradients, and every call of a module within it is
@@ -385,7 +385,7 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
         **kwargs: by keyword.
 
     Returns:
-        The `Sources`: a sequence of `Source`; ``str`` is a table.
+        The `NoiseSources`: a sequence of `NoiseSource`; ``str`` is a table.
 
     Raises:
         TypeError: if `module` is no module.
@@ -434,11 +434,11 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> Sources:
             drawn = tuple(sorted({*both[0].drawn, *both[1].drawn}))
             rows = partial(Rows, call, key, kinds, varying, place)
             held = call.module, call.args, call.kwargs
-            sources.append(Source(*at, *held, x, kinds[id(call)], drawn, rows))
+            sources.append(NoiseSource(*at, *held, x, kinds[id(call)], drawn, rows))
     mode = "train" if module.training else "eval"
     leaves = [name for name, one in named.items() if not list(one.children())]
     uncalled = tuple(name for name in leaves if not each[key(named[name])])
-    return Sources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
+    return NoiseSources(tuple(sources), type(module).__name__, mode, len(calls), uncalled)
 
 
 def _require_uncompiled(name: str, module: Any) -> None:

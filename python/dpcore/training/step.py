@@ -22,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..auditing.run import audit
-from ..bounds import gaussian_epsilon
+from ..bounds import gdp_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms.callables import name_of
@@ -331,7 +331,7 @@ class NoisySum(Shown):
             return None
         sigma, clip = self.noise
         mu = self.columns.length / (sigma * clip)
-        return gaussian_epsilon(mu, delta) if delta > 0.0 else math.inf
+        return gdp_epsilon(mu, delta) if delta > 0.0 else math.inf
 
     def notes_on(self, pair: Pair) -> tuple[str, ...]:
         """Return facts for the reader of a report.

@@ -341,9 +341,9 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
         texts: its corpus.
         config: has `seed`, `confidence`, `device` and `examples`.
     """
-    from ...text import ADePT
+    from ...text import ADePTModel
 
-    model = ADePT(
+    model = ADePTModel(
         1.0,
         variant="l1" if setup.clip == "l1" else "scaled",
         hidden=setup.hidden,

@@ -207,7 +207,7 @@ def _make_normal_case(
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return mean + wide0 * rng.normal(size=(n0, dim)), wide1 * rng.normal(size=(n1, dim))
 
-    truth = _evaluate_both(closed_forms.gaussian, (mean, wide0), (np.zeros(dim), wide1))
+    truth = _evaluate_both(closed_forms.gaussian_renyi, (mean, wide0), (np.zeros(dim), wide1))
     return Case(title, draw, truth, **more)
 
 
@@ -215,7 +215,7 @@ def _make_exponential_case() -> Case:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return rng.exponential(1 / 1.5, size=(n0, 1)), rng.exponential(size=(n1, 1))
 
-    truth = _evaluate_both(closed_forms.exponential, (1.5,), (1.0,))
+    truth = _evaluate_both(closed_forms.exponential_renyi, (1.5,), (1.0,))
     return Case("Exp(1.5) against Exp(1)", draw, truth)
 
 
@@ -233,7 +233,7 @@ def _add_atom(title: str, dim: int, **more: Any) -> Case:
         y1[rng.random(n1) < 0.1] = 0.0
         return y0, y1
 
-    rest = _evaluate_both(closed_forms.gaussian, (mean, 1.0), (np.zeros(dim), 1.0))
+    rest = _evaluate_both(closed_forms.gaussian_renyi, (mean, 1.0), (np.zeros(dim), 1.0))
     weights = ((0.3, 0.1), (0.1, 0.3))
     there, back = (
         tuple(map(float, closed_forms.mixture_with_atom(ALPHAS, *pair, inside)))
@@ -251,7 +251,7 @@ def _make_discrete_case(title: str, atoms: int, dim: int, spread: float, **more:
     def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
         return points[rng.choice(atoms, n0, p=p)], points[rng.choice(atoms, n1, p=q)]
 
-    return Case(title, draw, _evaluate_both(closed_forms.discrete, (p,), (q,)), **more)
+    return Case(title, draw, _evaluate_both(closed_forms.discrete_renyi, (p,), (q,)), **more)
 
 
 def _make_plane_case(title: str, dim: int, shift: float, **more: Any) -> Case:
@@ -306,7 +306,7 @@ def _make_unequal_scales_case() -> Case:
         y0[:, 0] += 1.0
         return y0, y1
 
-    truth = _evaluate_both(closed_forms.gaussian, (1.0, 1.0), (0.0, 1.0))
+    truth = _evaluate_both(closed_forms.gaussian_renyi, (1.0, 1.0), (0.0, 1.0))
     title = "N5, mu = 1, other sd 30"
     return Case(title, draw, truth, 2000, 8, fails=True)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...bounds.unconditional import exact
+from ...bounds.unconditional import berger_boos
 from ...errors import choice, integer
 from ...records import Counts, Shown
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
@@ -165,7 +165,7 @@ class Row(Shown):
 @functools.cache
 def _cached_exact_bound(counts: Counts, confidence: float) -> float:
     """Compute the exact bound of counts; it is cached because it is slow."""
-    return exact(counts, 0.0, confidence)
+    return berger_boos(counts, 0.0, confidence)
 
 
 @time_run

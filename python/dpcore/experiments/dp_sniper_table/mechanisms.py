@@ -103,7 +103,7 @@ def noisy_entries(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def laplace(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
+def laplace_single(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Floats:
     """Release one number, x + Lap(1/epsilon)."""
     noisy = laplace_noise(1.0 / epsilon, size, rng)
     noisy += read_entry(x)
@@ -503,7 +503,7 @@ _STATDP_HASHES_NOTE = (
 
 # fmt: off
 _ALL_BENCHMARKS = (
-    Benchmark("Laplace", laplace, _ONE_ENTRY_PAIRS, 0.1, 0.1, 0.09965,
+    Benchmark("Laplace", laplace_single, _ONE_ENTRY_PAIRS, 0.1, 0.1, 0.09965,
               (0.0968, 0.0976), (21, 217), (0.0998, 0.0996), 46, True),
     Benchmark("TruncatedGeometric", truncated_geometric, _ONE_ENTRY_PAIRS, _GEOMETRIC_LOSS,
               _GEOMETRIC_LOSS, 0.1175, (0.1156, 0.1155), (19, 162), (0.1159, 0.1169), 352, True,

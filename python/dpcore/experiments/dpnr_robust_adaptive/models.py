@@ -135,7 +135,7 @@ MASKS: Final[dict[Literal["leave_out", "zero_id"], str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TrainingVariant:
     """One way of training.
 
     Args:
@@ -166,18 +166,20 @@ def _constant_schedule(schedule: Any) -> Callable[[float], Any]:
 LINES: Final = {
     line.name: line
     for line in (
-        Line("not robust", study=PLAIN),
-        Line("robust", schedules.Constant, each=True, study=ROBUST),
-        Line(
+        TrainingVariant("not robust", study=PLAIN),
+        TrainingVariant("robust", schedules.Constant, each=True, study=ROBUST),
+        TrainingVariant(
             "stretched 10 to 2", _constant_schedule(schedules.Stretched(10.0, 2.0)), study=ADAPTIVE
         ),
-        Line("constant 5", schedules.Constant, shared=("robust", CONSTANT)),
-        Line("uniform 2 to 10", _constant_schedule(schedules.Uniform(2.0, 10.0))),
-        Line("log-uniform .5 to 10", _constant_schedule(schedules.LogUniform(0.5, 10.0))),
-        Line("10/n as printed", _constant_schedule(schedules.OverEpochs(10.0))),
-        Line("1/n as printed", _constant_schedule(schedules.OverEpochs(1.0))),
-        Line("robust, b = d/epsilon", schedules.Constant, each=True, scale="sound"),
-        Line("not robust, <unk>", unknown="token", drawn=False),
+        TrainingVariant("constant 5", schedules.Constant, shared=("robust", CONSTANT)),
+        TrainingVariant("uniform 2 to 10", _constant_schedule(schedules.UniformEpsilon(2.0, 10.0))),
+        TrainingVariant(
+            "log-uniform .5 to 10", _constant_schedule(schedules.LogUniformEpsilon(0.5, 10.0))
+        ),
+        TrainingVariant("10/n as printed", _constant_schedule(schedules.OverEpochs(10.0))),
+        TrainingVariant("1/n as printed", _constant_schedule(schedules.OverEpochs(1.0))),
+        TrainingVariant("robust, b = d/epsilon", schedules.Constant, each=True, scale="sound"),
+        TrainingVariant("not robust, <unk>", unknown="token", drawn=False),
     )
 }
 """By name. The study's 10/n runs for five epochs, from 10 to 2: our stretched line."""
@@ -269,7 +271,7 @@ def _has_masks(config: Any, dim: int) -> bool:
     return bool(config.full or dim == config.dims[0])
 
 
-def _training_levels(line: Line, config: Any) -> tuple[float | None, ...]:
+def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, ...]:
     """Return the epsilons that models of a line are trained with."""
     if not line.each:
         return (None,)

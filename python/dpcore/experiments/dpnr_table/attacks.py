@@ -494,7 +494,7 @@ _SHARED_NOISE_DRAWS: Final = 2048
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Claim(Shown):
+class ClaimedNoise(Shown):
     """One claim to audit.
 
     Args:
@@ -524,7 +524,7 @@ class Verdict(Shown):
         partial: True if Ctrl-C ended it early.
     """
 
-    claim: Claim
+    claim: ClaimedNoise
     seed: int
     counts: Counts
     true: float
@@ -535,7 +535,7 @@ class Verdict(Shown):
     partial: bool
 
 
-def audit_claim(claim: Claim, made: Material, seed: int, config: Any) -> Verdict:
+def audit_claim(claim: ClaimedNoise, made: Material, seed: int, config: Any) -> Verdict:
     """Audit a system on its corpus's largest pair, and inspect its noise.
 
     Args:

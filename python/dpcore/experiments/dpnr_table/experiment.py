@@ -29,7 +29,7 @@ from .attacks import (
     ENCODERS,
     NOISES,
     Case,
-    Claim,
+    ClaimedNoise,
     Facts,
     Material,
     Run,
@@ -201,11 +201,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
     device_of(config.device)
     threads_of(threads)
-    jobs: list[tuple[Case, int] | Claim] = [
+    jobs: list[tuple[Case, int] | ClaimedNoise] = [
         (case, number) for case in config.cases for number in range(config.seeds)
     ]
     first = config.encoders[0]
-    jobs += [Claim(system, first, level) for system in NOISES for level in config.claims]
+    jobs += [ClaimedNoise(system, first, level) for system in NOISES for level in config.claims]
     with _limit_to_one_thread():
         made = prepare_material(config, cell_seed(config.seed, "texts"))
         done, ended = run_jobs(
@@ -219,7 +219,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 
 def _run_job(config: Config, made: Material, job: Any) -> Any:
-    if isinstance(job, Claim):
+    if isinstance(job, ClaimedNoise):
         key = f"claim/{job.encoder}/{job.system}/{job.claim}"
         return audit_claim(job, made, cell_seed(config.seed, key), config)
     case, number = job

@@ -77,7 +77,7 @@ class TextRows(Shown):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plan(Shown):
+class TrainingPlan(Shown):
     """Length, speed and size of a training, and the noise of a private one.
 
     Args:
@@ -112,7 +112,7 @@ class Plan(Shown):
         return self.sigma is not None
 
 
-def make_accountant(plan: Plan, steps: int, kind: str = "PRVAccountant") -> Any:
+def make_accountant(plan: TrainingPlan, steps: int, kind: str = "PRVAccountant") -> Any:
     """Return an accountant of Opacus that has counted steps.
 
     Args:

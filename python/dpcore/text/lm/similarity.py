@@ -40,8 +40,8 @@ class Distances(Record):
     Attributes:
         cka: 1 - linear CKA, from 0 to 1. Ignores orthogonal maps, scale and shift of both arrays.
         pwcca: 1 - projection-weighted mean of the canonical correlations, from 0 to 1. The weights
-            are those of the first array: `distances(b, a)` has another. Ignores every invertible
-            map of the second array, and scale and shift of both.
+            are those of the first array: `representation_distances(b, a)` has another. Ignores
+            every invertible map of the second array, and scale and shift of both.
         procrustes: squared distance after the best orthogonal map, from 0 to 2. Ignores what CKA
             ignores.
         rows: number of rows of both arrays.
@@ -97,7 +97,7 @@ class Closeness(Record):
 
 
 @suggest_arguments
-def distances(a: Any, b: Any) -> Distances:
+def representation_distances(a: Any, b: Any) -> Distances:
     """Compute linear CKA, PWCCA and Procrustes distances of two arrays.
 
     Columns are centred and both arrays divided by their Frobenius norm. With the singular values
@@ -133,7 +133,7 @@ def distances(a: Any, b: Any) -> Distances:
         >>> rng = np.random.default_rng(1)
         >>> a = rng.normal(size=(100, 3))
         >>> turned = a @ np.linalg.qr(rng.normal(size=(3, 3)))[0] + 5.0
-        >>> found = distances(a, turned)
+        >>> found = representation_distances(a, turned)
         >>> max(found.cka, found.pwcca, found.procrustes) < 1e-10
         True
     """
@@ -186,7 +186,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         (True, True)
     """
     _require_same_words(instance("a", a, NextWordModel), instance("b", b, NextWordModel))
-    decoder = distances(a.decoder_weights, b.decoder_weights)
+    decoder = representation_distances(a.decoder_weights, b.decoder_weights)
     if texts is None:
         return Closeness(decoder, None, None)
     given = texts_of("texts", texts)
@@ -202,7 +202,7 @@ def closeness(a: NextWordModel, b: NextWordModel, texts: Any = None) -> Closenes
         sums += float((np.exp(p) * (p - q)).sum()), float((np.exp(q) * (q - p)).sum())
     # Gibbs' inequality: a mean below 0 is rounding.
     kl = np.maximum(sums / len(states[0]), 0.0).tolist()
-    return Closeness(decoder, distances(*states), (kl[0], kl[1]))
+    return Closeness(decoder, representation_distances(*states), (kl[0], kl[1]))
 
 
 def _require_same_words(a: NextWordModel, b: NextWordModel) -> None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from ...errors import explain_old_names
 from .masking import (
     MASK,
-    link,
+    link_redacted,
     mask_words,
-    mechanism,
+    policy_mechanism,
     record_delta,
     redact,
 )
@@ -19,6 +20,8 @@ from .sweeps import LEVELS, Sweep, SweepPoint, sweep
 
 __all__ = [
     "LEVELS", "MASK", "ExposedDocument", "Gazetteer", "Keywords", "Learned", "Random", "Ranked",
-    "Spans", "Sweep", "SweepPoint", "link", "mask_words", "mechanism", "record_delta", "redact",
-    "sweep",
+    "Spans", "Sweep", "SweepPoint", "link_redacted", "mask_words", "policy_mechanism",
+    "record_delta", "redact", "sweep",
 ]  # fmt: skip
+
+explain_old_names(globals())

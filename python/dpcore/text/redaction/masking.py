@@ -333,7 +333,7 @@ def record_delta(p: float, *, words: int, differing: int, exact: bool = False) -
 @suggest_arguments
 @dataclass(eq=False, repr=False)
 class PolicyMechanism(Shown):
-    """A policy as a mechanism from a list of texts to their masks, made by `mechanism`.
+    """A policy as a mechanism from a list of texts to their masks, made by `policy_mechanism`.
 
     Args:
         policy: the policy, fitted or not.
@@ -352,7 +352,7 @@ class PolicyMechanism(Shown):
     def name(self) -> str:
         """The policy and the level; where it is fitted inside, that too."""
         fitted = "" if self.safe is None else ", fitted on each input"
-        return f"redaction.mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
+        return f"redaction.policy_mechanism({policy_name(self.policy)}, {self.level:g}{fitted})"
 
     def __repr__(self) -> str:
         return self.name
@@ -410,7 +410,7 @@ class PolicyMechanism(Shown):
 
 
 @suggest_arguments
-def mechanism(
+def policy_mechanism(
     policy: Policy, level: float, *, safe: Any = None, words: int | None = None
 ) -> PolicyMechanism:
     """Return a policy as a mechanism, from a list of texts to which of their words are masked.
@@ -442,7 +442,7 @@ def mechanism(
 
     Example:
         >>> from dpcore.text.redaction import Keywords
-        >>> draw = mechanism(Keywords(["flu"]), 0.5)
+        >>> draw = policy_mechanism(Keywords(["flu"]), 0.5)
         >>> draw(["she has flu", "no flu"], 1)
         array([[[ 0,  0,  1],
                 [ 0,  1, -1]]], dtype=int8)
@@ -459,7 +459,7 @@ def mechanism(
 
 
 @suggest_arguments
-def link(
+def link_redacted(
     originals: Any,
     redacted: Any,
     *,
@@ -498,7 +498,7 @@ def link(
     Example:
         >>> texts = ["she has the flu", "she has the mumps", "he has the flu"]
         >>> redacted = ["she [MASK] [MASK] flu", "[MASK] has the mumps", "[MASK] has the [MASK]"]
-        >>> print(link(texts, redacted))
+        >>> print(link_redacted(texts, redacted))
         2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
     """
     choice("by", by, get_args(_LinkageMethod))

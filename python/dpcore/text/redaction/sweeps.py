@@ -50,7 +50,7 @@ from .masking import (  # fmt: skip
     STYLES,
     Policy,
     Style,
-    link,
+    link_redacted,
     mask_words,
     policy_attribute,
     policy_levels,
@@ -470,7 +470,9 @@ class _StudySplit:
                 "epsilon": divergence.epsilon(self.delta),
                 "attack": attack,
                 "linkages": tuple(
-                    link(study.texts, tested, truth=parts.test, by=by, confidence=study.confidence)
+                    link_redacted(
+                        study.texts, tested, truth=parts.test, by=by, confidence=study.confidence
+                    )
                     for by in (("places", "bag") if self.style == "mask" else ("bag",))
                 ),
                 "empty": sum(not text for text in redacted),

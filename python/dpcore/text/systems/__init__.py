@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from .autoencoder import ADePT
+from ...errors import explain_old_names
+from .autoencoder import ADePTModel
 from .dpnr import DPNR, TextClassifier
-from .dptext import DPText
+from .dptext import DPTextModel
 from .system import TextSystem
 from .training import Bag, Prepared, Trained, Units, WordDropout
 
 __all__ = [
     "DPNR",
-    "ADePT",
+    "ADePTModel",
     "Bag",
-    "DPText",
+    "DPTextModel",
     "Prepared",
     "TextClassifier",
     "TextSystem",
@@ -20,3 +21,5 @@ __all__ = [
     "Units",
     "WordDropout",
 ]
+
+explain_old_names(globals())

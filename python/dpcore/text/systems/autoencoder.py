@@ -44,7 +44,7 @@ VARIANTS: Final[tuple[Variant, ...]] = get_args(Variant)
 """Noise for the L2 distance in every entry, as published; and three repairs."""
 
 
-class Words:
+class WordNumbers:
     """Texts as rows of numbers, cut after so many words.
 
     Args:
@@ -113,7 +113,7 @@ class Encoder(torch.nn.Module):
         hidden: entries of the state.
     """
 
-    def __init__(self, words: Words, embedding: int, hidden: int) -> None:
+    def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
         super().__init__()
         self.words, self.width = words, 2 * hidden
         self.embedding = torch.nn.Embedding(len(words.vocabulary), embedding, padding_idx=PAD)
@@ -154,7 +154,7 @@ class Decoder(torch.nn.Module):
         width: entries of the vectors.
     """
 
-    def __init__(self, words: Words, embedding: int, hidden: int, width: int) -> None:
+    def __init__(self, words: WordNumbers, embedding: int, hidden: int, width: int) -> None:
         super().__init__()
         self.words = words
         size = len(words.vocabulary)
@@ -219,7 +219,7 @@ def train_autoencoder(
         encoder: texts to vectors.
         decoder: vectors to texts.
         transform: bounds the vectors.
-        rows: numbers and sizes of the training texts, as `Words` gives them.
+        rows: numbers and sizes of the training texts, as `WordNumbers` gives them.
         recipe: how long and how fast.
         rng: order and dropout follow from it.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
@@ -294,7 +294,7 @@ def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: fl
     )
 
 
-class ADePT(TextSystem):
+class ADePTModel(TextSystem):
     """An auto-encoder that rewrites texts with noise in the middle; published, its claim is false.
 
     ``z = (h, c)`` is the last state of an LSTM, clipped to norm C; Laplace noise is added, and a
@@ -330,11 +330,11 @@ class ADePT(TextSystem):
     Example:
         >>> from dpcore.text import generated
         >>> corpus = generated("intents", 300, rng=1)
-        >>> adept = ADePT(epsilon=100.0, hidden=32, embedding=16)
+        >>> adept = ADePTModel(epsilon=100.0, hidden=32, embedding=16)
         >>> adept = adept.fit(corpus, epochs=2, pair=False, rng=1)
         >>> adept
-        ADePT(epsilon=100.0, hidden=32, embedding=16; THE CLAIM IS FALSE: true epsilon 800 for any
-        two texts)
+        ADePTModel(epsilon=100.0, hidden=32, embedding=16; THE CLAIM IS FALSE: true epsilon 800 for
+        any two texts)
         >>> len(adept.rewrite(corpus.test.texts[:3], rng=2))
         3
     """
@@ -447,7 +447,7 @@ class ADePT(TextSystem):
 
     def assemble(self, vocabulary: Vocabulary) -> None:
         """Make encoder and decoder for a vocabulary, with fresh weights."""
-        words = Words(vocabulary, self.longest)
+        words = WordNumbers(vocabulary, self.longest)
         self.encoder = Encoder(words, self.embedding, self.hidden)
         self.decoder = Decoder(words, self.embedding, self.hidden, self.encoder.width)
 
@@ -467,7 +467,7 @@ class ADePT(TextSystem):
 
     def renoised(
         self, epsilon: float, *, variant: Variant | None = None, delta: float = 0.0
-    ) -> ADePT:
+    ) -> ADePTModel:
         """Return a model of the same weights with other noise; nothing is trained or copied.
 
         Args:
@@ -485,7 +485,7 @@ class ADePT(TextSystem):
 
         Example:
             >>> from dpcore.text import generated
-            >>> adept = ADePT(10.0, hidden=32).fit(generated("intents", 100, rng=1), epochs=1)
+            >>> adept = ADePTModel(10.0, hidden=32).fit(generated("intents", 100, rng=1), epochs=1)
             >>> adept.private.noise, adept.renoised(80.0, variant="scaled").private.noise
             (LaplaceNoise(scale=1.0), LaplaceNoise(scale=1.0))
         """

@@ -22,10 +22,10 @@ from ...errors import about, choice, flag, instance, integer, invalid, mistyped,
 from ...mechanisms import positive
 from ...packages import torch
 from ...streams import Rng, seed_of, seeded_torch
-from ...torch import Clip, DPTextNoise, LaplaceNoise, PrivateEncoder
+from ...torch import Clip, DPTextNoiseLayer, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ..corpus import Corpus, Vocabulary
-from .autoencoder import RESERVED, Decoder, Encoder, Words, words_loss
+from .autoencoder import RESERVED, Decoder, Encoder, WordNumbers, words_loss
 from .system import Labelling, TextSystem, read_mapping
 from .training import (
     Bag,
@@ -139,7 +139,7 @@ class LSTMCoder:
     """Arguments with which its vocabulary is made."""
 
     def __init__(self, vocabulary: Vocabulary, dim: int, words: int) -> None:
-        self.vocabulary, numbers = vocabulary, Words(vocabulary, words)
+        self.vocabulary, numbers = vocabulary, WordNumbers(vocabulary, words)
         self.encoder = Encoder(numbers, _EMBEDDING_DIM, dim // 2)
         self.decoder = Decoder(numbers, _EMBEDDING_DIM, dim // 2, dim)
 
@@ -164,7 +164,7 @@ class LSTMCoder:
 
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
-"""The coders by the names that `DPText` takes."""
+"""The coders by the names that `DPTextModel` takes."""
 
 
 def names_of(attribute: Any) -> tuple[str, ...]:
@@ -406,7 +406,7 @@ def _take_adversarial_step(
     return float(utility.detach())
 
 
-class DPText(TextSystem, Labelling):
+class DPTextModel(TextSystem, Labelling):
     """A text representation with noise by the published formula: no epsilon bounds its loss.
 
     ``encode(text) = clip(f(text)) + s``: f is the mean over vectors of words, clipped in L1 to C,
@@ -456,12 +456,12 @@ class DPText(TextSystem, Labelling):
     Example:
         >>> from dpcore.text import generated
         >>> corpus = generated("topics", 400, rng=1)
-        >>> model = DPText(epsilon=5.0, attribute="parent", learn=True, cap=20.0)
+        >>> model = DPTextModel(epsilon=5.0, attribute="parent", learn=True, cap=20.0)
         >>> model.fit(corpus, epochs=2, rng=1).claim is None, model.learnt > 0.0
         (True, True)
-        >>> DPText(epsilon=5.0, attribute="parent").fit(corpus, epochs=1, pair=False, rng=1)
-        DPText(epsilon=5.0, attribute='parent'; THE CLAIM IS FALSE: no epsilon at all for any two
-        texts)
+        >>> DPTextModel(epsilon=5.0, attribute="parent").fit(corpus, epochs=1, pair=False, rng=1)
+        DPTextModel(epsilon=5.0, attribute='parent'; THE CLAIM IS FALSE: no epsilon at all for any
+        two texts)
     """
 
     saved_keys = frozenset({"learnt", "words", "labels", "values"})
@@ -579,7 +579,9 @@ class DPText(TextSystem, Labelling):
 
     def assemble(self, vocabulary: Vocabulary, epsilon: float) -> None:
         """Make all parts for a vocabulary, with fresh weights and this epsilon."""
-        kind = LaplaceNoise if self.noise == "repaired" else partial(DPTextNoise, nan=self.noise)
+        kind = (
+            LaplaceNoise if self.noise == "repaired" else partial(DPTextNoiseLayer, nan=self.noise)
+        )
         if self.learn:
             layer = kind(sensitivity=self._apart, epsilon=epsilon, trainable=True, cap=self.cap)
         else:
