@@ -662,6 +662,14 @@ def confidence_level(value: Any, name: str = "confidence") -> float:
     return real(name, value, low=0.0, high=1.0, open_low=True, open_high=True)
 
 
+def claim_level(value: Any) -> float:
+    """Check a claimed epsilon and return it; the error for (epsilon, delta) says what to type."""
+    if isinstance(value, (tuple, list)) and len(value) == 2:
+        need = f"a finite number at least 0 (claim={value[0]!r}, delta={value[1]!r})"
+        raise mistyped("claim", need, value)
+    return real("claim", value, low=0.0)
+
+
 def delta_level(value: Any, name: str = "delta") -> float:
     """Check a delta, a probability in [0, 1), and return it."""
     return real(name, value, low=0.0, high=1.0, open_high=True)

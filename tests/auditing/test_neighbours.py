@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Audit, Laplace, Pair, audit, pairs
+from dpcore import Audit, Laplace, Pair, audit, audit_table, pairs
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace
 from dpcore.published import ADePT, LaplaceMechanism
 from dpcore.report.script import format_call, make_script
+from dpcore.sensitivity import refute
 
 FEW = {"trials": 1000, "rng": 1}
 
@@ -82,7 +83,7 @@ def test_a_farther_pair_is_refused(relation, near, far, text):
         (Replace(), ({1}, {2}), "pair must be two data sets: lists, arrays or texts"),
         (AddRemove(), ([0.0], {1: 2}), "pair must be two data sets"),
         (L1, ([0.0], [1.0]), "neighbour must be a neighbour relation"),
-        ("l1", ([0.0], [1.0]), "neighbour must be a neighbour relation"),
+        ("l3", ([0.0], [1.0]), "neighbour must be a neighbour relation"),
         (1.0, ([0.0], [1.0]), "neighbour must be a neighbour relation"),
     ],
 )
@@ -162,6 +163,28 @@ def test_a_metric_claim_and_one_about_neighbours_exclude_each_other():
     # Within the relation, too, 2.0 would double a claim that was not made per unit of distance.
     with pytest.raises(ValueError, match=r"^distance of the pair must be 1 where neighbour= is"):
         audit(noisy, far, neighbour=L1(2.0), claim=1.1, **FEW)
+
+
+@pytest.mark.parametrize(
+    ("name", "relation"),
+    [("l1", L1(1.0)), (("l1", 2.0), L1(2.0)), ("l2", L2(1.0)), (("linf", 3), Linf(3.0))],
+)
+def test_the_name_of_a_norm_stands_for_its_ball(name, relation):
+    by_name, report = (
+        audit(noisy, ([0.0], [1.0]), neighbour=one, claim=1.1, **FEW) for one in (name, relation)
+    )
+    assert by_name == report
+    assert by_name.neighbour == report.neighbour != ""
+    table = [[0.5, 0.5], [0.4, 0.6]]
+    assert audit_table(table, neighbour=name) == audit_table(table, neighbour=relation)
+    by_name, found = (
+        refute(np.array, 9.0, "l1", Box(0, 9, 2), neighbour=one, trials=50, rng=1)
+        for one in (name, relation)
+    )
+    assert by_name == found
+    for wrong in ("L1", "l3", ("l1",), ["l1", 2.0]):
+        with pytest.raises(TypeError, match=r"^neighbour must be a neighbour relation with holds"):
+            audit(noisy, ([0.0], [1.0]), neighbour=wrong, claim=1.1, **FEW)
 
 
 def test_a_wider_relation_does_not_widen_a_mechanisms_own_claim():

@@ -30,7 +30,7 @@ from dpcore.records import Counts
 def test_four_bounds_with_one_signature():
     assert list(BOUNDS) == ["clopper_pearson", "exact", "conditional", "anytime"]
     for name, bound in BOUNDS.items():
-        assert getattr(bounds, name) is bound
+        assert getattr(bounds, {"exact": "berger_boos"}.get(name, name)) is bound
         assert list(inspect.signature(bound).parameters)[:3] == ["counts", "delta", "confidence"]
         assert 0.0 < bound(Counts(900, 1000, 100, 1000), 0.0, 0.9) < math.log(9.0)
     assert len(set(bounds.__all__)) == len(bounds.__all__)

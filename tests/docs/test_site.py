@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import importlib
 import re
+from collections import defaultdict
 from fnmatch import fnmatch
 from types import ModuleType
 
@@ -135,6 +136,41 @@ def test_every_public_name_has_its_page():
     for path in shown:
         package, _, name = path.rpartition(".")
         assert re.search(rf"^ *(\.\. py:data:: )?{name}$", pages[package], re.M), path
+
+
+SHARED_NAMES = {
+    "Clip": "transforms of arrays and of tensors, which are the same",
+    "MinMax": "transforms of arrays and of tensors, which are the same",
+    "Normalise": "transforms of arrays and of tensors, which are the same",
+    "Result": "the protocol of an experiment's result, and the class of each experiment",
+    "sensitivity": "a package and its function",
+}
+"""Public names that may stand in several places, and what they mean there."""
+
+
+def find_shared_names(root):
+    """Return the public names that have two paths, or that two files of the package define."""
+    paths, files = defaultdict(set), defaultdict(set)
+    names = [name.path for of in site_names.names().values() for name in of]
+    for path in (*names, *site_names.find_public_packages()):
+        paths[path.rpartition(".")[2]].add(path)
+    for file in root.rglob("*.py"):
+        for node in ast.parse(file.read_text("utf-8")).body:
+            if isinstance(node, (ast.ClassDef, ast.FunctionDef)) and node.name in paths:
+                files[node.name].add(file)
+    return {name for name in paths if len(paths[name]) > 1 or len(files[name]) > 1}
+
+
+def test_a_public_name_means_one_thing(tmp_path):
+    found = find_shared_names(ROOT / "python" / "dpcore")
+    assert found <= set(SHARED_NAMES)
+    assert "Result" in found
+    assert "sensitivity" in found
+    # The control: a class of another file with the name of a public one.
+    for file in ("one.py", "two.py"):
+        (tmp_path / file).write_text("class Histogram: ...\ndef own(): ...\n")
+    assert "Histogram" in find_shared_names(tmp_path)
+    assert "own" not in find_shared_names(tmp_path)
 
 
 def test_constants_say_what_they_are():

@@ -17,6 +17,7 @@ from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for, loss_of_f
 from ..bounds.power import gaussian_event, trials_for
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import (
+    claim_level,
     confidence_level,
     delta_level,
     integer,
@@ -172,7 +173,7 @@ def plan(
     if isinstance(claim, Claim):
         _refuse_ignored("where claim is a curve", canaries=canaries, guesses=guesses, mass=mass)
         return _plan_from_curve(claim, true_epsilon, factor, settings)
-    claim = real("claim", claim, low=0.0)
+    claim = claim_level(claim)
     true = _compute_true_loss(claim, true_epsilon, factor, settings[0])
     stated = Plan(claim, true, *settings, factor)
     if canaries is None and guesses is None:
@@ -319,7 +320,7 @@ def _plan_from_pilots(
     curve = claim if isinstance(claim, Claim) else None
     own = violation == (None, None)
     if claim is not None and curve is None and not own:
-        _compute_true_loss(real("claim", claim, low=0.0), *violation, delta)
+        _compute_true_loss(claim_level(claim), *violation, delta)
     planned: Plan | None = None
     timed: list[tuple[int, float]] = []
     seed = seed_of(rng)

@@ -22,6 +22,7 @@ from ..errors import (
     AssumptionWarning,
     about,
     choice,
+    claim_level,
     confidence_level,
     count,
     delta_level,
@@ -45,8 +46,9 @@ from ..mechanisms.declarations import (
 )
 from ..mechanisms.native import describe_natively
 from ..packages import imported_module
-from ..pairs import Neighbour, Search, Searched, distance
+from ..pairs import Search, Searched, distance
 from ..pairs.differences import inputs_equal
+from ..pairs.neighbours import NeighbourArgument, neighbour_of
 from ..published import is_native
 from ..records import Counts, Pair
 from ..results.evidence import Provenance, per_distance
@@ -97,7 +99,7 @@ class CommonArguments:
     """The arguments of `dpcore.audit` with one type, before they are checked and afterwards."""
 
     mechanism: Any
-    neighbour: Neighbour | None
+    neighbour: NeighbourArgument | None
     null: bool
     claim: float | Claim | None
     delta: float
@@ -290,8 +292,9 @@ def request_of(
     start = integer("start", whole(given.start), 0)
     delta, confidence = delta_level(given.delta), confidence_level(given.confidence)
     _refuse_encoder(given.mechanism, given.pair)
+    neighbour = None if given.neighbour is None else neighbour_of(given.neighbour)
     mechanism, claim, delta = _read_privacy_map(
-        _adapt_mechanism(given.mechanism), given.neighbour, given.claim, delta
+        _adapt_mechanism(given.mechanism), neighbour, given.claim, delta
     )
     route = choice("route", given.route, get_args(Route))
     choice("bound", given.bound, tuple(BOUNDS))
@@ -310,7 +313,7 @@ def request_of(
         # Asked once: an executor that was shut down raises here.
         runs_in(executor)
     attack = _resolve_attack(given.attack)
-    wanted = parse_pair(mechanism, given.pair, given.neighbour, given.null)
+    wanted = parse_pair(mechanism, given.pair, neighbour, given.null)
     seed, pair = seed_of(given.rng), wanted.first
     # Asked in any case: an encoder learns both texts to answer, and no timed call pays for it.
     usual = _default_trials(mechanism, pair)
@@ -597,11 +600,8 @@ def _resolve_claim(mechanism: Any, pair: Pair, claim: float | Claim | None) -> f
             requirement = f"1 where claim is a curve ({claim})"
             raise invalid("distance of the pair", requirement, pair.distance)
         return claim
-    if isinstance(claim, (tuple, list)) and len(claim) == 2:
-        need = f"a finite number at least 0 (claim={claim[0]!r}, delta={claim[1]!r})"
-        raise mistyped("claim", need, claim)
     if claim is not None:
-        return real("claim", claim, low=0.0)
+        return claim_level(claim)
     own = mechanism_attribute(mechanism, "claim")
     if own is None or callable(own):
         return None

@@ -34,7 +34,8 @@ from ..events import Never
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one
 from ..mechanisms.declarations import mechanism_attribute
-from ..pairs import Neighbour, Search
+from ..pairs import Search
+from ..pairs.neighbours import NeighbourArgument
 from ..progress import Progress
 from ..published import is_native
 from ..records import Counts, Pair
@@ -204,7 +205,7 @@ class AuditOptions(TypedDict, total=False):
     A second list, for type checkers: a test holds it equal to the first.
     """
 
-    neighbour: Neighbour | None
+    neighbour: NeighbourArgument | None
     null: bool
     attack: Attack | AuditAttack | AttackName | None
     trials: int | float | str | None
@@ -232,7 +233,7 @@ def audit(
     mechanism: Any,
     pair: Pair | tuple[Any, Any] | Iterable[Pair] | Search | None = None,
     *,
-    neighbour: Neighbour | None = None,
+    neighbour: NeighbourArgument | None = None,
     null: bool = False,
     attack: Attack | AuditAttack | AttackName | None = None,
     trials: int | float | str | None = None,
@@ -276,10 +277,11 @@ def audit(
             an L1 claim about many entries, attacks see most on
             `dpcore.pairs.patterns(dim, "one")`.
         neighbour: which inputs the claim speaks of: `dpcore.pairs.L1(1.0)`, `L2`, `Linf`,
-            `Replace`, `AddRemove` or an own relation. Every pair that is tried is checked, and
-            its `distance` must be 1; a mechanism's own claim is held to its own norm and
-            sensitivity besides. An OpenDP measurement then brings its claim, and its delta. None
-            reads the claim as one about the two inputs given.
+            `Replace`, `AddRemove` or an own relation; "l1" is `L1(1.0)`, ("l1", 2.0) is
+            `L1(2.0)`. Every pair that is tried is checked, and its `distance` must be 1; a
+            mechanism's own claim is held to its own norm and sensitivity besides. An OpenDP
+            measurement then brings its claim, and its delta. None reads the claim as one about the
+            two inputs given.
         null: allow two equal inputs, on which whatever is found is a false alarm.
         attack: an object of `dpcore.attacks`, its name ("threshold", "majority-vote"), or any
             `(outputs, outputs_prime, pair) -> event`, fed with pilot draws; None or "auto" is

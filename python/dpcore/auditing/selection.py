@@ -318,7 +318,7 @@ def parse_pair(mechanism: Any, pair: Any, neighbour: Any = None, null: bool = Fa
             `Asked.checked`.
     """
     if neighbour is not None:
-        neighbour_of(neighbour)
+        neighbour = neighbour_of(neighbour)
     wanted = replace(
         _list_candidates(mechanism, pair), neighbour=neighbour, null=flag("null", null)
     )

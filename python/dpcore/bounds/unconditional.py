@@ -248,6 +248,8 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:
     """Compute a certified lower limit on epsilon by inverting an unconditional exact test.
 
+    Audits use it if they are given ``bound="exact"``.
+
     The pairs of counts are put into a fixed order, by how large an epsilon they speak for. The
     p-value of the claim ``p <= e^epsilon q + delta`` is
 

@@ -31,7 +31,8 @@ from ..errors import AssumptionWarning, argument_of, choice, count, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
 from ..mechanisms.declarations import mechanism_attribute
-from ..pairs import L1, L2, WHICH, AddRemove, Linf, Neighbour, Replace, distance, patterns
+from ..pairs import WHICH, AddRemove, Neighbour, Replace, distance, patterns
+from ..pairs.neighbours import NORM_BALLS
 from ..published import System, is_native
 from ..recorded.run import audit_outputs
 from ..records import Pair
@@ -135,7 +136,6 @@ def _print_report(report: Audit | OutputsAudit | TableAudit) -> None:
         console.print(line, style=style, markup=False, emoji=False)
 
 
-_BALL_RELATIONS = {"l1": L1, "l2": L2, "linf": Linf}
 _DATASET_RELATIONS = {"replace": Replace, "add-remove": AddRemove}
 
 
@@ -157,7 +157,7 @@ def parse_relation(text: str | None) -> Neighbour | None:
     if name in _DATASET_RELATIONS and not given:
         return _DATASET_RELATIONS[name]()
     try:
-        return _BALL_RELATIONS[name](float(radius))
+        return NORM_BALLS[name](float(radius))
     except (KeyError, ValueError):
         requirement = "l1=RADIUS, l2=RADIUS, linf=RADIUS, replace or add-remove"
         raise Usage(str(invalid("--neighbour", requirement, text))) from None

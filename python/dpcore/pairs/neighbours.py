@@ -180,6 +180,10 @@ class Neighbour(Protocol):
         """Make a pair that differs a little from a given one; it need not hold."""
 
 
+NeighbourArgument = Neighbour | Norm | tuple[Norm, float]
+"""What `neighbour=` takes: a relation, or the norm of a ball, with its radius if that is not 1."""
+
+
 class DomainAttributes:
     """Attributes that a domain or a relation may carry, each with its value for one that lacks it.
 
@@ -213,7 +217,18 @@ def domain_of(
 
 
 def neighbour_of(value: Any) -> Neighbour:
-    """Check that a value is a neighbour relation, an object and not its class, and return it."""
+    """Return a neighbour relation: an object unchanged, a norm's ball by name or (name, radius).
+
+    Raises:
+        TypeError: if the value is neither, or a class.
+
+    Example:
+        >>> neighbour_of("l1"), neighbour_of(("l2", 3.0))
+        (L1(radius=1.0), L2(radius=3.0))
+    """
+    name, radius = value if isinstance(value, tuple) and len(value) == 2 else (value, 1.0)
+    if isinstance(name, str) and name in NORM_BALLS:
+        return NORM_BALLS[name](radius)
     parts = [getattr(value, part, None) for part in _RELATION_METHODS]
     if isinstance(value, type) or not all(map(callable, parts)):
         raise mistyped(
@@ -481,6 +496,10 @@ class Linf(_NormBall, word="Linf"):
 
     __slots__ = ()
     norm = "linf"
+
+
+NORM_BALLS: Final[dict[str, type[_NormBall]]] = {"l1": L1, "l2": L2, "linf": Linf}
+"""The relations that are balls of a norm, by its name."""
 
 
 def _require_bounded(domain: Domain) -> Bounded:

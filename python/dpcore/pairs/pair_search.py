@@ -52,7 +52,7 @@ class Search(Record, word="Search"):
             seconds = real("seconds", self.seconds, low=0.0, open_low=True)
             object.__setattr__(self, "seconds", seconds)
         domain_of(self.domain)
-        neighbour_of(self.neighbour)
+        object.__setattr__(self, "neighbour", neighbour_of(self.neighbour))
         for name in ("rounds", "candidates"):
             object.__setattr__(self, name, integer(name, getattr(self, name), 1))
         object.__setattr__(self, "budget", count("budget", self.budget))

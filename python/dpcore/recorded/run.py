@@ -20,6 +20,7 @@ from ..errors import (
     AssumptionWarning,
     about,
     choice,
+    claim_level,
     confidence_level,
     delta_level,
     flag,
@@ -321,7 +322,7 @@ def audit_outputs(
     delta, confidence = delta_level(delta), confidence_level(confidence)
     curve = claim if isinstance(claim, Claim) else None
     if curve is None:
-        claim = None if claim is None else real("claim", claim, low=0.0)
+        claim = None if claim is None else claim_level(claim)
     elif delta:
         raise invalid("delta", f"left out where claim is a curve ({curve})", delta)
     limit = _choose_bound(kind, bound, delta, curve)

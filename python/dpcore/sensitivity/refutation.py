@@ -13,9 +13,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, count, flag, integer, invalid, mistyped, real, show, suggest_arguments
-from ..pairs import NORMS, Domain, Neighbour
+from ..pairs import NORMS, Domain
 from ..pairs.differences import Norm
-from ..pairs.neighbours import domain_attribute, domain_of, neighbour_of
+from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, neighbour_of
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
@@ -122,7 +122,7 @@ def refute(
     norm: Norm,
     domain: Domain,
     *,
-    neighbour: Neighbour | None = None,
+    neighbour: NeighbourArgument | None = None,
     rows: bool = False,
     trials: int | float | str = 10_000,
     rng: Rng = None,
@@ -332,7 +332,7 @@ def assert_sensitivity(
     norm: Norm,
     domain: Domain,
     *,
-    neighbour: Neighbour | None = None,
+    neighbour: NeighbourArgument | None = None,
     rows: bool = False,
     max_examples: int = 200,
     trials: int | float | str = 5000,
@@ -425,7 +425,7 @@ def members_of(domain: Domain) -> Any:
 
 
 @suggest_arguments
-def pairs_of(domain: Domain, neighbour: Neighbour | None = None) -> Any:
+def pairs_of(domain: Domain, neighbour: NeighbourArgument | None = None) -> Any:
     """Make a hypothesis strategy for pairs of neighbours, which shrinks to simple ones.
 
     Args:

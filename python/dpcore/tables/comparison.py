@@ -92,7 +92,8 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     """
     if neighbour is None:
         return Neighbours("all pairs of rows")
-    if hasattr(neighbour, "holds") or isinstance(neighbour, type):
+    first = neighbour[0] if isinstance(neighbour, tuple) and neighbour else neighbour
+    if hasattr(neighbour, "holds") or isinstance(first, (type, str)):
         return _neighbours_from_relation(neighbour)
     requirement = _NEIGHBOUR_REQUIREMENT
     found = numeric("neighbour", requirement, neighbour)
@@ -140,7 +141,7 @@ def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbo
 
 def _neighbours_from_relation(relation: Any) -> Neighbours:
     """Return a relation on the numbers of rows, each an input of one entry."""
-    neighbour_of(relation)
+    relation = neighbour_of(relation)
     name = f"{format_neighbour(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):
         most = relation.most * (1.0 + SLACK)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...bounds import predicted
-from ...errors import choice, confidence_level, delta_level, invalid, real, suggest_arguments
+from ...errors import choice, claim_level, confidence_level, delta_level, invalid, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
 from ...progress import Progress
 from ...recorded.run import audit_outputs
@@ -479,7 +479,7 @@ def _read_inference_claim(
         # An (epsilon, delta) claim without its delta would be refuted where it is true.
         delta = 0.0 if own is None else mechanism_attribute(owner, "delta")
     claim = own if claim is None else claim
-    return None if claim is None else real("claim", claim, low=0.0), delta_level(delta)
+    return None if claim is None else claim_level(claim), delta_level(delta)
 
 
 def _measure_floors(
