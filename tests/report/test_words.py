@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Audit, OutputsAudit, audit, calibration
+from dpcore import Audit, OutputsAudit, audit, calibration, sensitivity
 from dpcore.attacks import MajorityVote
 from dpcore.published import NATIVE
 from dpcore.records import Record, class_of, declare, word_of
@@ -97,6 +97,19 @@ for word in json.load(sys.stdin):
         print(word)
 """
     assert fresh(code, words).split() == json.loads(words)
+
+
+@pytest.mark.parametrize(
+    ("word", "record"),
+    [
+        ("GaussianNoise", calibration.gaussian_analytic(1.0, 1e-5, 1.0)),
+        ("Histogram", sensitivity.HistogramCounts(3, "replace")),
+    ],
+)
+def test_a_class_that_was_renamed_keeps_its_word(word, record):
+    written = encode_value(record)
+    assert written["record"] == word
+    assert decode_value(written) == record
 
 
 def test_native_mechanisms_have_names_of_their_own():

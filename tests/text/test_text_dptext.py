@@ -149,6 +149,7 @@ def test_equal_outputs_after_load(noise, learn, device, tmp_path):
 def test_folders_of_others_are_refused(tmp_path):
     place = fitted(made(dim=8)).save_pretrained(tmp_path / "model")
     config = json.loads((place / "config.json").read_text())
+    assert config["format"] == "dpcore.text.DPText/1"
 
     def written(**changes):
         (place / "config.json").write_text(json.dumps({**config, **changes}))

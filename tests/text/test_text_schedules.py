@@ -67,9 +67,9 @@ def test_they_are_records(schedule, title):
     assert title_of(schedule) == str(schedule) == title
     assert pickle.loads(pickle.dumps(schedule)) == schedule
     assert eval(repr(schedule), dict(vars(schedules))) == schedule
-    # The word keeps the schedule `UniformEpsilon` apart from the noise.
+    # Files name `UniformEpsilon` by the word of the time when it was called `Uniform`.
     found = json.loads(json.dumps(encode_value(schedule)))
-    assert found["record"] == f"text.schedules.{type(schedule).__name__}"
+    assert found["record"] == f"text.schedules.{type(schedule).__name__.removesuffix('Epsilon')}"
     assert every_of(schedule) == ("batch" if "batch" in title else "epoch")
     with pytest.raises((AttributeError, TypeError)):
         schedule.every = "batch"

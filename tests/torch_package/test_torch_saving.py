@@ -62,6 +62,8 @@ def test_a_function_is_handed_over_and_all_else_comes_back(tmp_path, transform, 
     private = PrivateEncoder(hashed, transform, **given)
     again = returns(private, tmp_path / "folder", encoder=hashed)
     assert again.noise.scale == private.noise.scale
+    words = json.loads((tmp_path / "folder" / "config.json").read_text())["noise"]
+    assert words["class"] == type(private.noise).__name__.replace("DPTextNoiseLayer", "DPTextNoise")
     assert sorted(path.name for path in (tmp_path / "folder").iterdir()) == ["config.json"]
     with pytest.raises(ValueError, match=r"encoder must be given for an encoder of one's own \(ha"):
         PrivateEncoder.from_pretrained(tmp_path / "folder")
