@@ -186,12 +186,12 @@ def find_forgotten_bounds():
     for name, bound in {**BOUNDS, **ONE_RUN}.items():
         if not isinstance(getattr(bound, "declared", None), Declared):
             yield f"give bound {name} a title in its file: @Declared(title=...)"
-        if bound.__name__ != name:
+        if (find_declaration(bound).name or bound.__name__) != name:
             yield f"call bound {name} what its function is called, {bound.__name__}"
     for _, name, bound in list_own(bounds):
         if isinstance(declared := getattr(bound, "declared", None), Declared):
             table = {"independent": "BOUNDS", "one_run": "ONE_RUN"}[declared.rows]
-            if getattr(bounds, table).get(name) is not bound:
+            if getattr(bounds, table).get(declared.name or name) is not bound:
                 yield f"enter bound {name} in {table} of dpcore/bounds/__init__.py"
             if name not in bounds.__all__:
                 yield f"enter bound {name} in __all__ of dpcore/bounds"
