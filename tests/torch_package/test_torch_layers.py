@@ -336,7 +336,7 @@ def test_what_is_printed():
     )
     capped = learnt(DPTextNoiseLayer, cap=8.0)
     assert repr(capped).startswith(
-        "DPTextNoise(sensitivity=1.0, epsilon=0.1, cap=8.0, nan='zero'; learnt, at most 8:"
+        "DPTextNoiseLayer(sensitivity=1.0, epsilon=0.1, cap=8.0, nan='zero'; learnt, at most 8:"
     )
     assert capped.caution
     assert not LaplaceNoise(1.0).caution
