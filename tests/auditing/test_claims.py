@@ -247,10 +247,10 @@ def own(x, size, rng):
         ),
         ({"null": 1}, TypeError, "null must be True or False, got 1"),
         (
-            {"neighbour": "l1"},
+            {"neighbour": "l3"},
             TypeError,
             "neighbour must be a neighbour relation with holds, starts, move (dpcore.pairs."
-            "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()), got 'l1'",
+            "L1(1.0), L2(1.0), Linf(1.0), Replace() or AddRemove()), got 'l3'",
         ),
         (
             {"mechanism": own},

@@ -19,7 +19,7 @@ from ..errors import about, invalid, mistyped, numeric, real, vector
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_module
 from ..pairs import L1, L2, Linf
-from ..pairs.neighbours import SLACK, format_neighbour, neighbour_of, refuse_farther
+from ..pairs.neighbours import NORM_BALLS, SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress
 from ..records import Pair
 
@@ -93,7 +93,8 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
     if neighbour is None:
         return Neighbours("all pairs of rows")
     first = neighbour[0] if isinstance(neighbour, tuple) and neighbour else neighbour
-    if hasattr(neighbour, "holds") or isinstance(first, (type, str)):
+    is_norm = isinstance(first, str) and first in NORM_BALLS
+    if is_norm or hasattr(neighbour, "holds") or isinstance(neighbour, type):
         return _neighbours_from_relation(neighbour)
     requirement = _NEIGHBOUR_REQUIREMENT
     found = numeric("neighbour", requirement, neighbour)
