@@ -5,11 +5,13 @@ The checks show if other texts of a batch change a vector, and if two equal call
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import zlib
 from collections.abc import Iterable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -77,6 +79,7 @@ class Encoder:
     inside: Any = None
     """The encoder in front of a transform."""
     transform: Any = None
+    tokenizer: Any = None
 
     def __init__(self, model: Any) -> None:
         self.model = model
@@ -115,6 +118,12 @@ class Encoder:
         first = next(held, None)
         return torch.device("cpu") if first is None else first.device
 
+    def with_transform(self, transform: Any) -> Encoder:
+        """Return a copy of this encoder with a transform behind it."""
+        found = copy.copy(self)
+        found.inside, found.transform = self, transform
+        return found
+
     def to(self, device: Any) -> None:
         """Move the modules."""
         for module in self.modules:
@@ -122,8 +131,14 @@ class Encoder:
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts are longer than the encoder reads; 0 where that is not known."""
-        found = attribute_of(ModelAttributes, self.model, "truncated")
-        return found(texts) if callable(found) else 0
+        count = attribute_of(ModelAttributes, self.model, "truncated")
+        if callable(count):
+            return int(count(texts))
+        if self.tokenizer is None or self.longest is None or not texts:
+            return 0
+        # Without its own warning that a text is long: that is what is counted here.
+        found = self.tokenizer(list(texts), truncation=False, padding=False, verbose=False)
+        return sum(len(tokens) > self.longest for tokens in found["input_ids"])
 
     @property
     def longest(self) -> int | None:
@@ -146,6 +161,10 @@ class Encoder:
                 infinities.
         """
         with torch.no_grad():
+            if self.inside is not None:
+                rows = self.transform(self.inside(texts))
+                self.dtype = rows.dtype
+                return rows
             found = self._floats(self._encode(list(texts)))
         if found.ndim != 2 or len(found) != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
@@ -217,17 +236,15 @@ class Sentences(Encoder):
 
     kind = "sentence-transformers"
 
+    def __init__(self, model: Any) -> None:
+        super().__init__(model)
+        self.tokenizer = attribute_of(ModelAttributes, model, "tokenizer")
+
     @property
     def longest(self) -> int | None:
         """Tokens that it reads of a text."""
         found = attribute_of(ModelAttributes, self.model, "max_seq_length")
         return found if isinstance(found, int) else None
-
-    def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts have more tokens than that."""
-        return _count_truncated(
-            attribute_of(ModelAttributes, self.model, "tokenizer"), texts, self.longest
-        )
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
@@ -279,10 +296,6 @@ class Pooled(Encoder):
         known = [one for one in told if isinstance(one, int) and 0 < one < 2**24]
         return min(known, default=None)
 
-    def truncated(self, texts: Sequence[str]) -> int:
-        """Return how many texts have more tokens than that."""
-        return _count_truncated(self.tokenizer, texts, self.longest)
-
     def _encode(self, texts: list[str]) -> Any:
         parts = [
             self._batch(texts[i : i + _ENCODING_BATCH_SIZE])
@@ -298,14 +311,6 @@ class Pooled(Encoder):
             return states[:, 0]
         mask = tokens["attention_mask"].unsqueeze(-1).to(states.dtype)
         return (states * mask).sum(dim=1) / mask.sum(dim=1)
-
-
-def _count_truncated(tokenizer: Any, texts: Sequence[str], longest: int | None) -> int:
-    if tokenizer is None or longest is None or not texts:
-        return 0
-    # Without its own warning that a text is long: that is what is counted here.
-    found = tokenizer(list(texts), truncation=False, padding=False, verbose=False)["input_ids"]
-    return sum(len(tokens) > longest for tokens in found)
 
 
 def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
@@ -475,20 +480,16 @@ def check_batches(
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
 
-        def encode(some: list[str]) -> npt.NDArray[np.float64]:
-            return _encode_known(encoder, some)
-
-        def limit() -> float:
-            return rounding_of(rounding, str(encoder.dtype))
-
+        encode = partial(_encode_known, encoder)
         if is_known:
             with quiet_seed(0):
-                return compare_batches(encode, texts, limit())
+                return compare_batches(encode, texts, rounding_of(rounding, str(encoder.dtype)))
         mode = " in eval mode, too" if encoder.modules else ""
         random = f"the encoder is random{mode}"
         found = batches.check_batches(
-            encode, texts, limit, random=random if encoder.random else "", refuse_state=refuse_state
-        )
+            encode, texts, lambda: rounding_of(rounding, str(encoder.dtype)),
+            random=random if encoder.random else "", refuse_state=refuse_state,
+        )  # fmt: skip
         return replace(found, reason=random) if found.reason == "the encoder is random" else found
 
 

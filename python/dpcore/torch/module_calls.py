@@ -189,7 +189,7 @@ def record_calls(
     """
     stack = [Call(None, None, (), {})]
 
-    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
+    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any, depth: int) -> Any:
         check(one)
         call = Call(one, key(one), *copy_value((args, kwargs)))
         stack.append(call)
@@ -236,26 +236,16 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
     waiting: dict[Any, list[Call]] = {}
     for child in [] if live else call.children:
         waiting.setdefault(child.key, []).append(child)
-    depth = 0
 
-    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any) -> Any:
-        nonlocal depth
+    def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any, depth: int) -> Any:
         if depth != 1:
             # The call itself, or what a child that runs calls in its turn.
-            depth += 1
-            try:
-                return inner(one, *args, **kwargs)
-            finally:
-                depth -= 1
+            return inner(one, *args, **kwargs)
         handed.append(copy_value((key(one), args, kwargs)))
         if waiting.get(key(one)):
             return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
-        depth += 1
-        try:
-            with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
-                return inner(one, *args, **kwargs)
-        finally:
-            depth -= 1
+        with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
+            return inner(one, *args, **kwargs)
 
     args, kwargs = copy_value((call.args, call.kwargs))
     with seeded_globals(np.random.default_rng(seed)), torch.no_grad():
@@ -278,13 +268,22 @@ def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:
 
 @contextmanager
 def calls_go_to(called: Callable[..., Any]) -> Iterator[None]:
-    """Pass every call of a module in this thread through a function."""
-    inner, here = torch.nn.Module.__call__, threading.get_ident()
+    """Pass every call of a module in this thread through a function, with the calls around it.
+
+    Args:
+        called: `(call, module, args, kwargs, depth)`, where `depth` counts the calls around it.
+    """
+    inner, here, depth = torch.nn.Module.__call__, threading.get_ident(), 0
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        nonlocal depth
         if threading.get_ident() != here:
             return inner(self, *args, **kwargs)
-        return called(inner, self, args, kwargs)
+        depth += 1
+        try:
+            return called(inner, self, args, kwargs, depth - 1)
+        finally:
+            depth -= 1
 
     torch.nn.Module.__call__ = call
     try:

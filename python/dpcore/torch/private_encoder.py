@@ -33,7 +33,7 @@ from ..progress import Progress
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, quiet_seed, seed_of, seeded_torch
-from .encoders import Encoder, check_batches, check_transform, encoder_of, probe_texts
+from .encoders import check_batches, check_transform, encoder_of, probe_texts
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
@@ -225,7 +225,11 @@ class PrivateEncoder(Shown):
 
         It follows from transform and noise, and is no claim of somebody.
         """
-        return _epsilon_at(self.real, self.delta)
+        real = self.real
+        if real is None:
+            return np.inf
+        # Pure epsilon holds at every delta.
+        return real.value if real.mu is None or self.delta == 0.0 else real.epsilon(self.delta)
 
     @property
     def _given(self) -> bool:
@@ -247,16 +251,15 @@ class PrivateEncoder(Shown):
         if noise == "best":
             self.errors = noise_errors(self.domain, self.epsilon, self.delta)
             noise = min(self.errors, key=self.errors.__getitem__)
-        if noise == "gaussian":
-            if self.delta == 0.0:
-                raise invalid("delta", "above 0 for Gaussian noise", self.delta)
-            apart = sensitivity.sensitivity(self.domain, "l2").value
-            return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
-        if self.delta != 0.0 and not self.errors:
+        if noise == "gaussian" and self.delta == 0.0:
+            raise invalid("delta", "above 0 for Gaussian noise", self.delta)
+        if noise != "gaussian" and self.delta != 0.0 and not self.errors:
             raise invalid("delta", f"0 for {noise} noise, which gives pure epsilon", self.delta)
         if noise == "laplace":
             return LaplaceNoise(sensitivity.laplace_scale(self.epsilon, self.domain))
         apart = sensitivity.sensitivity(self.domain, "l2").value
+        if noise == "gaussian":
+            return GaussianNoise(gaussian_analytic(self.epsilon, self.delta, apart).sigma)
         return L2LaplaceNoise(l2_laplace(self.epsilon, apart).scale)
 
     def clean(self, texts: Sequence[str]) -> Any:
@@ -271,7 +274,7 @@ class PrivateEncoder(Shown):
         found = texts_of("texts", texts, fewest=0)
         if not found:
             return torch.empty((0, self.width), device=self.encoder.device)
-        return _TransformedEncoder(self.encoder, self.transform)(found)
+        return self.encoder.with_transform(self.transform)(found)
 
     def encode(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Draw private vectors, with fresh noise at every call.
@@ -354,7 +357,7 @@ class PrivateEncoder(Shown):
         with quiet_seed(0), warnings.catch_warnings():
             # Rows that a copy makes zero are neither reported nor counted.
             warnings.simplefilter("ignore", AssumptionWarning)
-            rows = _TransformedEncoder(self.encoder, copy.deepcopy(self.transform))(some)
+            rows = self.encoder.with_transform(copy.deepcopy(self.transform))(some)
         entry = float(rows.double().square().mean().sqrt())
         noise = self.noise.scale * factor**0.5
         return entry, noise, entry**2 / (entry**2 + noise**2)
@@ -362,9 +365,9 @@ class PrivateEncoder(Shown):
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests; each text is encoded once."""
         name = f"PrivateEncoder({self._arguments})"
-        inside = _TransformedEncoder(self.encoder, self.transform)
+        clean = self.encoder.with_transform(self.transform)
         return EncoderMechanism(
-            inside, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
+            clean, self.noise, name, self.epsilon, self.delta, self.probe, self.rounding
         )
 
     def to(self, device: Any) -> PrivateEncoder:
@@ -391,7 +394,8 @@ class PrivateEncoder(Shown):
 
     def __str__(self) -> str:
         """Return what is claimed, what is true, for whom, and what was encoded so far."""
-        return write_text(self)
+        lines = [f"  {label:<12} {line}" for label, line in list_rows(self)]
+        return "\n".join([f"PrivateEncoder of {self.encoder.name}", *lines])
 
     def save_pretrained(self, folder: str | PathLike[str]) -> Path:
         """Write config.json and, of what is torch's, safetensors; see `from_pretrained`.
@@ -439,37 +443,6 @@ class PrivateEncoder(Shown):
         return load_encoder(folder, encoder, device, probe)
 
 
-class _TransformedEncoder(Encoder):
-    """An encoder with a transform behind it."""
-
-    inside: Encoder
-
-    def __init__(self, inside: Encoder, transform: Any) -> None:
-        super().__init__(inside.model)
-        self.inside, self.transform = inside, transform
-
-    @property
-    def modules(self) -> list[Any]:
-        return self.inside.modules
-
-    @property
-    def random(self) -> bool:
-        return self.inside.random
-
-    @property
-    def longest(self) -> int | None:
-        return self.inside.longest
-
-    def truncated(self, texts: Sequence[str]) -> int:
-        return self.inside.truncated(texts)
-
-    def __call__(self, texts: Sequence[str]) -> Any:
-        with torch.no_grad():
-            rows = self.transform(self.inside(texts))
-        self.dtype = rows.dtype
-        return rows
-
-
 def _read_generator(rng: Rng) -> np.random.Generator:
     """Return a Generator unchanged, one from a seed, or one of 128 bits of system entropy."""
     if isinstance(rng, np.random.Generator):
@@ -507,13 +480,6 @@ def chain_of(transform: Any) -> Any:
     return TransformChain([*first, chain_of(last)])
 
 
-def _epsilon_at(real: RealEpsilon | None, delta: float) -> float:
-    if real is None:
-        return np.inf
-    # Pure epsilon holds at every delta.
-    return real.value if real.mu is None or delta == 0.0 else real.epsilon(delta)
-
-
 def _false_claim_error(private: PrivateEncoder) -> ValueError:
     """Make the error for noise that does not give the claim, with two vectors that show it."""
     at = f" at delta {private.delta:g}" if private.delta else ""
@@ -526,12 +492,6 @@ def _false_claim_error(private: PrivateEncoder) -> ValueError:
         reasons.append(f"epsilon {loss:g} is reached by this pair: {show_pair(pair)}")
     hint = "strict=False keeps the claim and shows the true epsilon"
     return ValueError(f"{text}; {'; '.join(reasons)} ({hint})")
-
-
-def write_text(private: PrivateEncoder) -> str:
-    """Format the encoder as lines of text, one word before each."""
-    lines = [f"  {label:<12} {line}" for label, line in list_rows(private)]
-    return "\n".join([f"PrivateEncoder of {private.encoder.name}", *lines])
 
 
 def list_rows(private: PrivateEncoder) -> list[tuple[str, str]]:

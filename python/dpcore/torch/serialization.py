@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Set
+from collections.abc import Set
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -235,30 +235,19 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
         return found
     if given is not None:
         raise invalid("encoder", f"left out, for the folder holds one ({kind})", given)
-    return encoder_of(_ENCODER_READERS[kind](str(place / _ENCODER_FOLDER), words))
+    inside = str(place / _ENCODER_FOLDER)
+    if kind == "sentence-transformers":
+        from sentence_transformers import SentenceTransformer
 
-
-def _load_sentence_transformer(inside: str, words: dict[str, Any]) -> Any:
-    from sentence_transformers import SentenceTransformer
-
-    kwargs = {"use_safetensors": True}
-    return SentenceTransformer(
-        inside, device="cpu", local_files_only=True, model_kwargs=kwargs
-    ).eval()
-
-
-def _load_transformers(inside: str, words: dict[str, Any]) -> Any:
+        kwargs = {"use_safetensors": True}
+        return encoder_of(
+            SentenceTransformer(inside, device="cpu", local_files_only=True, model_kwargs=kwargs)
+        )
     from transformers import AutoModel, AutoTokenizer
 
     model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
     tokenizer = AutoTokenizer.from_pretrained(inside, local_files_only=True)
-    return model.eval(), tokenizer, words["pooling"]
-
-
-_ENCODER_READERS: Final[dict[str, Callable[[str, dict[str, Any]], Any]]] = {
-    "sentence-transformers": _load_sentence_transformer,
-    "transformers": _load_transformers,
-}
+    return encoder_of((model.eval(), tokenizer, words["pooling"]))
 
 
 def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:

@@ -189,10 +189,8 @@ class Rows(torch.nn.Module):
         waiting: dict[Any, list[Call]] = {}
         for child in list(call.everything())[1:]:
             waiting.setdefault(child.key, []).append(child)
-        depth = 0
 
-        def called(inner: Any, one: Any, args: Any, kwargs: Any) -> Any:
-            nonlocal depth
+        def called(inner: Any, one: Any, args: Any, kwargs: Any, depth: int) -> Any:
             if depth == 1:
                 handed.append(copy_value((key(one), args, kwargs)))
             child = waiting[key(one)].pop(0) if depth and waiting.get(key(one)) else None
@@ -200,12 +198,8 @@ class Rows(torch.nn.Module):
             if child is not None and kind == "noise":
                 memo = {id(t): self._repeated(t, size) for t in list_tensors(child.outputs)}
                 return copy_value(child.outputs, memo)
-            depth += 1
-            try:
-                with eval_mode(one) if kind else nullcontext():
-                    return inner(one, *args, **kwargs)
-            finally:
-                depth -= 1
+            with eval_mode(one) if kind else nullcontext():
+                return inner(one, *args, **kwargs)
 
         return called
 

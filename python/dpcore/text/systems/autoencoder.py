@@ -552,12 +552,6 @@ class ADePTModel(TextSystem):
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)
 
-    def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
-        super().to(device)
-        self.decoder.to(device_of(device))
-        return self
-
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: the training."""
         return {"trained": str(self.trained)}

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
+from inspect import signature
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final, Literal, Self, get_args
@@ -485,26 +486,27 @@ class DPNR(TextSystem, TextClassifier):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments that the model is made with, apart from an extractor, as plain data."""
-        return {
-            "dim": self.dim,
-            "epsilon": self.epsilon,
+        found = super().arguments | {
             "transform": describe_layer("transform", self.transform, TRANSFORMS),
-            "noise": self.noise,
-            "scale": self.scale,
             "dropout": None if self.dropout is None else asdict(self.dropout),
-            "unknown": self.unknown,
-            "min_count": self.min_count,
         }
+        del found["extractor"]
+        return found
 
     def protect(self) -> None:
         """Put transform and noise behind the fitted extractor."""
         layer = self._layer(self.epsilon, self.head.in_features)
         # Masks would draw from the user's own generator while the width is asked for.
-        with nullcontext() if self.dropout is None else self.extractor.whole():
+        with self._without_masks():
             private = PrivateEncoder(
                 self.extractor, self.transform, epsilon=self.epsilon, noise=layer, strict=False
             )
         self.private = private.to(self.head.weight.device)
+
+    def _without_masks(self) -> AbstractContextManager[None]:
+        """Switch word dropout off in the body of the context."""
+        is_bag = isinstance(self.extractor, Bag)
+        return self.extractor.whole() if is_bag else nullcontext()
 
     def _layer(self, epsilon: float, width: int) -> Any:
         kind = LaplaceNoise if self.noise == "iid" else SharedNoise
@@ -550,11 +552,8 @@ class DPNR(TextSystem, TextClassifier):
         Returns:
             A tensor of shape `(len(texts), d)`.
         """
-        private = self.require_private("encodes")
-        if self.dropout is None:
-            return private.clean(texts)
-        with self.extractor.whole():
-            return private.clean(texts)
+        with self._without_masks():
+            return super().clean(texts)
 
     def worst_pair(self, texts: Sequence[str], *, progress: bool | None = None) -> Pair:
         """Find the two texts with the largest exact loss of all pairs (without word dropout).
@@ -573,18 +572,11 @@ class DPNR(TextSystem, TextClassifier):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if the model is not fitted, a text is empty, or all are equal.
         """
-        private = self.require_private("compares texts")
-        if self.dropout is None:
-            return private.worst_pair(texts, progress=progress)
-        with self.extractor.whole():
-            pair = private.worst_pair(texts, progress=progress)
-        private.worst = (pair, None)
+        with self._without_masks():
+            pair = super().worst_pair(texts, progress=progress)
+        if self.dropout is not None:
+            self.require_private("compares texts").worst = (pair, None)
         return pair
-
-    def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
-        self.require_private("is moved").to(device)
-        return TextClassifier.to(self, device)
 
     @property
     def name(self) -> str:
@@ -593,17 +585,12 @@ class DPNR(TextSystem, TextClassifier):
         first = (
             f"dim={self.dim}" if self.given is None else f"{getattr(extractor, 'name', extractor)}"
         )
+        usual = {name: one.default for name, one in signature(type(self)).parameters.items()}
+        usual |= {"scale": SCALES[0]}
         more = [
             f", {name}={value!r}"
-            for name, value, usual in (
-                ("transform", self.transform, None),
-                ("noise", self.noise, "iid"),
-                ("scale", self.scale, "published"),
-                ("dropout", self.dropout, None),
-                ("unknown", self.unknown, "drop"),
-                ("min_count", self.min_count, 1),
-            )
-            if value != usual and not isinstance(value, MinMax)
+            for name in ("transform", "noise", "scale", "dropout", "unknown", "min_count")
+            if (value := getattr(self, name)) != usual[name] and not isinstance(value, MinMax)
         ]
         return f"DPNR({first}, epsilon={self.epsilon!r}{''.join(more)})"
 

@@ -699,13 +699,6 @@ class DPTextModel(TextSystem, Labelling):
         found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
         return found
 
-    def to(self, device: Any) -> Self:
-        """Move the model to a device of this machine."""
-        super().to(device)
-        for module in self.modules.values():
-            module.to(device_of(device))
-        return self
-
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
         found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}

@@ -19,11 +19,11 @@ import numpy.typing as npt
 
 from ...calibration import RealEpsilon
 from ...errors import instance, invalid, mistyped
-from ...packages import require_module
+from ...packages import require_module, torch
 from ...records import Pair, Shown
 from ...streams import Rng
 from ...torch import PrivateEncoder
-from ...torch.mechanisms import EncoderMechanism
+from ...torch.mechanisms import EncoderMechanism, device_of
 from ...torch.private_encoder import list_rows
 from ...torch.serialization import read_config, write_config
 from ..corpus import Corpus
@@ -60,11 +60,8 @@ def write_folder(
     """
     files = require_module("safetensors.torch", "save_pretrained")
     place = write_config(folder, {"format": _format_word(cls), **config})
-    tensors = {
-        f"{name}.{key}": value.detach().cpu().contiguous()
-        for name, part in parts.items()
-        for key, value in part.state_dict().items()
-    }
+    held = torch.nn.ModuleDict(parts).state_dict()
+    tensors = {name: value.detach().cpu().contiguous() for name, value in held.items()}
     files.save_file(tensors, place / _WEIGHTS_FILE)
     return place
 
@@ -94,16 +91,14 @@ def load_weights(place: Path, parts: dict[str, Any]) -> None:
     if not path.is_file():
         raise FileNotFoundError(f"folder must hold {_WEIGHTS_FILE}, got {place}")
     tensors = files.load_file(path)
-    wanted = {
-        f"{name}.{key}": tuple(value.shape)
-        for name, part in parts.items()
-        for key, value in part.state_dict().items()
-    }
-    found = {name: tuple(value.shape) for name, value in tensors.items()}
+    modules = torch.nn.ModuleDict(parts)
+    wanted, found = (
+        {name: tuple(value.shape) for name, value in held.items()}
+        for held in (modules.state_dict(), tensors)
+    )
     if found != wanted:
         raise invalid(_WEIGHTS_FILE, f"weights of shapes {wanted}", found)
-    for name, part in parts.items():
-        part.load_state_dict({key: tensors[f"{name}.{key}"] for key in part.state_dict()})
+    modules.load_state_dict(tensors)
 
 
 def read_mapping(config: dict[str, Any], name: str) -> dict[str, Any]:
@@ -362,6 +357,8 @@ class TextSystem(Saved, Shown):
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
         self.require_private("is moved").to(device)
+        for module in self.saved_modules.values():
+            module.to(device_of(device))
         return self
 
     @property
