@@ -5,7 +5,7 @@ They claim no epsilon. They need torch.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Self
@@ -20,14 +20,7 @@ from ...records import Shown
 from ...streams import Rng, seeded_torch
 from ...text.corpus import Corpus
 from ...text.systems.dpnr import TextClassifier
-from ...text.systems.dptext import (  # fmt: skip
-    Discriminator,
-    codes_of,
-    descend_loss,
-    make_layers,
-    names_of,
-    values_of,
-)
+from ...text.systems.dptext import Discriminator, codes_of, descend_loss, make_layers, values_of
 from ...text.systems.system import read_mapping
 from ...text.systems.training import Units, make_recipe
 from ...torch import MinMax
@@ -94,7 +87,7 @@ class Opponent:
 
     def step(self, rows: Any, batch: Any) -> None:
         """Make one step of the discriminator on detached vectors of the texts at `batch`."""
-        descend_loss(self.optimiser, self.discriminator.loss(rows, self.truth(rows, batch)))
+        descend_loss(self.discriminator.loss(rows, self.truth(rows, batch)), self.optimiser)
 
     def truth(self, rows: Any, batch: Any) -> Any:
         """Return the codes of the texts at places `batch`, a column for each attribute."""
@@ -107,6 +100,25 @@ class Opponent:
     def against(self, rows: Any, batch: Any) -> Any:
         """Compute the loss that the extractor lowers; the discriminator must stay unchanged."""
         raise NotImplementedError
+
+
+def names_of(attribute: Any) -> tuple[str, ...]:
+    """Check the name of one attribute or of several, and return the names.
+
+    Raises:
+        TypeError: if it is neither a name nor several.
+        ValueError: if there is none, or one comes twice.
+    """
+    names = (attribute,) if isinstance(attribute, str) else attribute
+    requirement = "the name of an attribute, or several names"
+    if isinstance(names, bytes) or not isinstance(names, Iterable):
+        raise mistyped("attribute", requirement, attribute)
+    found = tuple(names)
+    if not all(isinstance(name, str) for name in found):
+        raise mistyped("attribute", requirement, attribute)
+    if not found or len(set(found)) < len(found):
+        raise invalid("attribute", f"{requirement}, that differ", attribute)
+    return found
 
 
 class Defended(Shown, TextClassifier):
@@ -482,7 +494,7 @@ class DecodingOpponent(Opponent):
     def step(self, rows: Any, batch: Any) -> None:
         """Make one step of the discriminator, and one of the decoder."""
         super().step(rows, batch)
-        descend_loss(self.decoding, self.loss(rows, batch))
+        descend_loss(self.loss(rows, batch), self.decoding)
 
     def loss(self, rows: Any, batch: Any) -> Any:
         """Compute ``-log p(word | vector)``, averaged over the words of a text, then over texts."""

@@ -14,7 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import about, invalid, message, mistyped, numeric, suggest_arguments
+from ...errors import about, invalid, message, mistyped, numeric, part_of, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
 from ...mechanisms.texts import (
     BatchCheck,
@@ -116,14 +116,19 @@ def vectors_of(
     for part, texts in enumerate(parts):
         more: dict[str, Any] = {}
         if noisy:
-            sequence = np.random.SeedSequence(seed, spawn_key=(_ENCODER_STREAM_KEY, part))
-            more["rng"] = np.random.Generator(np.random.PCG64(sequence))
+            more["rng"] = make_generator(seed, _ENCODER_STREAM_KEY, part)
         rows = range(len(texts)) if places is None else places[part]
         vectors = _check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
-            raise _vectors_error(f"{made[0].shape[1]} wide as before", f"{vectors.shape[1]}")
+            requirement = f"{made[0].shape[1]} wide as before"
+            raise about(invalid("encode(texts)", requirement, f"{vectors.shape[1]}"), "encode")
         made.append(vectors)
     return made
+
+
+def make_generator(seed: int, *key: int) -> np.random.Generator:
+    """Make the generator of one stream of a seed."""
+    return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=key))
 
 
 def estimate_seconds(encode: Callable[..., Any], parts: Sequence[Sequence[str]]) -> float:
@@ -232,10 +237,13 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 
 def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Return finite float64 vectors, one for each text; complaints name places and no text."""
+    with part_of(name.partition("(")[0]):
+        return _read_vectors(found, places, name)
+
+
+def _read_vectors(found: Any, places: Sequence[int], name: str) -> Vectors:
     if hasattr(found, "toarray"):
-        raise about(
-            mistyped(name, "a dense array, which .toarray() makes", found), name.partition("(")[0]
-        )
+        raise mistyped(name, "a dense array, which .toarray() makes", found)
     if is_tensor(found):
         # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
         found = found.detach().cpu().double()
@@ -244,23 +252,17 @@ def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)
         array = numeric(name, requirement, found)
     except (TypeError, ValueError) as error:
         # What an encoder returns may hold its texts.
-        kind = type(error)(message(name, requirement, f"a {type(found).__name__}"))
-        raise about(kind, name.partition("(")[0]) from None
+        raise type(error)(message(name, requirement, f"a {type(found).__name__}")) from None
     if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
-        raise _vectors_error(requirement, array.shape, name)
+        raise invalid(name, requirement, array.shape)
     vectors = np.ascontiguousarray(array, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
     if bad.size:
-        text = (
+        raise ValueError(
             f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
             f"{len(places):,} rows, first for text {places[bad[0]]} of the corpus"
         )
-        raise about(ValueError(text), name.partition("(")[0])
     return vectors
-
-
-def _vectors_error(requirement: str, value: Any, name: str = "encode(texts)") -> ValueError:
-    return about(invalid(name, requirement, value), name.partition("(")[0])
 
 
 def keep_rows(vectors: Vectors) -> Vectors:
@@ -425,16 +427,10 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     one = isinstance(given, (Attacker, type, str)) or hasattr(given, "fit")
     if not one and not isinstance(given, Iterable):
         raise mistyped("attackers", "estimators, or Attacker objects", given)
-    found: list[Attacker] = []
-    for each in [given] if one else list(given):
-        if isinstance(each, Attacker):
-            found.append(each)
-        else:
-            found += [
-                Attacker(each, transform)
-                for transform in TRANSFORMS
-                if transform != _TREE_TRANSFORM
-            ]
+    names, found = [name for name in TRANSFORMS if name != _TREE_TRANSFORM], list[Attacker]()
+    for each in [given] if one else given:
+        known = isinstance(each, Attacker)
+        found += [each] if known else [Attacker(each, transform) for transform in names]
     if not found:
         raise invalid("attackers", "one at least", given)
     return tuple(found)
@@ -480,42 +476,40 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
             scaling.StandardScaler(), *models,
         )  # fmt: skip
 
-    transforms, settings = (
-        (*_ROW_TRANSFORMS, "call mean subtracted"),
-        {"max_iter": _BOOSTING_ROUNDS},
-    )
-    settings |= {"max_leaf_nodes": _MAX_TREE_LEAVES, "early_stopping": False}
-    summaries, near = (*transforms, "row summaries"), min(15, rows)
+    rows_and_call, near = (*_ROW_TRANSFORMS, "call mean subtracted"), min(15, rows)
+    summaries = (*rows_and_call, "row summaries")
+    settings = {"max_leaf_nodes": _MAX_TREE_LEAVES, "early_stopping": False}
+    settings |= {"max_iter": _BOOSTING_ROUNDS}
     if values is None:
-        ridge = standardise(linear.RidgeCV(_RIDGE_PENALTIES))
-        nearest = neighbours.KNeighborsRegressor(near)
+        ridge, nearest = linear.RidgeCV(_RIDGE_PENALTIES), neighbours.KNeighborsRegressor(near)
         trees = ensembles.HistGradientBoostingRegressor(**settings)
-        return (
-            *(Attacker(ridge, one, "ridge regression") for one in summaries),
-            *(Attacker(nearest, one, "15 neighbours") for one in transforms),
-            Attacker(trees, _TREE_TRANSFORM, "boosted trees"),
-        )
-    if values >= MANY_VALUES:
-        ridge = standardise(linear.RidgeClassifier(alpha=rows / 3.0))
+        models = [
+            ("ridge regression", standardise(ridge), summaries),
+            ("15 neighbours", nearest, rows_and_call),
+            ("boosted trees", trees, (_TREE_TRANSFORM,)),
+        ]
+    elif values >= MANY_VALUES:
+        ridge = linear.RidgeClassifier(alpha=rows / 3.0)
         nearest = neighbours.KNeighborsClassifier(near, weights="distance")
-        return (
-            *(Attacker(ridge, one, "ridge classification") for one in summaries),
-            *(Attacker(nearest, one, "15 neighbours") for one in transforms),
-            *(Attacker(NearestMean(), one, "nearest mean") for one in transforms),
-        )
-    logistic = standardise(linear.LogisticRegression(max_iter=100))
-    nearest = neighbours.KNeighborsClassifier(near)
-    settings |= {} if values == 2 else {"max_bins": _MULTICLASS_TREE_BINS}
-    trees = ensembles.HistGradientBoostingClassifier(**settings)
-    return (
-        *(Attacker(logistic, one, "logistic regression") for one in summaries),
-        *(Attacker(nearest, one, "15 neighbours") for one in transforms),
-        *(
-            Attacker(standardise(single, network), one, "network of 256")
-            for one in _NETWORK_TRANSFORMS
-        ),
-        Attacker(trees, _TREE_TRANSFORM, "boosted trees"),
-    )
+        models = [
+            ("ridge classification", standardise(ridge), summaries),
+            ("15 neighbours", nearest, rows_and_call),
+            ("nearest mean", NearestMean(), rows_and_call),
+        ]
+    else:
+        settings |= {} if values == 2 else {"max_bins": _MULTICLASS_TREE_BINS}
+        trees = ensembles.HistGradientBoostingClassifier(**settings)
+        models = [
+            (
+                "logistic regression",
+                standardise(linear.LogisticRegression(max_iter=100)),
+                summaries,
+            ),
+            ("15 neighbours", neighbours.KNeighborsClassifier(near), rows_and_call),
+            ("network of 256", standardise(single, network), _NETWORK_TRANSFORMS),
+            ("boosted trees", trees, (_TREE_TRANSFORM,)),
+        ]
+    return tuple(Attacker(model, one, name) for name, model, behind in models for one in behind)
 
 
 class NearestMean:
@@ -542,9 +536,8 @@ class NearestMean:
     def predict(self, rows: Vectors) -> Any:
         """Return the value of the nearest mean."""
         scores = self.decision_function(rows)
-        return self.classes_[
-            scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
-        ]
+        places = scores.argmax(axis=1) if scores.ndim == 2 else (scores > 0).astype(int)
+        return self.classes_[places]
 
 
 @dataclass(frozen=True)

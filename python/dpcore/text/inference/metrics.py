@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ...bounds import limits
 from ...errors import suggest_arguments
 from ...records import Record
-from .attackers import Attacker, Vectors, fit_attacker
+from .attackers import Attacker, Vectors, fit_attacker, make_generator
 from .targets import Codes, Target
 
 Ints = npt.NDArray[np.int64]
@@ -95,16 +95,13 @@ def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
     cuts = np.concatenate([[0], np.flatnonzero(np.diff(ordered)) + 1, [flat.size]])
     right, said = hits[cuts].astype(np.float64), cuts.astype(np.float64)
     total = float(hits[-1])
-    f1 = 2.0 * right / np.maximum(1.0, said + total)
     wrong, negatives = said - right, flat.size - total
-    if measure == "f1":
-        merit = f1
-    elif measure == "balanced accuracy":
-        merit = right / max(total, 1.0) - wrong / max(negatives, 1.0)
-    elif measure == "true-positive rate":
-        merit = np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0)
-    else:
-        merit = 2.0 * right - said
+    merits = {
+        "f1": 2.0 * right / np.maximum(1.0, said + total),
+        "balanced accuracy": right / max(total, 1.0) - wrong / max(negatives, 1.0),
+        "true-positive rate": np.where(wrong <= FALSE_POSITIVES * negatives, said, -1.0),
+    }
+    merit = merits.get(measure, 2.0 * right - said)
     best = cuts[np.flatnonzero(merit == merit.max())]
     cut = int(best[len(best) // 2])
     if cut == 0:
@@ -243,14 +240,9 @@ def permutation_p_value(weights: Vectors, truth: Any, cells: Any, seed: int) -> 
     truth = truth[np.lexsort((-truth, cells))].astype(np.float64)
     weights, cells, chosen = weights[order], cells[order], truth != 0.0
     enough = observed - 1e-9 * max(1.0, abs(observed))
-    rng = np.random.Generator(
-        np.random.PCG64(np.random.SeedSequence(seed, spawn_key=(_PERMUTATION_STREAM_KEY,)))
-    )
-    exceeded, done, rows = (
-        0,
-        0,
-        max(1, min(_SUFFICIENT_EXCEEDANCES, _MAX_CHUNK_ENTRIES // truth.size)),
-    )
+    rng = make_generator(seed, _PERMUTATION_STREAM_KEY)
+    exceeded, done = 0, 0
+    rows = max(1, min(_SUFFICIENT_EXCEEDANCES, _MAX_CHUNK_ENTRIES // truth.size))
     while done < _MAX_PERMUTATIONS:
         rows = min(rows, _MAX_PERMUTATIONS - done)
         places = np.argsort(cells + rng.random((rows, truth.size)), axis=1)[:, chosen]
@@ -348,8 +340,7 @@ class Judge:
         return Measured(value, max(0.0, low), min(1.0, high), "Newcombe")
 
     def _share(self, right: Any) -> Measured:
-        k, n = int(right.sum()), len(right)
-        return Measured(k / n, *limits(k, n, self._tail), "Clopper-Pearson")
+        return _measure_share(right, self.confidence)
 
     def accuracy(self, answers: Codes) -> Measured:
         """Compute the share of right answers: with exact limits, or as the mean over attributes."""
@@ -458,8 +449,7 @@ class Judge:
         kinds, times = np.unique(rows, axis=0, return_counts=True)
         kinds, size = expand(kinds) if expand else kinds, len(rows) if mean else 1
         # Texts drawn with replacement: so many of each kind of row.
-        sequence = np.random.SeedSequence(self.seed, spawn_key=(_BOOTSTRAP_STREAM_KEY,))
-        rng = np.random.Generator(np.random.PCG64(sequence))
+        rng = make_generator(self.seed, _BOOTSTRAP_STREAM_KEY)
         value, found = float(statistic(times @ kinds / size)), list[Any]()
         step = max(1, _MAX_CHUNK_ENTRIES // max(kinds.shape))
         for start in range(0, _BOOTSTRAP_REPLICATES, step):
@@ -468,15 +458,11 @@ class Judge:
             found.append(statistic(drawn @ kinds / size))
         values = np.concatenate(found)
         low, high = np.quantile(values, [self._tail, 1.0 - self._tail])
-        if expand is None:
-            return Measured(
-                value, float(low), float(high), f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
-            )
-        shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
-        low, high = max(least, low + shift), min(1.0, high + shift)
-        return Measured(
-            value, float(low), float(high), f"centred bootstrap of {_BOOTSTRAP_REPLICATES:,}"
-        )
+        how = f"bootstrap of {_BOOTSTRAP_REPLICATES:,}"
+        if expand is not None:
+            shift, least = value - values.mean(), 0.0 if value >= 0.0 <= values.min() else -1.0
+            low, high, how = max(least, low + shift), min(1.0, high + shift), f"centred {how}"
+        return Measured(value, float(low), float(high), how)
 
 
 def _bisect_limit(reaches: Callable[[float], bool], inside: float, outside: float) -> float:

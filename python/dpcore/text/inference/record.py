@@ -392,7 +392,12 @@ class Inference(WrittenRecord):
 
 def list_rows(found: Inference) -> list[tuple[str, str]]:
     """Return the report as (label, text) rows, without time."""
-    table = [
+    each = [
+        f"{one.name}: accuracy {one.accuracy}, majority {one.majority:.4f}, "
+        f"F1 of {one.name} = {one.positive} {one.f1}"
+        for one in found.each
+    ]
+    return [
         ("verdict", _describe_verdict(found)),
         ("attacker", _describe_attacker(found)),
         *(("scores", line) for line in _list_scores(found)),
@@ -401,17 +406,13 @@ def list_rows(found: Inference) -> list[tuple[str, str]]:
         *([] if found.main is None else [("main label", _format_main_task(found.main))]),
         *([] if found.number else [("privacy", _describe_privacy(found))]),
         ("certified", _format_certified_bound(found)),
+        *(("attribute", line) for line in each),
+        *(("group", line) for line in _list_groups(found)),
+        ("texts", _describe_texts(found)),
+        *([] if found.batches is None else [("batches", str(found.batches))]),
+        ("seed", _describe_seed(found)),
+        *(("note", note) for note in _list_notes(found)),
     ]
-    for one in found.each:
-        f1 = f"F1 of {one.name} = {one.positive} {one.f1}"
-        told = f"accuracy {one.accuracy}, majority {one.majority:.4f}, {f1}"
-        table.append(("attribute", f"{one.name}: {told}"))
-    table += [("group", line) for line in _list_groups(found)]
-    table.append(("texts", _describe_texts(found)))
-    if found.batches is not None:
-        table.append(("batches", str(found.batches)))
-    table.append(("seed", _describe_seed(found)))
-    return [*table, *(("note", note) for note in _list_notes(found))]
 
 
 def _format_inference_title(found: Inference) -> str:

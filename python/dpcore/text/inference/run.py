@@ -108,19 +108,16 @@ def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None
     """Return the reason why nothing can be certified, or None."""
     if neighbours is not None:
         choice("neighbours", neighbours, NEIGHBOURS)
-    if target.is_number:
-        return "not applicable: a number"
-    if target.several:
-        return "not applicable: several attributes"
-    if not target.binary:
-        return "not applicable: not binary"
-    if neighbours == "words":
-        return "not applicable: word adjacency"
-    if neighbours is None:
-        return "not applicable: neighbours not stated (neighbours='any two texts' certifies)"
-    if smallest < _MIN_TEXTS_PER_VALUE:
-        return f"not applicable: fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
-    return None
+    few = f"fewer than {_MIN_TEXTS_PER_VALUE} test texts of one value"
+    reasons = {
+        "a number": target.is_number,
+        "several attributes": target.several,
+        "not binary": not target.binary,
+        "word adjacency": neighbours == "words",
+        "neighbours not stated (neighbours='any two texts' certifies)": neighbours is None,
+        few: smallest < _MIN_TEXTS_PER_VALUE,
+    }
+    return next((f"not applicable: {why}" for why, holds in reasons.items() if holds), None)
 
 
 def certify(
@@ -186,19 +183,15 @@ def _choose_threshold_event(
     """Choose the numerator's side and the most promising event, at the first caution with any."""
     every = np.concatenate([none, some])
     cuts = np.unique(np.quantile(every, np.linspace(0.0, 1.0, _THRESHOLD_QUANTILES)))
-    sides, ways = (none, some), [(above, side) for above in (True, False) for side in (1, 0)]
+    ways = [(above, side) for above in (True, False) for side in (1, 0)]
     counts = {
-        above: [((side[:, np.newaxis] >= cuts) == above).sum(axis=0) for side in sides]
+        (above, side): (((rows[:, np.newaxis] >= cuts) == above).sum(axis=0), len(rows))
         for above in (True, False)
+        for side, rows in enumerate((none, some))
     }
     for tail in _LIMIT_TAILS:
-        merits = np.stack([
-            predicted(
-                counts[above][side], len(sides[side]), counts[above][1 - side],
-                len(sides[1 - side]), trials, delta, confidence, tail=tail,
-            )
-            for above, side in ways
-        ])  # fmt: skip
+        both = ((*counts[above, side], *counts[above, 1 - side]) for above, side in ways)
+        merits = np.stack([predicted(*k, trials, delta, confidence, tail=tail) for k in both])
         if merits.max() > 0.0:
             break
     way, cut = np.unravel_index(int(merits.argmax()), merits.shape)
@@ -571,12 +564,9 @@ def _measure_attributes(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfA
     if not target.several:
         return ()
     for column, (name, values) in enumerate(zip(target.names, target.values, strict=True)):
-        here, alone = [column], Target((name,), (values,))
-        single = replace(judge, truth=judge.truth[:, here], target=alone, measure="accuracy")
-        # In one cell, whatever it is called, all texts are answered alike.
-        cell = np.zeros(len(parts.texts[0]), np.int64)
-        asked = np.zeros(len(answers), np.int64)
-        floor = floor_answers(parts.truth[0][:, here], cell, asked, alone, "accuracy")
+        here, frequent = [column], np.bincount(parts.truth[0][:, column]).argmax()
+        single = replace(judge, truth=judge.truth[:, here], target=Target((name,), (values,)))
         figures = single.accuracy(answers[:, here]), single.f1(answers[:, here])
-        found.append(OfAttribute(name, values[1], *figures, single.value(floor)))
+        majority = float((single.truth == frequent).mean())
+        found.append(OfAttribute(name, values[1], *figures, majority))
     return tuple(found)

@@ -181,32 +181,17 @@ def _select_texts(
     texts: Sequence[Sequence[str]],
 ) -> tuple[list[npt.NDArray[np.bool_]], dict[str, int]]:
     """Find the texts of each part that are used, and count the others by reason."""
-    keys = [[likeness(text) for text in part] for part in texts]
-    train, valid, test = keys
-    earlier, also = set(train), set(train) | set(valid)
-    known = [np.zeros(len(train), bool), *(
-        np.array([key in seen for key in part], bool)
-        for part, seen in ((valid, earlier), (test, also))
-    )]  # fmt: skip
-    kept = [
-        ~known[0],
-        *(~seen & _is_first_of_equal(part) for seen, part in zip(known[1:], keys[1:], strict=True)),
-    ]
-    left_out = {
-        "valid, also in train": int(known[1].sum()),
-        "valid, repeated": int((~kept[1] & ~known[1]).sum()),
-        "test, also in train or valid": int(known[2].sum()),
-        "test, repeated": int((~kept[2] & ~known[2]).sum()),
-    }
+    train, *others = ([likeness(text) for text in part] for part in texts)
+    kept, left_out, seen = [np.ones(len(train), bool)], dict[str, int](), set(train)
+    for part, earlier, keys in zip(SPLITS[1:], ("train", "train or valid"), others, strict=True):
+        is_known = np.array([key in seen for key in keys], bool)
+        first = {key: row for row, key in reversed(list(enumerate(keys)))}
+        is_first = np.array([first[key] == row for row, key in enumerate(keys)], bool)
+        kept.append(~is_known & is_first)
+        left_out[f"{part}, also in {earlier}"] = int(is_known.sum())
+        left_out[f"{part}, repeated"] = int((~is_known & ~is_first).sum())
+        seen |= set(keys)
     return kept, left_out
-
-
-def _is_first_of_equal(keys: Sequence[str]) -> npt.NDArray[np.bool_]:
-    """Return True for the first of equal texts."""
-    first = dict[str, int]()
-    for row, key in enumerate(keys):
-        first.setdefault(key, row)
-    return np.array([first[key] == row for row, key in enumerate(keys)], bool)
 
 
 def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, int]) -> None:
@@ -254,11 +239,22 @@ def floor_answers(
         >>> floor_answers(truth, labels, np.array(["x", "y", "z"]), target, "accuracy").ravel()
         array([1, 0, 0])
     """
-    known, place = np.unique(cells, return_inverse=True)
-    each = _answer_by_cell(truth, place, len(known), target, measure)
+    count, place, found = _find_cells(cells, asked)
+    each = _answer_by_cell(truth, place, count, target, measure)
     whole = _answer_by_cell(truth, np.zeros_like(place), 1, target, measure)
+    return np.vstack([each, whole])[found]
+
+
+def _find_cells(cells: Any, asked: Any) -> tuple[int, Codes, Codes]:
+    """Return the numbers of cells.
+
+    Returns:
+        How many there are; the number of each training text's cell, and of each asked one: of a
+        cell that train lacks as many as there are.
+    """
+    known, place = np.unique(cells, return_inverse=True)
     found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    return np.where((known[found] == asked)[:, np.newaxis], each[found], whole)
+    return len(known), place, np.where(known[found] == asked, found, len(known))
 
 
 def floor_scores(
@@ -277,12 +273,10 @@ def floor_scores(
         >>> floor_scores(truth, np.array(list("xxxy")), np.array(list("xyz"))).round(2)
         array([0.67, 0.  , 0.5 ])
     """
-    known, place = np.unique(cells, return_inverse=True)
-    shares = np.array([statistic(truth[place == cell, 0]) for cell in range(len(known))])
-    found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    whole = statistic(truth[:, 0])
-    answers: npt.NDArray[np.float64] = np.where(known[found] == asked, shares[found], whole)
-    return answers
+    count, place, found = _find_cells(cells, asked)
+    groups = [truth[place == cell, 0] for cell in range(count)]
+    answers: npt.NDArray[np.float64] = np.array([*map(statistic, groups), statistic(truth[:, 0])])
+    return answers[found]
 
 
 def floor_ranks(truth: Codes, cells: Any, asked: Any, wanted: Codes, values: int) -> Codes:
@@ -300,12 +294,10 @@ def floor_ranks(truth: Codes, cells: Any, asked: Any, wanted: Codes, values: int
         >>> floor_ranks(truth, cells, np.array(list("xyz")), np.array([0, 0, 1]), 3)
         array([1, 2, 3])
     """
-    known, place = np.unique(cells, return_inverse=True)
-    counts = np.zeros((len(known) + 1, values), np.int64)
+    count, place, found = _find_cells(cells, asked)
+    counts = np.zeros((count + 1, values), np.int64)
     np.add.at(counts, (place, truth[:, 0]), 1)
     counts[-1] = counts[:-1].sum(axis=0)
-    found = np.searchsorted(known, asked).clip(max=len(known) - 1)
-    found = np.where(known[found] == asked, found, len(known))
     # Of equally frequent values in a cell the first comes first, as for the majority.
     ranks = rank_values(counts.astype(np.float64), counts[-1] > 0)
     return ranks[found, wanted]

@@ -244,9 +244,11 @@ def train_autoencoder(
     def run_epoch(epoch: int) -> float:
         total, words = 0.0, 0
         for batch in torch.from_numpy(rng.permutation(len(ids))).split(recipe.batch):
-            loss, count = _mean_word_loss(
-                encoder, decoder, transform, ids[batch], sizes[batch], recipe
-            )
+            # Words, and the end of each text.
+            count = int(sizes[batch].sum()) + len(batch)
+            some = ids[batch, : int(sizes[batch].max())]
+            vectors = transform(encoder.states(some, sizes[batch]))
+            loss = words_loss(decoder, vectors, some, sizes[batch], recipe.dropout or 0.0)
             require_convergence((value := loss.item()) < _DIVERGENCE_LIMIT, recipe.lr, epoch)
             optimiser.zero_grad()
             loss.backward()
@@ -260,17 +262,6 @@ def train_autoencoder(
     largest = max(float(weight.detach().abs().max()) for weight in weights)
     require_convergence(largest < _DIVERGENCE_LIMIT, recipe.lr, recipe.epochs)
     return losses, partial
-
-
-def _mean_word_loss(
-    encoder: Encoder, decoder: Decoder, transform: Any, ids: Any, sizes: Any, recipe: Recipe
-) -> tuple[Any, int]:
-    """Compute the mean cross entropy of the words of a batch, ends included, and their number."""
-    ids = ids[:, : int(sizes.max())]
-    vectors = transform(encoder.states(ids, sizes))
-    return words_loss(decoder, vectors, ids, sizes, recipe.dropout or 0.0), int(sizes.sum()) + len(
-        sizes
-    )
 
 
 def words_loss(decoder: Decoder, vectors: Any, ids: Any, sizes: Any, dropout: float) -> Any:
@@ -551,7 +542,3 @@ class ADePTModel(TextSystem):
         """The mechanism text -> text, to be audited: the rewritten text itself is what is seen."""
         self.require_private("rewrites")
         return Rewriter(self.rewrite, self.epsilon)
-
-    def details(self) -> dict[str, str]:
-        """Return what `print` shows of this model alone: the training."""
-        return {"trained": str(self.trained)}

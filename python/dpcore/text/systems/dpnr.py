@@ -596,7 +596,7 @@ class DPNR(TextSystem, TextClassifier):
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: dropout, training, labels."""
-        found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
+        found = super().details()
         if self.dropout is not None and self.dropout.masks == "bernoulli":
             claimed, true = (
                 calibration.word_dropout(level, self.dropout.mu) if math.isfinite(level) else level

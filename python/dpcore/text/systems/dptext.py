@@ -8,11 +8,11 @@ every step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Final, Literal, Protocol, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -56,34 +56,6 @@ NOISES: Final[tuple[Noise, ...]] = get_args(Noise)
 """The published formula, with 0 or another draw where it is undefined; and Laplace noise."""
 
 
-class Coder(Protocol):
-    """From texts to vectors, and from noisy vectors to what is left of the texts.
-
-    Attributes:
-        encoder: a module from texts to vectors.
-        decoder: a module from vectors.
-        sparse: whether the encoder has sparse gradients.
-        vocabulary: its words.
-    """
-
-    encoder: Any
-    decoder: Any
-    sparse: bool
-    vocabulary: Vocabulary
-
-    def rows(self, texts: Sequence[str]) -> Any:
-        """Convert texts to numbers."""
-
-    def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
-        """Yield runs of `size` texts in an order."""
-
-    def vectors(self, batch: Any) -> Any:
-        """Compute the vectors of a batch, with gradients."""
-
-    def loss(self, noisy: Any, batch: Any) -> Any:
-        """Compute the decoder's mean cross entropy of the words of a batch."""
-
-
 class BagCoder:
     """The mean over vectors of words; a linear decoder that scores the most frequent words.
 
@@ -91,6 +63,11 @@ class BagCoder:
         vocabulary: words with a number, the most frequent first.
         dim: entries of a vector.
         words: how many words the decoder knows.
+
+    Attributes:
+        encoder: a module from texts to vectors.
+        decoder: a module from noisy vectors to what is left of the texts.
+        sparse: whether the encoder has sparse gradients.
     """
 
     sparse = True
@@ -165,25 +142,6 @@ class LSTMCoder:
 
 CODERS: Final[dict[str, Any]] = {"bag": BagCoder, "lstm": LSTMCoder}
 """The coders by the names that `DPTextModel` takes."""
-
-
-def names_of(attribute: Any) -> tuple[str, ...]:
-    """Check the name of one attribute or of several, and return the names.
-
-    Raises:
-        TypeError: if it is neither a name nor several.
-        ValueError: if there is none, or one comes twice.
-    """
-    names = (attribute,) if isinstance(attribute, str) else attribute
-    requirement = "the name of an attribute, or several names"
-    if isinstance(names, bytes) or not isinstance(names, Iterable):
-        raise mistyped("attribute", requirement, attribute)
-    found = tuple(names)
-    if not all(isinstance(name, str) for name in found):
-        raise mistyped("attribute", requirement, attribute)
-    if not found or len(set(found)) < len(found):
-        raise invalid("attribute", f"{requirement}, that differ", attribute)
-    return found
 
 
 def values_of(names: tuple[str, ...], part: Corpus) -> dict[str, npt.NDArray[Any]]:
@@ -265,11 +223,13 @@ class Discriminator(torch.nn.Module):
         return torch.stack([scores.argmax(dim=1) for scores in self(rows)], dim=1)
 
 
-def descend_loss(optimiser: Any, loss: Any) -> None:
+def descend_loss(loss: Any, *optimisers: Any) -> None:
     """Take one step down a loss."""
-    optimiser.zero_grad()
+    for optimiser in optimisers:
+        optimiser.zero_grad()
     loss.backward()
-    optimiser.step()
+    for optimiser in optimisers:
+        optimiser.step()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -284,7 +244,7 @@ class Parts:
         discriminator: from noisy vectors to scores of the attribute.
     """
 
-    coder: Coder
+    coder: BagCoder | LSTMCoder
     transform: Any
     noise: Any
     head: Any
@@ -390,7 +350,7 @@ def _take_adversarial_step(
     raw = parts.coder.vectors(batch)
     finite(raw)
     noisy = parts.noise(parts.transform(raw))
-    descend_loss(rival, parts.discriminator.loss(noisy.detach(), [attribute]))
+    descend_loss(parts.discriminator.loss(noisy.detach(), [attribute]), rival)
     utility = torch.nn.functional.cross_entropy(parts.head(noisy), labels)
     loss = utility
     if recipe.reconstruction:
@@ -398,11 +358,7 @@ def _take_adversarial_step(
     if recipe.strength:
         loss = loss - recipe.strength * parts.discriminator.loss(noisy, [attribute])
     finite(loss)
-    for optimiser in optimisers:
-        optimiser.zero_grad()
-    loss.backward()
-    for optimiser in optimisers:
-        optimiser.step()
+    descend_loss(loss, *optimisers)
     return float(utility.detach())
 
 
@@ -482,7 +438,7 @@ class DPTextModel(TextSystem, Labelling):
         clip: float = 1.0,
     ) -> None:
         self.epsilon = positive("epsilon", epsilon)
-        (self.attribute,) = names_of(instance("attribute", attribute, str))
+        self.attribute = instance("attribute", attribute, str)
         self.noise = choice("noise", noise, NOISES)
         self.learn = flag("learn", learn)
         if cap is not None and not learn:
@@ -701,7 +657,7 @@ class DPTextModel(TextSystem, Labelling):
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""
-        found = {"trained": str(self.trained), "labels": ", ".join(map(str, self.labels.tolist()))}
+        found = super().details()
         claim, later = self.claim, "for any two later texts, one encoding of each"
         assert self.private is not None
         if claim is None:

@@ -345,8 +345,10 @@ class TextSystem(Saved, Shown):
         return f"{type(self).__name__}({', '.join(said)})"
 
     def details(self) -> dict[str, str]:
-        """Return what `print` shows of this model alone, by its labels."""
-        return {}
+        """Return what `print` shows of this model alone: the training, and the labels if any."""
+        labels = getattr(self, "labels", None)
+        found = {"trained": str(self.trained)}
+        return found if labels is None else {**found, "labels": ", ".join(map(str, labels))}
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests: text to noisy vectors."""
