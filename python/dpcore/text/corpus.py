@@ -134,27 +134,23 @@ class Corpus(Shown):
         size, columns = len(texts), {} if self.attributes is None else self.attributes
         if not isinstance(columns, Mapping):
             raise mistyped("attributes", "a mapping from names to columns", columns)
-        for name in columns:
+        attributes = dict[str, Column]()
+        for name, column in columns.items():
             if not isinstance(name, str) or not name.strip():
                 raise mistyped("attributes", "a mapping whose keys are names", name)
-        split = None if self.split is None else _check_column("split", self.split, size)
-        for row, part in enumerate([] if split is None else split.tolist()):
-            choice(f"split[{row}]", part, SPLITS)
-        kept = {
-            "texts": texts,
-            "labels": None if self.labels is None else _check_column("labels", self.labels, size),
-            "attributes": MappingProxyType(
-                {
-                    n: _check_column(f"attributes[{n!r}]", v, size, fractions=True)
-                    for n, v in columns.items()
-                }
-            ),
-            "split": split,
-            "origin": instance("origin", self.origin, str),
-            "groups": None if self.groups is None else _check_column("groups", self.groups, size),
-            "dropped": integer("dropped", self.dropped, 0),
+            place = f"attributes[{name!r}]"
+            attributes[name] = _check_column(place, column, size, fractions=True)
+        others = {
+            name: None if value is None else _check_column(name, value, size)
+            for name, value in self._column_fields().items()
         }
-        set_fields(self, **kept)
+        for row, part in enumerate([] if others["split"] is None else others["split"].tolist()):
+            choice(f"split[{row}]", part, SPLITS)
+        origin, dropped = instance("origin", self.origin, str), integer("dropped", self.dropped, 0)
+        set_fields(
+            self, texts=texts, attributes=MappingProxyType(attributes), origin=origin,
+            dropped=dropped, **others,
+        )  # fmt: skip
 
     @property
     def train(self) -> Corpus:
@@ -207,20 +203,20 @@ class Corpus(Shown):
         kept = np.arange(len(self))[rows if isinstance(rows, slice) else np.asarray(rows)]
         if kept.ndim != 1 or not kept.size:
             raise invalid("rows", "a choice of at least one text", rows)
-        return replace(
-            self,
-            texts=[self.texts[row] for row in kept],
-            labels=None if self.labels is None else self.labels[kept],
-            attributes={name: column[kept] for name, column in self._columns()},
-            split=None if self.split is None else self.split[kept],
-            groups=None if self.groups is None else self.groups[kept],
-        )
+        texts = [self.texts[row] for row in kept]
+        attributes = {name: column[kept] for name, column in self._columns()}
+        fields = self._column_fields().items()
+        others = {name: None if column is None else column[kept] for name, column in fields}
+        return replace(self, texts=texts, attributes=attributes, **others)
+
+    def _column_fields(self) -> dict[str, Any]:
+        return {"labels": self.labels, "split": self.split, "groups": self.groups}
 
     def _columns(self) -> Sequence[tuple[str, Column]]:
         return sorted(self.attributes.items()) if self.attributes else []
 
     def _content(self) -> tuple[object, ...]:
-        columns = [self.labels, self.split, self.groups, *(column for _, column in self._columns())]
+        columns = [*self._column_fields().values(), *(column for _, column in self._columns())]
         listed = [None if column is None else tuple(column.tolist()) for column in columns]
         return tuple(self.texts), *listed, *(name for name, _ in self._columns())
 
@@ -488,9 +484,9 @@ class Vocabulary(Shown):
         if max_size is not None:
             integer("max_size", max_size, 1)
         empty = cls((), unknown, reserved, ngrams, tokenise)
-        special = empty._ids
-        counts = Counter(unit for text in training_texts(texts) for unit in empty._units(text))
-        often = [w for w, times in counts.items() if times >= min_count and w not in special]
+        each = map(empty._words, training_texts(texts))
+        counts = Counter(unit for words in each for unit, _ in empty._units(words))
+        often = [w for w, times in counts.items() if times >= min_count and w not in empty]
         often.sort(key=lambda word: (-counts[word], word))
         if not often:
             most = max(counts.values(), default=0)
@@ -556,12 +552,10 @@ class Vocabulary(Shown):
         unknown = self._ids.get(_UNKNOWN_TOKEN, -1) if self.unknown == "token" else -1
         words = self._words(instance("text", text, str))
         ids, places = [], []
-        for length in range(1, self.ngrams + 1):
-            for start in range(len(words) - length + 1):
-                number = self._ids.get(" ".join(words[start : start + length]), unknown)
-                if number >= 0:
-                    ids.append(number)
-                    places.append((start, start + length))
+        for unit, place in self._units(words):
+            if (number := self._ids.get(unit, unknown)) >= 0:
+                ids.append(number)
+                places.append(place)
         return ids, places, len(words)
 
     def decode(self, ids: Iterable[Any]) -> list[str]:
@@ -587,8 +581,8 @@ class Vocabulary(Shown):
             raise mistyped("tokenise(text)", "a list of strings", words)
         return words
 
-    def _units(self, text: str) -> Iterator[str]:
-        words = self._words(text)
+    def _units(self, words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
+        """Yield every run of words, with the places of its first word and behind its last."""
         for length in range(1, self.ngrams + 1):
             for start in range(len(words) - length + 1):
-                yield " ".join(words[start : start + length])
+                yield " ".join(words[start : start + length]), (start, start + length)

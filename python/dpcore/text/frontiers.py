@@ -541,10 +541,9 @@ def _read_dims(dims: Any) -> list[int | None]:
     if isinstance(dims, str) or not isinstance(dims, Iterable):
         raise mistyped("dims", "a list of integers", dims)
     given = list(dims)
-    last: list[None] = [None] if given and given[-1] is None else []
-    given = given[: len(given) - len(last)]
-    if last and not given:
+    if given == [None]:
         return [None]
+    last = [given.pop()] if given and given[-1] is None else []
     return [*_read_ascending("dims", given, lambda name, one: integer(name, one, 1)), *last]
 
 

@@ -169,38 +169,32 @@ def _read_number(value: Any) -> Any:
 
 
 def _drop_empty(
-    rows: list[Row], split: list[str | None], missing: str, origin: str
-) -> tuple[list[Row], list[str | None]]:
+    rows: list[tuple[str | None, Row]], missing: str, origin: str
+) -> list[tuple[str | None, Row]]:
     """Return the rows without an empty cell; one error for all of them unless they are dropped."""
-    empty = [row.empty for row in rows if row.empty]
+    empty = [row.empty for _, row in rows if row.empty]
     if empty and missing == "error":
         text = (
             f"path must be of a table without empty cells (missing='drop' leaves out their rows), "
             f"got {len(empty):,} of {len(rows):,} rows with one, the first in {empty[0]} ({origin})"
         )
         raise about(ValueError(text), "path", missing="'drop'")
-    kept = [(row, part) for row, part in zip(rows, split, strict=True) if not row.empty]
-    return [row for row, _ in kept], [part for _, part in kept]
+    return [(part, row) for part, row in rows if not row.empty]
 
 
 def corpus_of(
     parts: Iterable[tuple[str | None, Iterable[Row]]], origin: str, missing: str = "error"
 ) -> Corpus:
     """Collect the rows of all parts in one Corpus, without a split if a part has no name."""
-    split: list[str | None] = []
-    rows: list[Row] = []
-    for name, found in parts:
-        rows.extend(found)
-        split.extend([name] * (len(rows) - len(split)))
-    many = len(rows)
-    rows, split = _drop_empty(rows, split, missing, origin)
-    if not rows:
-        raise about(ValueError(message("path", "a file with at least one text", origin)), "path")
+    every = [(name, row) for name, found in parts for row in found]
+    kept = _drop_empty(every, missing, origin)
+    if not kept:
+        raise invalid("path", "a file with at least one text", origin)
+    split, rows = zip(*kept, strict=True)
     labels = [row.label for row in rows]
     if 0 < labels.count(None) < len(labels):
         lacking = f"texts without one from row {labels.index(None):,} on"
-        text = message("path", f"of files that all have labels, or none ({origin})", lacking)
-        raise about(ValueError(text), "path")
+        raise invalid("path", f"of files that all have labels, or none ({origin})", lacking)
     return Corpus(
         [row.text for row in rows],
         None if labels.count(None) == len(labels) else _convert_numbers(labels),
@@ -211,7 +205,7 @@ def corpus_of(
         None if None in split else split,
         origin,
         None if rows[0].group is None else _convert_numbers([row.group for row in rows]),
-        many - len(rows),
+        len(every) - len(rows),
     )
 
 
@@ -240,6 +234,7 @@ class Layout:
         """Check that the columns are all named, or all counted."""
         if isinstance(self.attributes, str):
             raise mistyped("attributes", "a list of columns, not a single string", self.attributes)
+        object.__setattr__(self, "attributes", tuple(self.attributes))
         for name in ("text", "label", "group"):
             value = getattr(self, name)
             if value is not None and (not isinstance(value, (str, int)) or value is True):
@@ -511,13 +506,12 @@ def read(
         Corpus(2 texts; labels money sport; mine.csv, read as csv)
     """
     choice("missing", missing, ("error", "drop"))
+    layout = Layout(text, label, attributes, group)
     if is_frame(path):
-        return _read_frame(
-            path, kind, Layout(text, label, _freeze_columns(attributes), group), missing
-        )
+        return _read_frame(path, kind, layout, missing)
     if not isinstance(path, (str, os.PathLike)):
         raise mistyped("path", "a path of a file or a folder", path)
-    place, layout = Path(path), Layout(text, label, _freeze_columns(attributes), group)
+    place = Path(path)
     if kind is None:
         kind = _guess_kind(place)
     elif _require_kind(kind) != "folder" and place.is_dir():
@@ -529,15 +523,11 @@ def read(
     origin = f"{place.name}, read as {kind}"
     if kind == "folder":
         if not place.is_dir():
-            raise about(FileNotFoundError(message("path", "a folder", str(place))), "path")
+            raise missing_file(place, "a folder")
         return corpus_of(read_folder(place, layout), origin, missing)
     file = open_file(place)
     rows = read_lines(file) if kind == "lines" else read_table_rows(file, str(kind), layout)
     return corpus_of([(None, rows)], origin, missing)
-
-
-def _freeze_columns(attributes: Any) -> Any:
-    return attributes if isinstance(attributes, str) else tuple(attributes)
 
 
 def _read_frame(frame: Any, kind: Any, layout: Layout, missing: str) -> Corpus:
@@ -565,7 +555,7 @@ def _guess_kind(path: Path) -> Any:
     if path.is_dir():
         return "folder"
     if not path.exists():
-        raise about(FileNotFoundError(message("path", "a file or a folder", str(path))), "path")
+        raise missing_file(path, "a file or a folder")
     found = SUFFIXES.get(path.suffix.lower(), "lines" if path.suffix == ".txt" else None)
     if found is None:
         hint = "say which it is with kind=; word_vectors reads vectors"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ from ..mechanisms.callables import name_of
 from ..mechanisms.declarations import mechanism_attribute
 from ..mechanisms.texts import text_of
 from ..records import Shown
+from .inference.attackers import takes_rng
 
 
 @suggest_arguments
@@ -77,18 +77,11 @@ class Rewriter(Shown):
             ValueError: if x is empty.
         """
         texts = [text_of("x", x)] * size
-        found = self.rewrite(texts, rng=rng) if self._seeded else self.rewrite(texts)
+        found = self.rewrite(texts, **({"rng": rng} if takes_rng(self.rewrite) else {}))
         for text in found:
             if not isinstance(text, str):
                 raise mistyped(f"rewrites of {self.name}", "strings", text)
         return list(found)
-
-    @property
-    def _seeded(self) -> bool:
-        try:
-            return "rng" in inspect.signature(self.rewrite).parameters
-        except (TypeError, ValueError):
-            return False
 
     def __repr__(self) -> str:
         return self.name

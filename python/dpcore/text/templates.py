@@ -140,9 +140,8 @@ _PARENT_PHRASES: Final = read_words("parents")
 
 def draw_sentence(topic: str, rng: np.random.Generator) -> str:
     """Draw a sentence on a topic."""
-    return fill_template(choose_word(TOPICS[topic]["templates"], rng), TOPICS[topic]["words"], rng)[
-        0
-    ]
+    known = TOPICS[topic]
+    return fill_template(choose_word(known["templates"], rng), known["words"], rng)[0]
 
 
 def draw_topics(rows: int, rng: np.random.Generator) -> Drawn:

@@ -20,16 +20,7 @@ from .corpus import training_texts
 Floats = npt.NDArray[np.float64]
 
 _CLASS_WORD: Final = "text.TfidfSVD"
-_CONFIG_KEYS: Final = {
-    "class",
-    "format",
-    "dim",
-    "min_count",
-    "ngrams",
-    "seed",
-    "fitted_on",
-    "words",
-}
+_FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}
 
 
 @suggest_arguments
@@ -264,6 +255,6 @@ def _read_config(folder: Path) -> dict[str, Any]:
         or config.get("format") != 1
     ):
         raise invalid("config.json", f"of the class {_CLASS_WORD!r}, format 1", config)
-    if set(config) != _CONFIG_KEYS:
-        raise invalid("config.json", f"of the keys {sorted(_CONFIG_KEYS)}", sorted(config))
+    if set(config) != _FILE_KEYS:
+        raise invalid("config.json", f"of the keys {sorted(_FILE_KEYS)}", sorted(config))
     return config
