@@ -6,8 +6,10 @@ on redacted texts share.
 
 from __future__ import annotations
 
+import io
 import os
 import re
+import zipfile
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +18,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from ..errors import choice, invalid, mistyped, suggest_arguments
+from ..errors import about, choice, invalid, message, mistyped, suggest_arguments
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
@@ -72,8 +74,21 @@ class Known:
             yield from self.parts(open_file(path, self.origin))
             return
         assert self.rows is not None
-        for member in self.members or (None,):
-            yield self.files.get(path.name), self.rows(open_file(path, self.origin, member))
+        file = open_file(path, self.origin)
+        members = (_open_member(path, file, member) for member in self.members)
+        for one in members if self.members else (file,):
+            yield self.files.get(path.name), self.rows(one)
+
+
+def _open_member(path: Path, file: File, member: str) -> File:
+    """Read a member of a zip archive."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(file.content)) as archive:
+            return File(f"{file.name}:{member}", file.origin, archive.read(member))
+    except (zipfile.BadZipFile, KeyError) as error:
+        requirement = f"a zip archive that holds {member} ({file.origin})"
+        text = f"{message('path', requirement, str(path))}: {error}"
+        raise about(ValueError(text), "path") from None
 
 
 def _read_dpnr(file: File) -> Parts:

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -186,12 +186,16 @@ def torch_threads(mechanism: Any) -> Iterator[None]:
     wait for each other eighty times as long.
     """
     wanted = mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
-    if wanted is None:
+    with nullcontext() if wanted is None else set_torch_threads(wanted):
         yield
-        return
+
+
+@contextmanager
+def set_torch_threads(count: int) -> Iterator[None]:
+    """Set torch's threads within a block; torch must be imported."""
     torch = imported_module("torch")
     before = torch.get_num_threads()
-    torch.set_num_threads(wanted)
+    torch.set_num_threads(count)
     try:
         yield
     finally:

@@ -206,7 +206,7 @@ class Corpus(Shown):
         texts = [self.texts[row] for row in kept]
         attributes = {name: column[kept] for name, column in self._columns()}
         fields = self._column_fields().items()
-        others = {name: None if column is None else column[kept] for name, column in fields}
+        others: Any = {name: None if one is None else one[kept] for name, one in fields}
         return replace(self, texts=texts, attributes=attributes, **others)
 
     def _column_fields(self) -> dict[str, Any]:
@@ -314,17 +314,15 @@ def split(
     return replace(corpus, split=part, origin=f"{origin}split {shown}{how}, seed {seed}")
 
 
-def _group_column(corpus: Corpus, group: Any) -> Column | None:
+def _group_column(corpus: Corpus, group: Any) -> Any:
     """Return the group of each text, or None where there is none."""
     if group is None:
-        found: Column | None = corpus.groups
-        return found
+        return corpus.groups
     if isinstance(group, str):
         if not corpus.attributes:
             raise invalid("group", "an attribute of the corpus, which has none", group)
         return corpus.attribute(choice("group", group, tuple(corpus.attributes)))
-    found = replace(corpus, groups=group).groups
-    return found
+    return replace(corpus, groups=group).groups
 
 
 def parts_of(

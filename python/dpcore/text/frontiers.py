@@ -176,19 +176,16 @@ class Frontier(Record):
         """Return the cells of a number of dimensions, the one without noise last."""
         if dim not in self.dims:
             raise invalid("dim", f"one of {', '.join(map(str, self.dims))}", dim)
-        return tuple(
-            sorted((cell for cell in self.cells if cell.dim == dim), key=lambda one: one.epsilon)
-        )
+        found = [cell for cell in self.cells if cell.dim == dim]
+        return tuple(sorted(found, key=lambda one: one.epsilon))
 
     def __getitem__(self, key: tuple[float, int]) -> FrontierCell:
         """Return the cell at an epsilon in a number of dimensions."""
         epsilon, dim = key
-        cells = self.of(dim)
-        for cell in cells:
-            if cell.epsilon == epsilon:
-                return cell
-        known = ", ".join(f"{cell.epsilon:g}" for cell in cells)
-        raise invalid("epsilon", f"one of {known}", epsilon)
+        cells = {cell.epsilon: cell for cell in self.of(dim)}
+        if epsilon not in cells:
+            raise invalid("epsilon", f"one of {', '.join(map('{:g}'.format, cells))}", epsilon)
+        return cells[epsilon]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as plain data for strict JSON, without any text of the corpus."""
@@ -431,11 +428,8 @@ def make_transforms(public: Any, dim: int | None, directions: str, seed: int) ->
     rows, steps = torch.from_numpy(public), list[Any]()
     if dim is not None:
         is_random = directions == "random"
-        steps = [
-            Project("random", dim, width=rows.shape[1], rng=seed)
-            if is_random
-            else Project(public, dim)
-        ]
+        drawn: dict[str, Any] = {"width": rows.shape[1], "rng": seed} if is_random else {}
+        steps = [Project("random" if is_random else public, dim, **drawn)]
         rows = steps[0](rows)
     lengths = (rows - rows.mean(dim=0)).norm(dim=1).numpy()
     radius = float(np.quantile(lengths, RADIUS_QUANTILE))

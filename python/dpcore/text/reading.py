@@ -10,7 +10,6 @@ import csv
 import json
 import os
 import re
-import zipfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -113,26 +112,17 @@ class File:
         return value.strip()
 
 
-def open_file(path: Path, origin: str = "", member: str | None = None) -> File:
-    """Read a file, or a member of a zip archive.
+def open_file(path: Path, origin: str = "") -> File:
+    """Read a file.
 
     Raises:
         FileNotFoundError: if there is none; the message says what it is and where it is from.
-        ValueError: if the archive is none, or lacks the member.
     """
     what = f"a file of texts{f' from {origin}' if origin else ''}"
     if not path.is_file():
         hint = f"{what} (the README of the data says where it comes from)" if origin else what
         raise missing_file(path, hint)
-    if member is None:
-        return File(path.name, origin, path.read_bytes())
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return File(f"{path.name}:{member}", origin, archive.read(member))
-    except (zipfile.BadZipFile, KeyError) as error:
-        requirement = f"a zip archive that holds {member} ({origin})"
-        text = f"{message('path', requirement, str(path))}: {error}"
-        raise about(ValueError(text), "path") from None
+    return File(path.name, origin, path.read_bytes())
 
 
 def missing_file(path: Path, requirement: str) -> FileNotFoundError:

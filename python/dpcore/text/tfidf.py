@@ -111,15 +111,14 @@ class TfidfSVD(Shown):
         if rows.shape[1] == 1:
             # scikit-learn decomposes two columns at least.
             self._directions = np.ones((1, 1))
-            self._weights, self.fitted_on = weights, len(texts)
-            return self
-        solver = decomposition.TruncatedSVD(min(self.dim, most), random_state=self.seed)
-        from threadpoolctl import threadpool_limits
+        else:
+            from threadpoolctl import threadpool_limits
 
-        # One thread: with two the last bits differ (6.7e-14 at dim 200) for a tenth of the time.
-        # Equal texts have no variance, of which scikit-learn states shares: 0/0.
-        with threadpool_limits(1), np.errstate(invalid="ignore"):
-            self._directions = np.ascontiguousarray(solver.fit(rows).components_.T)
+            solver = decomposition.TruncatedSVD(min(self.dim, most), random_state=self.seed)
+            # One thread: with two the last bits differ (6.7e-14 at dim 200) for a tenth of the
+            # time. Equal texts have no variance, of which scikit-learn states shares: 0/0.
+            with threadpool_limits(1), np.errstate(invalid="ignore"):
+                self._directions = np.ascontiguousarray(solver.fit(rows).components_.T)
         self._weights, self.fitted_on = weights, len(texts)
         return self
 

@@ -297,11 +297,8 @@ class Pooled(Encoder):
         return min(known, default=None)
 
     def _encode(self, texts: list[str]) -> Any:
-        parts = [
-            self._batch(texts[i : i + _ENCODING_BATCH_SIZE])
-            for i in range(0, len(texts), _ENCODING_BATCH_SIZE)
-        ]
-        return torch.cat(parts)
+        size = _ENCODING_BATCH_SIZE
+        return torch.cat([self._batch(texts[i : i + size]) for i in range(0, len(texts), size)])
 
     def _batch(self, texts: list[str]) -> Any:
         cut = {"truncation": True, "max_length": self.longest} if self.longest else {}

@@ -383,7 +383,9 @@ class NoiseLayer(torch.nn.Module):
         if self.epsilon is None:
             noise = noise.mul_(self._numbers[0])
         else:
-            noise = noise * self._factor().to(device)
+            self._learnt()
+            sensitivity, cap = self._numbers
+            noise = noise * (sensitivity / self.epsilon.clamp(max=cap)).to(device)
         return noise.add_(x.to(device)).to(x.dtype).to(x.device)
 
     def _learnt(self) -> float:
@@ -391,12 +393,6 @@ class NoiseLayer(torch.nn.Module):
         if self.epsilon.dtype != torch.float64:
             raise invalid("epsilon", "of float64, which no cast of dpcore's changes", self.epsilon)
         return positive("epsilon", float(self.epsilon.detach()))
-
-    def _factor(self) -> Any:
-        """Compute the scale of a learnt epsilon, with its gradient."""
-        self._learnt()
-        sensitivity, cap = self._numbers
-        return sensitivity / self.epsilon.clamp(max=cap)
 
     def _apply(self, fn: Any, recurse: bool = True) -> Any:
         """Move the layer: a learnt epsilon follows to where float64 is, and is never cast."""

@@ -372,7 +372,10 @@ class Attacker(Shown):
 
     def __post_init__(self) -> None:
         """Check the estimator and the transform."""
-        if isinstance(self.estimator, type) or not _is_estimator(self.estimator):
+        asked = (*_SCORE_METHODS, "predict")
+        answers = any(callable(getattr(self.estimator, name, None)) for name in asked)
+        is_fitted = answers and callable(getattr(self.estimator, "fit", None))
+        if isinstance(self.estimator, type) or not is_fitted:
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
         if isinstance(self.transform, str) and self.transform not in TRANSFORMS:
@@ -401,12 +404,6 @@ class Attacker(Shown):
     def __str__(self) -> str:
         """Return the classifier and its transform as text."""
         return f"{self.classifier}, {self.behind}"
-
-
-def _is_estimator(estimator: Any) -> bool:
-    asked = (*_SCORE_METHODS, "predict")
-    answers = any(callable(getattr(estimator, name, None)) for name in asked)
-    return answers and callable(getattr(estimator, "fit", None))
 
 
 def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacker, ...]:

@@ -470,11 +470,9 @@ def _describe_kind(found: Inference) -> str:
     if len(found.attributes) > 1:
         return "micro over all attributes"
     values = found.values[0]
-    return (
-        f"of {found.attributes[0]} = {values[1]}"
-        if len(values) == 2
-        else f"macro over {len(values)} values"
-    )
+    if len(values) > 2:
+        return f"macro over {len(values)} values"
+    return f"of {found.attributes[0]} = {values[1]}"
 
 
 def _describe_floor(found: Inference, floor: Floor) -> str:
@@ -629,10 +627,8 @@ def draw_figure(found: Inference, ax: Any = None) -> Figure:
     least = min(0.0, *(measured.low for _, measured, _ in lines))
     axes.set(xlim=(least - 0.02 if least else 0.0, 1.02), ylim=(len(lines) - 0.5, -0.7))
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
-    title = f"{_format_inference_title(found)}\n{found.attacker}, {found.transform}".replace(
-        "$", r"\$"
-    )
-    axes.set_title(title, loc="left", fontsize="medium")
+    title = f"{_format_inference_title(found)}\n{found.attacker}, {found.transform}"
+    axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
     thin_axes(axes)
     # Below the axes: on them it would lie on a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}

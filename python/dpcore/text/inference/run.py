@@ -81,6 +81,8 @@ _MIN_TEXTS_PER_VALUE: Final = 20
 Measure = Literal["accuracy", "f1", "auc", "balanced accuracy", "true-positive rate", "correlation"]
 _MEASURE_NAMES: Final[tuple[Measure, ...]] = get_args(Measure)
 Tried = tuple[FittedAttacker, Vectors]
+Cells = dict[str, Any]
+"""Name of a floor -> the number of each text's cell."""
 
 
 @dataclass(frozen=True)
@@ -308,12 +310,12 @@ def infer(
         batches = check_encoder(function, parts.texts[0], rounding, parts.rows[0].tolist())
     judges = [Judge(t, target, measures[0], confidence, seed) for t in parts.truth]
 
-    tried = _try_all(known, rows, judges, progress)
+    tried = _try_all(known, rows, judges[0], progress)
     cells = _number_cells(parts, "median" if target.is_number else "majority")
-    best = _choose_attacker(tried, judges, measures, cells)
-    alone = best if not best.model.attacker.reads_call else _choose_attacker(
-        [one for one in tried if not one[0].attacker.reads_call], judges, measures, cells
-    )  # fmt: skip
+    best = alone = _choose_attacker(tried, judges[1], measures, cells[1])
+    if best.model.attacker.reads_call:
+        single = [one for one in tried if not one[0].attacker.reads_call]
+        alone = _choose_attacker(single, judges[1], measures, cells[1])
     judge = replace(judges[2], measure=best.measure)
     groups = _number_groups(corpus.groups, parts)
     scores, ranks = _ask_test(best.model, rows[2], parts.truth[2])
@@ -331,7 +333,7 @@ def infer(
         measure=best.measure,
         accuracy=NOT_MEASURED if target.is_number else judge.accuracy(answers),
         f1=NOT_MEASURED if target.is_number else judge.f1(answers),
-        floors=_measure_floors(parts, judge, best, scores, answers, cells, groups),
+        floors=_measure_floors(parts, judge, best, scores, cells[2], groups),
         each=_measure_attributes(parts, judge, answers),
         groups=groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
@@ -356,7 +358,7 @@ def infer(
     )  # fmt: skip
 
 
-class _SelectedAttacker(NamedTuple):
+class _BestAttacker(NamedTuple):
     """The attacker and the measure that validation chose, and what all attackers did there."""
 
     model: FittedAttacker
@@ -391,7 +393,7 @@ def _ask_test(model: FittedAttacker, vectors: Vectors, truth: Any) -> tuple[Vect
     return answers, np.take_along_axis(ranks, truth, axis=1)[:, 0]
 
 
-def _number_cells(parts: Parts, name: str) -> list[dict[str, Any]]:
+def _number_cells(parts: Parts, name: str) -> list[Cells]:
     """Return for each part the cells of the floors, as numbers: one cell, and main labels."""
     found = []
     for part, truth in enumerate(parts.truth):
@@ -404,13 +406,10 @@ def _number_cells(parts: Parts, name: str) -> list[dict[str, Any]]:
 
 
 def _try_all(
-    known: Sequence[Attacker],
-    vectors: Sequence[Vectors],
-    judges: Sequence[Judge],
-    progress: bool | None,
+    known: Sequence[Attacker], vectors: Sequence[Vectors], train: Judge, progress: bool | None
 ) -> list[Tried]:
     """Fit all attackers on train and ask them for the scores of validation."""
-    train, tried, is_said = judges[0], list[Tried](), False
+    tried, is_said = list[Tried](), False
     begun = time.perf_counter()
     with Progress("attackers", len(known), progress) as bar:
         for done, attacker in enumerate(known, 1):
@@ -426,10 +425,7 @@ def _try_all(
 
 
 def _choose_attacker(
-    tried: Sequence[Tried],
-    judges: Sequence[Judge],
-    measures: Sequence[str],
-    cells: Sequence[dict[str, Any]],
+    tried: Sequence[Tried], valid: Judge, measures: Sequence[str], cells: Cells
 ) -> Any:
     """Choose the attacker and the measure that do best on validation, of equal ones the first.
 
@@ -438,7 +434,6 @@ def _choose_attacker(
     """
     if not tried:
         return None
-    valid = judges[1]
     merits = np.empty((len(tried), len(measures)))
     cuts = np.empty(merits.shape, object)
     for row, (_, scores) in enumerate(tried):
@@ -449,14 +444,14 @@ def _choose_attacker(
                 ranking = Ranking(measure, np.nan if cut is None else cut)
                 merits[row, column] = min(
                     ranking.standardise(scores[:, 0], valid.ranked_truth, cell)
-                    for cell in cells[1].values()
+                    for cell in cells.values()
                 )
             else:
                 merits[row, column] = valid.value(answers_of(scores, cut))
     row, column = divmod(int(merits.argmax()), len(measures))
     names = [str(model.attacker) for model, _ in tried]
     values = tuple(zip(names, merits[:, column].tolist(), strict=True))
-    return _SelectedAttacker(*tried[row], measures[column], cuts[row, column], values)
+    return _BestAttacker(*tried[row], measures[column], cuts[row, column], values)
 
 
 def _read_inference_claim(
@@ -476,20 +471,13 @@ def _read_inference_claim(
 
 
 def _measure_floors(
-    parts: Parts,
-    judge: Judge,
-    best: _SelectedAttacker,
-    scores: Vectors,
-    answers: Codes,
-    cells: Sequence[dict[str, Any]],
-    groups: Any,
+    parts: Parts, judge: Judge, best: _BestAttacker, scores: Vectors, cells: Cells, groups: Any
 ) -> tuple[Floor, ...]:
     """Return the floors: the majority (median of a number), and that of each main label, if any."""
     given = [[np.zeros(len(texts), np.int64) for texts in parts.texts], parts.labels]
     found, truth, target = [], parts.truth[0], judge.target
-    for (name, numbers), (train, _, test) in zip(
-        cells[2].items(), filter(None, given), strict=True
-    ):
+    both = zip(cells.items(), filter(None, given), strict=True)
+    for (name, numbers), (train, _, test) in both:
         more: dict[str, Any] = {}
         if best.measure in (*RANKINGS, CORRELATION):
             cut = np.nan if best.threshold is None else best.threshold
@@ -515,7 +503,7 @@ def _measure_floors(
         gain = (
             judge.auc_gain(scores[:, 0], floor_scores(truth, train, test))
             if best.measure in RANKINGS
-            else judge.gain(answers, by[best.measure])
+            else judge.gain(answers_of(scores, best.threshold), by[best.measure])
         )
         found.append(Floor(name, *figures, gain, **more))
     return tuple(found)
@@ -543,17 +531,14 @@ def _measure_numbers(judge: Judge, answers: Vectors) -> NumberFigures:
     return NumberFigures(judge.correlation(answers), error)
 
 
-def _measure_scores(judge: Judge, best: _SelectedAttacker, scores: Vectors, valid: Judge) -> Scores:
+def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
     """Measure the scores of the test texts, with thresholds of validation."""
-    cuts = {
-        measure: threshold_of(best.scores, valid.truth, measure)
-        for measure in ("balanced accuracy", "true-positive rate")
-    }
+    tail, balanced = (threshold_of(best.scores, valid.truth, name) for name in RANKINGS[1:])
     highest = find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
         judge.auc(scores[:, 0]),
-        judge.balanced_accuracy(answers_of(scores, cuts["balanced accuracy"])),
-        *judge.tail(scores[:, 0], cuts["true-positive rate"]),
+        judge.balanced_accuracy(answers_of(scores, balanced)),
+        *judge.tail(scores[:, 0], tail),
         *judge.tail(scores[:, 0], highest),
     )
 

@@ -115,14 +115,9 @@ class Encoder(torch.nn.Module):
 
     def __init__(self, words: WordNumbers, embedding: int, hidden: int) -> None:
         super().__init__()
-        self.words, self.width = words, 2 * hidden
+        self.words, self.width, self.longest = words, 2 * hidden, words.longest
         self.embedding = torch.nn.Embedding(len(words.vocabulary), embedding, padding_idx=PAD)
         self.lstm = _make_lstm(embedding, hidden)
-
-    @property
-    def longest(self) -> int:
-        """Words of a text that are read."""
-        return self.words.longest
 
     def truncated(self, texts: Sequence[str]) -> int:
         """Return how many texts are longer."""

@@ -36,7 +36,6 @@ from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
 from .system import Labelling, Saved, TextSystem
 from .training import (
-    Adversary,
     Bag,
     Prepared,
     Recipe,
@@ -46,6 +45,7 @@ from .training import (
     make_recipe,
     train_classifier,
     training_part,
+    units_of,
 )
 
 _EXTRACTOR_FOLDER: Final = "extractor"
@@ -120,7 +120,7 @@ class TextClassifier(Labelling, Saved):
         """Make the noise layer of an epsilon, for training."""
         raise NotImplementedError(f"{type(self).__name__} has no noise")
 
-    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Adversary | None:
+    def _adversary(self, part: Corpus, width: int, units: Any, rng: Any) -> Any:
         """Make the opponent, with its own generator, that trains against the extractor, if any."""
         return None
 
@@ -188,7 +188,12 @@ class TextClassifier(Labelling, Saved):
             raise invalid("extractor", "None, for words and word pairs are prepared", self.given)
         kind = (self.unknown, self.min_count, self._reserved)
         if not isinstance(corpus, Prepared):
-            return Prepared.of(corpus, *kind)
+            part = training_part(corpus)
+            vocabulary = Vocabulary.from_texts(
+                part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
+                reserved=self._reserved,
+            )  # fmt: skip
+            return Prepared(part, vocabulary, units_of(vocabulary, part.texts), kind)
         if corpus.kind != kind:
             requirement = f"prepared with (unknown, min_count, reserved) = {kind}"
             raise invalid("corpus", requirement, corpus.kind)
@@ -205,10 +210,6 @@ class TextClassifier(Labelling, Saved):
         found = encoder_of(self.given)
         found.array_dtype = torch.float32
         return found
-
-    def vocabulary_of(self, words: Sequence[str]) -> Vocabulary:
-        """Make the vocabulary of a bag with these words and word pairs."""
-        return Vocabulary(words, self.unknown, self._reserved, ngrams=2)
 
     @property
     def state(self) -> dict[str, Any]:
@@ -240,9 +241,8 @@ class TextClassifier(Labelling, Saved):
         self.labels = np.array(state["labels"])
         self.head = torch.nn.Linear(state["width"], len(self.labels))
         if self.given is None:
-            assert self.dim is not None
-            vocabulary = self.vocabulary_of(state["words"])
-            self.extractor = Bag(vocabulary, self.dim, self.dropout).eval()
+            vocabulary = Vocabulary(state["words"], self.unknown, self._reserved, ngrams=2)
+            self.extractor = self._bag(vocabulary).eval()
         else:
             self.extractor = encoder_of(self.given)
 

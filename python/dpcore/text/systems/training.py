@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, Self, get_args
+from typing import Any, Final, Literal, Self, get_args
 
 import numpy as np
 
 from ...errors import AssumptionWarning, choice, instance, integer, invalid, real, suggest_arguments
+from ...mechanisms.callables import set_torch_threads
 from ...mechanisms.texts import texts_of
 from ...packages import torch
 from ...progress import Progress
@@ -192,11 +193,10 @@ class Bag(torch.nn.Module):
         super().__init__()
         self.vocabulary = instance("vocabulary", vocabulary, Vocabulary)
         self.dropout = None if dropout is None else instance("dropout", dropout, WordDropout)
-        if self.dropout is not None and self.dropout.mask == "zero_id":
-            free = vocabulary.unknown == "token" or len(vocabulary) > len(vocabulary.words)
-            if not free:
-                requirement = "one whose number 0 is no word, for masked words become it"
-                raise invalid("vocabulary", requirement, vocabulary)
+        is_free = vocabulary.unknown == "token" or len(vocabulary) > len(vocabulary.words)
+        if self.dropout is not None and self.dropout.mask == "zero_id" and not is_free:
+            requirement = "one whose number 0 is no word, for masked words become it"
+            raise invalid("vocabulary", requirement, vocabulary)
         self.dim = integer("dim", dim, 1)
         self.embedding = torch.nn.EmbeddingBag(len(vocabulary), dim, mode="mean", sparse=True)
         torch.nn.init.uniform_(self.embedding.weight, -_MAX_INITIAL_WEIGHT, _MAX_INITIAL_WEIGHT)
@@ -266,25 +266,21 @@ def units_of(vocabulary: Vocabulary, texts: Sequence[str]) -> Units:
     found = texts_of("texts", texts)
     # In an audit one text comes many times.
     places = {text: place for place, text in enumerate(dict.fromkeys(found))}
-    units = _texts_to_units(vocabulary, list(places))
+    ids, spans, sizes, words = [], [], [], []
+    for text in places:
+        numbers, covered, count = vocabulary.spans(text)
+        ids += numbers
+        spans += covered
+        sizes.append(len(numbers))
+        words.append(count)
+    wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
+    units = Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
     rows = torch.tensor([places[text] for text in found])
     unknown = int((units.sizes[rows] == 0).sum())
     if unknown:
         told = f"{unknown:,} of {len(found):,} texts have no known word: their vectors are 0"
         warnings.warn(told, UserWarning, stacklevel=5)
     return units if len(places) == len(found) else units.take(rows)
-
-
-def _texts_to_units(vocabulary: Vocabulary, texts: list[str]) -> Units:
-    ids, spans, sizes, words = [], [], [], []
-    for text in texts:
-        numbers, places, count = vocabulary.spans(text)
-        ids += numbers
-        spans += places
-        sizes.append(len(numbers))
-        words.append(count)
-    wide = torch.tensor(spans, dtype=torch.int64).reshape(-1, 2)
-    return Units(torch.tensor(ids, dtype=torch.int64), wide, *map(torch.tensor, (sizes, words)))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -385,15 +381,9 @@ class Trained(Recipe):
         )
 
 
-@contextmanager
-def one_thread() -> Iterator[None]:
+def one_thread() -> AbstractContextManager[None]:
     """Run torch on one thread: layers this small gain nothing by two; sums keep their order."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
+    return set_torch_threads(1)
 
 
 def run_epochs(
@@ -454,24 +444,6 @@ def require_convergence(
         raise invalid("lr", requirement, lr)
 
 
-class Adversary(Protocol):
-    """An opponent that trains against the extractor: a baseline adds it to every step.
-
-    Attributes:
-        strength: what the penalty is multiplied with.
-        weights: those that it trains.
-    """
-
-    strength: float
-    weights: list[Any]
-
-    def step(self, rows: Any, batch: Any) -> None:
-        """Take its own step: learn from vectors, detached, of the texts at places `batch`."""
-
-    def penalty(self, rows: Any, batch: Any) -> Any:
-        """Return the term that is added to the loss; it must not change extractor or classifier."""
-
-
 def train_classifier(
     extractor: Any,
     transform: Callable[[Any], Any],
@@ -483,7 +455,7 @@ def train_classifier(
     schedule: Any,
     recipe: Recipe,
     rng: np.random.Generator,
-    adversary: Adversary | None = None,
+    adversary: Any = None,
     progress: bool | None = None,
 ) -> tuple[tuple[float, ...], bool]:
     """Train extractor and classifier together, in place.
@@ -498,7 +470,10 @@ def train_classifier(
         schedule: None for no noise, or an epsilon for each epoch or batch; see `text.schedules`.
         recipe: how long and how fast.
         rng: order, noise and masks follow from it.
-        adversary: trains against the extractor.
+        adversary: trains against the extractor, or None. It has `weights` that it trains,
+            `step(rows, batch)`, its own step on vectors, detached, of the texts at places `batch`,
+            and `penalty(rows, batch)`, the term that is added to the loss, which must not change
+            extractor or classifier; `strength` is what the penalty is multiplied with.
         progress: show a bar; None shows it for long work on a terminal or in a notebook.
 
     Returns:
@@ -584,22 +559,6 @@ class Prepared(Shown):
     vocabulary: Vocabulary
     units: Units
     kind: tuple[Any, ...]
-
-    @classmethod
-    def of(
-        cls,
-        corpus: Any,
-        unknown: Literal["drop", "token"],
-        min_count: int,
-        reserved: tuple[str, ...],
-    ) -> Self:
-        """Cut the training texts of a corpus."""
-        part = training_part(corpus)
-        vocabulary = Vocabulary.from_texts(
-            part.texts, unknown=unknown, min_count=min_count, ngrams=2, reserved=reserved
-        )
-        units = units_of(vocabulary, part.texts)
-        return cls(part, vocabulary, units, (unknown, min_count, reserved))
 
     def __repr__(self) -> str:
         """Return the number of texts, and the vocabulary."""
