@@ -464,9 +464,8 @@ class Result(Tabled):
     def reference(self) -> Recipe | None:
         """The private recipe whose epsilon is nearest to 8, or None."""
         found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
-        return min(
-            found, key=lambda one: abs(math.log(one.level / _REFERENCE_EPSILON)), default=None
-        )
+        distances = {one: abs(math.log(one.level / _REFERENCE_EPSILON)) for one in found}
+        return min(distances, key=distances.__getitem__, default=None)
 
     @property
     def auc_error(self) -> float:
@@ -579,17 +578,10 @@ class Result(Tabled):
             encode_fields(cell) | {"recipe": cell.recipe.kind, "level": cell.recipe.level or None}
             for cell in self.cells
         ]
-        return self.make_record(
-            NAME,
-            corpus=material.origin,
-            training_texts=len(material.train),
-            delta=material.delta,
-            label=material.label,
-            a_side=len(material.rest),
-            canaries=self.config.canaries,
-            findings=self.findings(),
-            cells=cells,
-        )
+        texts = {"corpus": material.origin, "training_texts": len(material.train)}
+        sets = {"delta": material.delta, "label": material.label, "a_side": len(material.rest)}
+        found = {"canaries": self.config.canaries, "findings": self.findings(), "cells": cells}
+        return self.make_record(NAME, **texts, **sets, **found)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw four panels with one axis of log-perplexity: no panel has both epsilons."""

@@ -197,18 +197,11 @@ class _Study:
         spare = ill - 2 * self.held_out, rest // 2 - self.held_out
         self.texts = min(_MAX_MODEL_TEXTS[config.quick], *spare)
         # Of both sets: no model has words of its own.
-        self.vocabulary = Vocabulary.from_texts(
-            list(chain(*self.sets)),
-            unknown="token",
-            min_count=2,
-            max_size=_MAX_VOCABULARY[config.quick],
-        )
-        self.rules = {
-            "vocabulary": self.vocabulary,
-            "length": _WORDS_PER_TEXT,
-            **_TRAINING_SETTINGS[size],
-        }
-        self.words = len(self.vocabulary) - len(self.vocabulary.reserved)
+        texts, most = list(chain(*self.sets)), _MAX_VOCABULARY[config.quick]
+        vocabulary = Vocabulary.from_texts(texts, unknown="token", min_count=2, max_size=most)
+        self.rules: dict[str, Any] = {"vocabulary": vocabulary, "length": _WORDS_PER_TEXT}
+        self.rules |= _TRAINING_SETTINGS[size]
+        self.words = len(vocabulary) - len(vocabulary.reserved)
 
     def measure_cell(self, number: int, level: float) -> Cell:
         """Train and compare the models of a split at a level."""

@@ -618,11 +618,9 @@ def _list_cells(found: Frontier) -> list[tuple[str, ...]]:
 
 def _list_figures(cell: FrontierCell) -> tuple[str, ...]:
     def show(one: Measured | None, mark: str = "") -> tuple[str, str]:
-        return (
-            ("-", "-")
-            if one is None
-            else (f"{one.value:.3f}{mark}", f"{one.low:.2f}-{one.high:.2f}")
-        )
+        if one is None:
+            return "-", "-"
+        return f"{one.value:.3f}{mark}", f"{one.low:.2f}-{one.high:.2f}"
 
     above = cell.attack is not None and cell.attack.above_floor
     certified = "-" if np.isnan(cell.certified) else f"{cell.certified:.2f}"

@@ -119,13 +119,11 @@ def draw_intents(rows: int, rng: np.random.Generator) -> Drawn:
     found, names = Drawn(), list(_QUESTION_TEMPLATES)
     for _ in range(rows):
         intent = choose_word(names, rng)
-        text, slots = fill_template(
-            choose_word(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng
-        )
+        text, slots = "", {"destination": ""}
+        # Until the two cities differ.
         while slots.get("origin", "") == slots.get("destination"):
-            text, slots = fill_template(
-                choose_word(_QUESTION_TEMPLATES[intent], rng), _INTENT_WORDS, rng
-            )
+            question = choose_word(_QUESTION_TEMPLATES[intent], rng)
+            text, slots = fill_template(question, _INTENT_WORDS, rng)
         named = {name: slots.get(name, "none") for name in ("destination", "day")}
         found.add(text, intent, **named)
     return found

@@ -248,12 +248,9 @@ def _read_config(folder: Path) -> dict[str, Any]:
         config = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
         raise invalid("config.json", f"JSON ({error})", str(path)) from None
-    if (
-        not isinstance(config, dict)
-        or config.get("class") != _CLASS_WORD
-        or config.get("format") != 1
-    ):
+    said = config if isinstance(config, dict) else {}
+    if (said.get("class"), said.get("format")) != (_CLASS_WORD, 1):
         raise invalid("config.json", f"of the class {_CLASS_WORD!r}, format 1", config)
-    if set(config) != _FILE_KEYS:
-        raise invalid("config.json", f"of the keys {sorted(_FILE_KEYS)}", sorted(config))
-    return config
+    if set(said) != _FILE_KEYS:
+        raise invalid("config.json", f"of the keys {sorted(_FILE_KEYS)}", sorted(said))
+    return said

@@ -75,19 +75,22 @@ class Encoder:
         model: what the user handed over.
     """
 
-    kind = "function"
     inside: Any = None
     """The encoder in front of a transform."""
     transform: Any = None
     tokenizer: Any = None
 
     def __init__(self, model: Any) -> None:
-        self.model = model
-        self._function = TextFunction(model)
+        self.model, self._function = model, TextFunction(model)
         self.width: int | None = None
         self.dtype: Any = None
         self.array_dtype = torch.float64
         """Dtype that whole numbers, lists and wider arrays get; tensors of floats keep theirs."""
+
+    @property
+    def kind(self) -> str:
+        """Kind of encoder, as saved: "module", called with a list of texts, or "function"."""
+        return "module" if isinstance(self.model, torch.nn.Module) else "function"
 
     @property
     def zeroed(self) -> int:
@@ -225,12 +228,6 @@ class Lookup(Encoder):
         return look_up(self.model, texts)
 
 
-class Module(Encoder):
-    """A torch module that is called with a list of texts."""
-
-    kind = "module"
-
-
 class Sentences(Encoder):
     """A model of the package sentence-transformers."""
 
@@ -349,10 +346,9 @@ def _make_encoder(encoder: Any) -> Encoder:
     kind = imported_attribute("sentence_transformers", "SentenceTransformer")
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
-    if isinstance(encoder, torch.nn.Module):
-        if has_all(encoder, "config", "base_model_prefix"):
-            raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
-        return Module(encoder)
+    is_module = isinstance(encoder, torch.nn.Module)
+    if is_module and has_all(encoder, "config", "base_model_prefix"):
+        raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
     if callable(encoder):
         return Encoder(encoder)
     if callable(getattr(encoder, "encode", None)):

@@ -93,6 +93,25 @@ def require_tensor(x: Any) -> Any:
     return x
 
 
+def read_state(module: Any, state: Any, own: Any, what: str) -> list[Any]:
+    """Return the saved numbers of a module; a TypeError or ValueError for what is not like its own.
+
+    Args:
+        module: is named in messages.
+        state: what was saved.
+        own: the module's present numbers, a tensor of one dimension.
+        what: what has saved the state, for messages.
+    """
+    name, size = f"the state of {type(module).__name__}", len(own)
+    requirement = f"a tensor of {size} {str(own.dtype)[6:]}, as {what} saves it"
+    if not isinstance(state, torch.Tensor):
+        raise mistyped(name, requirement, state)
+    if state.dtype != own.dtype or state.shape != own.shape:
+        raise invalid(name, requirement, state)
+    found: list[Any] = state.tolist()
+    return found
+
+
 def as_float64_rows(x: Any) -> Any:
     """Check a tensor of rows and return it in float64, on a device that has float64.
 
@@ -413,14 +432,8 @@ class NoiseLayer(torch.nn.Module):
 
     def set_extra_state(self, state: Any) -> None:
         """Take over saved numbers; a TypeError or ValueError for what is not such a tensor."""
-        name, size = f"the state of {type(self).__name__}", len(self._numbers)
         kind = "fixed scale" if self.epsilon is None else "learnt epsilon"
-        requirement = f"a tensor of {size} float64, as a layer of {kind} saves it"
-        if not isinstance(state, torch.Tensor):
-            raise mistyped(name, requirement, state)
-        if state.dtype != torch.float64 or state.shape != (size,):
-            raise invalid(name, requirement, state)
-        first, *rest = state.tolist()
+        first, *rest = read_state(self, state, self.get_extra_state(), f"a layer of {kind}")
         cap = tuple(one if one == math.inf else positive("cap", one) for one in rest)
         self._numbers = (positive(self._called, first), *cap)
 

@@ -201,12 +201,8 @@ class PrivateEncoder(Shown):
     @property
     def public(self) -> tuple[str, ...]:
         """Transforms that were fitted on rows, with the number of these; no claim covers them."""
-        return tuple(
-            type(step).__name__
-            if step.public_rows is None
-            else f"{type(step).__name__} on {step.public_rows:,} rows"
-            for step in fitted_steps(self.transform)
-        )
+        steps = ((type(one).__name__, one.public_rows) for one in fitted_steps(self.transform))
+        return tuple(name if rows is None else f"{name} on {rows:,} rows" for name, rows in steps)
 
     @property
     def claim(self) -> float:

@@ -275,12 +275,8 @@ class Project(_FittedTransform):
 
     def set_extra_state(self, state: Any) -> None:
         """Take over a saved number of rows and seed; an error for what is not such a tensor."""
-        requirement = "a tensor of 2 int64, as a Project saves it"
-        if not isinstance(state, torch.Tensor):
-            raise mistyped("the state of Project", requirement, state)
-        if state.dtype != torch.int64 or state.shape != (2,):
-            raise invalid("the state of Project", requirement, state)
-        self.public_rows, self.seed = (None if one < 0 else one for one in state.tolist())
+        numbers = layers.read_state(self, state, self.get_extra_state(), "a Project")
+        self.public_rows, self.seed = (None if one < 0 else one for one in numbers)
 
     def extra_repr(self) -> str:
         """Return the parameters and the rows or seed of the directions, as `repr` shows them."""

@@ -114,9 +114,7 @@ def vectors_of(
     """
     noisy, made = takes_rng(encode), list[Vectors]()
     for part, texts in enumerate(parts):
-        more: dict[str, Any] = {}
-        if noisy:
-            more["rng"] = make_generator(seed, _ENCODER_STREAM_KEY, part)
+        more = {"rng": make_generator(seed, _ENCODER_STREAM_KEY, part)} if noisy else {}
         rows = range(len(texts)) if places is None else places[part]
         vectors = _check_vectors(encode(list(texts), **more), rows)
         if made and vectors.shape[1] != made[0].shape[1]:
@@ -581,13 +579,11 @@ class FittedAttacker:
         if self.counts is not None:
             answers = self.ranks(vectors).argmin(axis=1)
             return np.asarray(answers[:, np.newaxis], np.float64)
-        rows, each = _apply_transform(self.attacker, vectors), len(self.models)
-        width = len(self.target.names)
-        found = [
-            _predict_scores(model, rows, self.target.binary, width // each) for model in self.models
-        ]
+        rows = _apply_transform(self.attacker, vectors)
+        width, binary = len(self.target.names) // len(self.models), self.target.binary
+        found = [_predict_scores(model, rows, binary, width) for model in self.models]
         for scores in found:
-            if scores.shape != (len(rows), width // each) or not np.isfinite(scores).all():
+            if scores.shape != (len(rows), width) or not np.isfinite(scores).all():
                 need = "one that returns finite scores, one for each text and attribute"
                 raise invalid(f"attacker {self.attacker}", need, scores)
         return np.hstack(found)
@@ -634,12 +630,8 @@ def fit_attacker(
     rows = _apply_transform(attacker, vectors)
     at_once = truth.shape[1] == 1 or _is_network(attacker.estimator)
     columns = [truth] if at_once else np.hsplit(truth, truth.shape[1])
-    models = tuple(
-        _fit_estimator(
-            attacker.estimator, rows, column[:, 0] if column.shape[1] == 1 else column, seed
-        )
-        for column in columns
-    )
+    columns = [column[:, 0] if column.shape[1] == 1 else column for column in columns]
+    models = tuple(_fit_estimator(attacker.estimator, rows, one, seed) for one in columns)
     values = len(target.values[0])
     counts = np.bincount(truth[:, 0], minlength=values) if target.is_ranked else None
     return FittedAttacker(attacker, models, target, counts)

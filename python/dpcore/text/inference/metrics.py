@@ -301,9 +301,8 @@ class Judge:
             variance = other * (1.0 - other) * spread / (inside.size * outside.size)
             return abs(area - other) <= quantile * math.sqrt(variance)
 
-        return Measured(
-            area, _bisect_limit(reaches, area, 0.0), _bisect_limit(reaches, area, 1.0), "Newcombe"
-        )
+        low, high = (_bisect_limit(reaches, area, end) for end in (0.0, 1.0))
+        return Measured(area, low, high, "Newcombe")
 
     def auc_gain(self, scores: Vectors, floor: Vectors) -> Measured:
         """Compute the area under the ROC curve less that of other scores (DeLong et al., 1988)."""

@@ -352,10 +352,9 @@ class Inference(WrittenRecord):
 
     def __str__(self) -> str:
         """Return the report as text."""
-        lines = [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
-        return "\n".join(
-            [_format_inference_title(self), *(f"  {label:<12} {line}" for label, line in lines)]
-        )
+        rows = [*list_rows(self), ("time", f"{self.seconds:.3g} s")]
+        lines = (f"  {label:<12} {line}" for label, line in rows)
+        return "\n".join([_format_inference_title(self), *lines])
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
@@ -490,7 +489,9 @@ def _describe_floor(found: Inference, floor: Floor) -> str:
 
 
 def _describe_verdict(found: Inference) -> str:
-    left, why = found.floors_left, _name_leak_reason(found)
+    left, why = found.floors_left, "the certified bound shows a leak"
+    if any(floor.beaten for floor in found.floors):
+        why = "the attacker does better than without any vectors"
     lacks = "the vectors were not shown to carry the main label"
     if not left:
         return f"above the floor: {why}{f'; {lacks}' if found.main_at_floor else ''}"
@@ -501,13 +502,6 @@ def _describe_verdict(found: Inference) -> str:
     if found.ranking is not None and found.ranking.unknown_texts == found.sizes[2]:
         reasons.append("train lacks every value of the test texts, so that none can be named")
     return f"no evidence of privacy, for {' and '.join(reasons)}; {told}" if reasons else told
-
-
-def _name_leak_reason(found: Inference) -> str:
-    """Name the reason why the verdict is a leak: beaten floors, or the certified bound."""
-    if any(floor.beaten for floor in found.floors):
-        return "the attacker does better than without any vectors"
-    return "the certified bound shows a leak"
 
 
 def _describe_privacy(found: Inference) -> str:

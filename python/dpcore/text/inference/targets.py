@@ -157,9 +157,8 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
             raise invalid("attribute", "names that differ", attribute)
         return {name: corpus.attribute(name) for name in entries}
     if len(entries) != len(corpus):
-        raise invalid(
-            "attribute", requirement, f"{len(entries):,} values for {len(corpus):,} texts"
-        )
+        found = f"{len(entries):,} values for {len(corpus):,} texts"
+        raise invalid("attribute", requirement, found)
     made = Corpus(["-"] * len(corpus), attributes={_UNNAMED_COLUMN: entries})
     return {_UNNAMED_COLUMN: made.attribute(_UNNAMED_COLUMN)}
 

@@ -153,7 +153,7 @@ class TextClassifier(Labelling, Saved):
         # Without noise no word is masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():
             losses, partial = train_classifier(
-                bag if is_bag else None, self._transform, head, units, truth,
+                bag if is_bag else torch.nn.Identity(), self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
                 adversary=self._adversary(part, width, units, rival), progress=progress,
             )  # fmt: skip

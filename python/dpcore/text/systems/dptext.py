@@ -8,7 +8,7 @@ every step.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from itertools import pairwise
@@ -279,7 +279,6 @@ def train_adversarially(
         KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         ValueError: if a loss, a vector or a weight is not finite any more.
     """
-    rival = torch.optim.Adam(parts.discriminator.parameters(), lr=recipe.lr)
     optimisers = list(_make_optimisers(parts, recipe))
     modules = (
         parts.coder.encoder, parts.noise, parts.coder.decoder, parts.head, parts.discriminator,
@@ -295,7 +294,7 @@ def train_adversarially(
         finite, total = partial(_require_finite_losses, recipe, epoch), 0.0
         for places, batch in zip(order.split(recipe.batch), batches, strict=True):
             truth = labels[places], attribute[places]
-            value = _take_adversarial_step(parts, batch, truth, recipe, rival, optimisers, finite)
+            value = _take_adversarial_step(parts, batch, truth, recipe, optimisers, finite)
             if learnt is not None:
                 finite(learnt)
                 with torch.no_grad():
@@ -327,6 +326,7 @@ def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
 
 def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
     coder = parts.coder
+    yield torch.optim.Adam(parts.discriminator.parameters(), lr=recipe.lr)
     # Of the vectors of a bag's words only those of a batch have gradients.
     encoding = torch.optim.SparseAdam if coder.sparse else torch.optim.Adam
     yield encoding(list(coder.encoder.parameters()), lr=recipe.lr)
@@ -337,16 +337,10 @@ def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
 
 
 def _take_adversarial_step(
-    parts: Parts,
-    batch: Any,
-    truth: Any,
-    recipe: Recipe,
-    rival: Any,
-    optimisers: list[Any],
-    finite: Callable[..., None],
+    parts: Parts, batch: Any, truth: Any, recipe: Recipe, optimisers: list[Any], finite: Any
 ) -> float:
     """Take one step of the discriminator and one of all others; return the loss of the labels."""
-    labels, attribute = truth
+    (labels, attribute), (rival, *others) = truth, optimisers
     raw = parts.coder.vectors(batch)
     finite(raw)
     noisy = parts.noise(parts.transform(raw))
@@ -358,7 +352,7 @@ def _take_adversarial_step(
     if recipe.strength:
         loss = loss - recipe.strength * parts.discriminator.loss(noisy, [attribute])
     finite(loss)
-    descend_loss(loss, *optimisers)
+    descend_loss(loss, *others)
     return float(utility.detach())
 
 
@@ -512,14 +506,9 @@ class DPTextModel(TextSystem, Labelling):
         assert self.parts is not None
         for module in self.modules.values():
             module.to(place)
+        rows, codes = self.parts.coder.rows(texts), torch.from_numpy(codes_of(self.values, part))
         losses, levels, ended = train_adversarially(
-            self.parts,
-            self.parts.coder.rows(texts),
-            truth.to(place),
-            torch.from_numpy(codes_of(self.values, part)[:, 0]).to(place),
-            recipe,
-            source,
-            progress,
+            self.parts, rows, truth.to(place), codes[:, 0].to(place), recipe, source, progress
         )
         epsilons = tuple(self.epsilon if one is None else one for one in levels)
         self.trained = Trained(
@@ -542,15 +531,11 @@ class DPTextModel(TextSystem, Labelling):
             layer = kind(sensitivity=self._apart, epsilon=epsilon, trainable=True, cap=self.cap)
         else:
             layer = kind(calibration.laplace(epsilon, self._apart))
-        self.parts = Parts(
-            CODERS[self.extractor](
-                vocabulary, self.dim, self.words or _DEFAULT_WORD_LIMITS[self.extractor]
-            ),
-            self.transform,
-            layer,
-            torch.nn.Linear(self.dim, len(self.labels)),
-            Discriminator(self.dim, [len(values) for values in self.values.values()]),
-        )
+        words = self.words or _DEFAULT_WORD_LIMITS[self.extractor]
+        coder = CODERS[self.extractor](vocabulary, self.dim, words)
+        head = torch.nn.Linear(self.dim, len(self.labels))
+        discriminator = Discriminator(self.dim, [len(values) for values in self.values.values()])
+        self.parts = Parts(coder, self.transform, layer, head, discriminator)
 
     @property
     def modules(self) -> dict[str, Any]:
@@ -579,9 +564,8 @@ class DPTextModel(TextSystem, Labelling):
     def restore(self, state: dict[str, Any]) -> None:
         """Make all parts."""
         self.labels = np.array(state["labels"])
-        self.values = {
-            name: np.array(found) for name, found in read_mapping(state, "values").items()
-        }
+        values = read_mapping(state, "values")
+        self.values = {name: np.array(found) for name, found in values.items()}
         settings = CODERS[self.extractor].settings
         self.assemble(Vocabulary(state["words"], **settings), state["learnt"])
 

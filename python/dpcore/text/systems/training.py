@@ -438,10 +438,8 @@ def require_convergence(
     """Raise an error with the epoch and the rate where a loss or a weight is too large, or NaN."""
     if not is_small:
         also = f", as the strength must, {strength:g}" if strength else ""
-        requirement = (
-            f"small enough that training does not diverge (it does in epoch {epoch}){also}"
-        )
-        raise invalid("lr", requirement, lr)
+        need = f"small enough that training does not diverge (it does in epoch {epoch}){also}"
+        raise invalid("lr", need, lr)
 
 
 def train_classifier(
@@ -461,7 +459,8 @@ def train_classifier(
     """Train extractor and classifier together, in place.
 
     Args:
-        extractor: from `Units` to rows, with gradients; None where `units` are rows already.
+        extractor: a module from `Units` to rows, with gradients; the identity where `units` are
+            rows already.
         transform: from rows to rows of a bounded set.
         head: from rows to one score a label.
         units: `Units`, or rows as a tensor, of the training texts.
@@ -484,8 +483,7 @@ def train_classifier(
         KeyboardInterrupt: on Ctrl-C before the first epoch has ended.
         ValueError: if the loss diverges, or the schedule returns what is no epsilon.
     """
-    parts = [head] if extractor is None else [extractor, head]
-    weights = [weight for part in parts for weight in part.parameters()]
+    weights = [*extractor.parameters(), *head.parameters()]
     rate, add = recipe.lr, None
     epochs, size = recipe.epochs_for(len(codes)), recipe.batch
     every = "epoch" if schedule is None else schedules.every_of(schedule)
@@ -504,7 +502,7 @@ def train_classifier(
         for number, (batch, rows) in enumerate(zip(places, batches, strict=True)):
             if schedule is not None and (number == 0 or every == "batch"):
                 add = noise(schedules.epsilon_of(schedule, epoch, epochs, rng))
-            raw = rows if extractor is None else extractor(rows)
+            raw = extractor(rows)
             check(raw.detach().abs().amax(), epoch)
             clean = transform(raw)
             if adversary is not None:
