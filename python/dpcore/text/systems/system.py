@@ -219,7 +219,13 @@ class Saved:
 
 
 class Labelling:
-    """A model that predicts the labels of texts."""
+    """A model that predicts the labels of texts.
+
+    Attributes:
+        labels: the values that it distinguishes.
+    """
+
+    labels: npt.NDArray[Any]
 
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Predict the labels of texts, shape `(len(texts),)`."""
@@ -346,9 +352,10 @@ class TextSystem(Saved, Shown):
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: the training, and the labels if any."""
-        labels = getattr(self, "labels", None)
         found = {"trained": str(self.trained)}
-        return found if labels is None else {**found, "labels": ", ".join(map(str, labels))}
+        if isinstance(self, Labelling):
+            found["labels"] = ", ".join(map(str, self.labels))
+        return found
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism that an audit tests: text to noisy vectors."""
