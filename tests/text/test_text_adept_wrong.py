@@ -118,23 +118,22 @@ def test_a_loss_that_diverges_names_epoch_and_rate(lr):
 
 
 def test_a_loss_that_is_no_number(monkeypatch):
-    monkeypatch.setattr(
-        autoencoder, "_mean_word_loss", lambda *_: (torch.tensor(math.nan, requires_grad=True), 1)
-    )
+    nan = torch.tensor(math.nan, requires_grad=True)
+    monkeypatch.setattr(autoencoder, "words_loss", lambda *_: nan)
     with pytest.raises(ValueError, match=r"it does in epoch 1\), got 0.003"):
         fitted()
 
 
 def interrupted(monkeypatch, step):
     """Ctrl-C in the middle of a step."""
-    real, steps = autoencoder._mean_word_loss, iter(range(1, 100))
+    real, steps = autoencoder.words_loss, iter(range(1, 100))
 
     def loss(*given):
         if next(steps) == step:
             raise KeyboardInterrupt
         return real(*given)
 
-    monkeypatch.setattr(autoencoder, "_mean_word_loss", loss)
+    monkeypatch.setattr(autoencoder, "words_loss", loss)
     model = ADePTModel(10.0, hidden=8, embedding=4)
     return model, lambda: model.fit(TEXTS * 4, epochs=9, batch=4, rng=1)
 

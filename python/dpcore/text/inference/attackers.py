@@ -372,8 +372,8 @@ class Attacker(Shown):
         """Check the estimator and the transform."""
         asked = (*_SCORE_METHODS, "predict")
         answers = any(callable(getattr(self.estimator, name, None)) for name in asked)
-        is_fitted = answers and callable(getattr(self.estimator, "fit", None))
-        if isinstance(self.estimator, type) or not is_fitted:
+        is_estimator = answers and callable(getattr(self.estimator, "fit", None))
+        if isinstance(self.estimator, type) or not is_estimator:
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
         if isinstance(self.transform, str) and self.transform not in TRANSFORMS:
