@@ -1,7 +1,7 @@
 """Privacy claims as tests: the pytest fixture `dp_audit`.
 
-The plugin loads with pytest wherever dpcore is installed, so it loads nothing that `import dpcore`
-does not load; reports are imported when a test requests them. An audit in a test is deterministic:
+The plugin loads with pytest wherever dpcore is installed, so it loads little: what an audit and its
+report need is imported when a test makes one. An audit in a test is deterministic:
 its seed is made from the test's id, so that a test which passes once passes always, and a correct
 mechanism fails for no more than 1 - confidence of all tests that could be written. Of a mechanism
 that draws its own randomness no seed decides the outcome: a run of tests warns of it once.
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 import pytest
 
-from .claims.trade_off import Claim
 from .errors import (
     AssumptionWarning,
     confidence_level,
@@ -34,17 +33,16 @@ from .errors import (
     real,
     suggest_arguments,
 )
-from .mechanisms.declarations import mechanism_attribute
-from .results.certificate import trials_needed as trials_needed
-from .tables.table_audit import TableAudit
 
 if TYPE_CHECKING:
     from .auditing.run import AuditOptions
+    from .claims.trade_off import Claim
     from .pairs import Search
     from .recorded.run import OutputsOptions
     from .records import Pair
     from .results.audits import Audit
     from .results.outputs_audits import OutputsAudit
+    from .tables.table_audit import TableAudit
 
 
 def _make_setting(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
@@ -441,6 +439,7 @@ class DPAudit:
     def _audit(self, mechanism: Any, pair: Any, claim: Any, options: AuditOptions) -> Audit:
         from .adapters import adapt
         from .auditing.run import audit
+        from .mechanisms.declarations import mechanism_attribute
 
         claim = _choose_claim(claim, options)
         # A bar would be written between the dots of pytest.
@@ -535,6 +534,8 @@ class DPAudit:
 
 def _choose_claim(claim: Any, options: Mapping[str, Any]) -> Any:
     """Return the claim under either of its two names, or None."""
+    from .claims.trade_off import Claim
+
     other = options.get("epsilon")
     if claim is not None and other is not None:
         requirement = "given once, as claim or as epsilon"
@@ -581,6 +582,9 @@ def _claimed_epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
 
 
 def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
+    from .claims.trade_off import Claim
+    from .tables.table_audit import TableAudit
+
     if isinstance(audit.claim, Claim):
         return str(audit.claim)
     exact = isinstance(audit, TableAudit)
@@ -598,6 +602,8 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
 
 
 def _format_certified(audit: Audit | OutputsAudit | TableAudit) -> str:
+    from .tables.table_audit import TableAudit
+
     if isinstance(audit, TableAudit):
         return f"exact epsilon = {audit.epsilon:.4f}"
     return f"certified epsilon >= {audit.epsilon_lower:.4f}"
@@ -612,6 +618,7 @@ def _format_line(audit: Audit | OutputsAudit) -> str:
 
 def _find_own_trials(mechanism: Any, pair: Any) -> int | None:
     """Return the trials that a mechanism requests, of a random encoder on these two texts."""
+    from .mechanisms.declarations import mechanism_attribute
     from .records import Pair
 
     make = mechanism_attribute(mechanism, "as_mechanism")
