@@ -28,14 +28,9 @@ from ..mechanisms.callables import name_of
 from ..records import Record
 
 __all__ = [
-    "Constant",
-    "Every",
-    "LogUniformEpsilon",
-    "OverEpochs",
-    "Schedule",
-    "Stretched",
+    "Constant", "Every", "LogUniformEpsilon", "OverEpochs", "Schedule", "Stretched",
     "UniformEpsilon",
-]
+]  # fmt: skip
 
 explain_old_names(globals())
 

@@ -26,15 +26,7 @@ from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
-from .settings import (
-    Floats,
-    Ids,
-    Rows,
-    TextRows,
-    TrainingPlan,
-    ignore_order_warnings,
-    make_accountant,
-)
+from .settings import FitPlan, Floats, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep
@@ -106,7 +98,7 @@ class Perplexity(Record):
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
-class NextWordModel(TrainingPlan):
+class NextWordModel(FitPlan):
     """A trained next-word model, which `lm.fit` returns.
 
     The state of the LSTM starts at zero for each text. A context is all words of a text up to one
@@ -291,7 +283,7 @@ class NextWordModel(TrainingPlan):
             raise invalid("model", "private to have a noisy step (lm.fit with epsilon=)", "plain")
         encode_texts, words = self.rows.encode, self.rows.size
         return OpacusStep(
-            *make_optimizer(make_network(words, self, self.network, is_private=True), self),
+            *make_optimizer(make_network(words, self, self.network, private=True), self),
             lambda model, texts: record_losses(model, encode_texts(texts)[0], words),
         )
 
@@ -579,14 +571,14 @@ def _choose_vocabulary(
     return Vocabulary.from_texts(unmasked, unknown="token", min_count=_MIN_VOCABULARY_COUNT)
 
 
-def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> TrainingPlan:
+def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> FitPlan:
     """Check the settings of a training, and fill in those of its recipe; there is no noise yet.
 
     Args:
         texts: number of training texts.
         start: the model whose sizes are taken, or None.
         is_private: True for the private recipe.
-        **given: fields of `TrainingPlan`; None for the recipe's.
+        **given: fields of `FitPlan`; None for the recipe's.
 
     Raises:
         TypeError: if a setting is of the wrong kind.
@@ -611,12 +603,10 @@ def _make_plan(texts: int, start: Any, is_private: bool, **given: Any) -> Traini
     recipe = make_recipe(**{name: filled[name] for name in names})
     if texts < recipe.batch:
         raise invalid("texts", f"at least as many as a batch, {recipe.batch} (see batch=)", texts)
-    return TrainingPlan(**filled | {name: getattr(recipe, name) for name in names})
+    return FitPlan(**filled | {name: getattr(recipe, name) for name in names})
 
 
-def _add_noise(
-    plan: TrainingPlan, epsilon: Any, delta: float | None, clip: Any, texts: int
-) -> TrainingPlan:
+def _add_noise(plan: FitPlan, epsilon: Any, delta: float | None, clip: Any, texts: int) -> FitPlan:
     """Return the plan with the noise for an epsilon, by Opacus' PRV accountant.
 
     Args:
@@ -668,7 +658,7 @@ def _mean_perplexity(losses: Sequence[Floats]) -> float | None:
     return float(np.exp(found.mean())) if found.size else None
 
 
-def _spend_epsilons(plan: TrainingPlan, steps: int) -> dict[str, float]:
+def _spend_epsilons(plan: FitPlan, steps: int) -> dict[str, float]:
     """Return what Opacus' PRV and RDP accountants report for steps; inf without noise."""
     kinds = {"epsilon": "PRVAccountant", "epsilon_rdp": "RDPAccountant"}
     if not plan.sigma:

@@ -14,7 +14,7 @@ from numpy.random import Generator
 from ...packages import require_module, torch
 from ...streams import seeded_torch
 from ..systems.training import one_thread, require_convergence, run_epochs
-from .settings import Floats, Rows, TrainingPlan
+from .settings import FitPlan, Floats, Rows
 
 _MAX_INITIAL_WEIGHT: Final = 0.1
 """Largest absolute value of a weight at the start."""
@@ -115,18 +115,16 @@ class Network(torch.nn.Module):  # type: ignore[misc]
         return losses
 
 
-def make_network(
-    words: int, plan: TrainingPlan, source: Any = None, is_private: bool = False
-) -> Network:
+def make_network(words: int, plan: FitPlan, source: Any = None, private: bool = False) -> Network:
     """Make the network of a plan, with the LSTM of torch or of Opacus.
 
     Args:
         words: V, number of words that have a probability.
         plan: its sizes.
         source: a network of these sizes whose weights are copied, or None.
-        is_private: True for the LSTM of Opacus.
+        private: True for the LSTM of Opacus.
     """
-    kind = require_module("opacus.layers", "lm.fit").DPLSTM if is_private else torch.nn.LSTM
+    kind = require_module("opacus.layers", "lm.fit").DPLSTM if private else torch.nn.LSTM
     network = Network(words, plan.hidden, plan.layers, plan.dropout, kind)
     if source is not None:
         # Opacus keeps the names of torch beside its own.
@@ -134,7 +132,7 @@ def make_network(
     return network
 
 
-def make_optimizer(network: Network, plan: TrainingPlan) -> tuple[Any, Any]:
+def make_optimizer(network: Network, plan: FitPlan) -> tuple[Any, Any]:
     """Return Opacus' module around a network, and its optimizer."""
     model = require_module("opacus.grad_sample", "lm.fit").GradSampleModule(network)
     optimizer = require_module("opacus.optimizers", "lm.fit").DPOptimizer(
@@ -202,12 +200,7 @@ def _pad_rows(rows: Rows, words: int) -> tuple[Any, Any, Any]:
 
 
 def learn_plain(
-    network: Network,
-    rows: Rows,
-    valid: Rows,
-    plan: TrainingPlan,
-    rng: Generator,
-    progress: bool | None,
+    network: Network, rows: Rows, valid: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
     """Train without privacy, in place; the weights of the best epoch are kept.
 
@@ -258,7 +251,7 @@ def learn_plain(
 
 
 def learn_private(
-    network: Network, rows: Rows, plan: TrainingPlan, rng: Generator, progress: bool | None
+    network: Network, rows: Rows, plan: FitPlan, rng: Generator, progress: bool | None
 ) -> dict[str, Any]:
     """Train by DP-SGD with Opacus' sampler, clipping, noise and accountant, in place.
 
@@ -316,7 +309,7 @@ def _draw_batches(rows: Rows, batch: int, rng: Generator) -> list[Rows]:
     return [found[number] for number in rng.permutation(len(found))]
 
 
-def _make_step(model: Any, optimizer: Any, batch: Rows, plan: TrainingPlan, epoch: int) -> None:
+def _make_step(model: Any, optimizer: Any, batch: Rows, plan: FitPlan, epoch: int) -> None:
     """Make one step of a Poisson batch, in chunks that fit into memory; it may be empty."""
     size = _RECORDS_PER_CHUNK if _find_device(model).type == "cpu" else _RECORDS_PER_DEVICE_CHUNK
     chunks = _split_rows(sorted(batch, key=len, reverse=True), size) or [[]]
@@ -342,7 +335,7 @@ def _mean_loss(network: Network, rows: Rows) -> float:
         return sum(float(record_losses(network, x, network.words).sum()) for x in parts) / len(rows)
 
 
-def _warn_if_large(network: Network, plan: TrainingPlan) -> None:
+def _warn_if_large(network: Network, plan: FitPlan) -> None:
     """Warn before a private training on the CPU whose steps take seconds."""
     weights = sum(weight.numel() for weight in network.parameters())
     numbers = plan.batch * weights

@@ -47,8 +47,7 @@ class TextRows(Shown):
     def encode(self, texts: Sequence[str]) -> tuple[Rows, int]:
         """Return the numbers of the words of every text, and the number of texts that were cut."""
         rows = [np.fromiter(self._numbers(text), np.int64) for text in texts]
-        cut = sum(len(row) > self.length for row in rows)
-        return [row[: self.length] for row in rows], cut
+        return [row[: self.length] for row in rows], sum(len(row) > self.length for row in rows)
 
     def _numbers(self, text: str) -> Iterator[int]:
         """Yield numbers: runs between mask tokens are split by the vocabulary's own function."""
@@ -77,7 +76,7 @@ class TextRows(Shown):
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class TrainingPlan(Shown):
+class FitPlan(Shown):
     """Length, speed and size of a training, and the noise of a private one.
 
     Args:
@@ -112,7 +111,7 @@ class TrainingPlan(Shown):
         return self.sigma is not None
 
 
-def make_accountant(plan: TrainingPlan, steps: int, kind: str = "PRVAccountant") -> Any:
+def make_accountant(plan: FitPlan, steps: int, kind: str = "PRVAccountant") -> Any:
     """Return an accountant of Opacus that has counted steps.
 
     Args:

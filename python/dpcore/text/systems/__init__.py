@@ -10,16 +10,8 @@ from .system import TextSystem
 from .training import Bag, Prepared, Trained, Units, WordDropout
 
 __all__ = [
-    "DPNR",
-    "ADePTModel",
-    "Bag",
-    "DPTextModel",
-    "Prepared",
-    "TextClassifier",
-    "TextSystem",
-    "Trained",
-    "Units",
-    "WordDropout",
-]
+    "DPNR", "ADePTModel", "Bag", "DPTextModel", "Prepared", "TextClassifier", "TextSystem",
+    "Trained", "Units", "WordDropout",
+]  # fmt: skip
 
 explain_old_names(globals())

@@ -68,6 +68,8 @@ class BagCoder:
         encoder: a module from texts to vectors.
         decoder: a module from noisy vectors to what is left of the texts.
         sparse: whether the encoder has sparse gradients.
+        rows: from texts to the numbers of their words.
+        vectors: from a batch of such numbers to vectors.
     """
 
     sparse = True
@@ -78,18 +80,11 @@ class BagCoder:
         self.vocabulary = vocabulary
         self.encoder = Bag(vocabulary, dim)
         self.decoder = torch.nn.Linear(dim, min(words, len(vocabulary)))
-
-    def rows(self, texts: Sequence[str]) -> Units:
-        """Return the words of texts as numbers."""
-        return self.encoder.units(texts)
+        self.rows, self.vectors = self.encoder.units, self.encoder
 
     def batches(self, rows: Units, order: Any, size: int) -> Iterator[Units]:
         """Yield runs of `size` texts in an order."""
         return rows.take(order).batches(size)
-
-    def vectors(self, batch: Units) -> Any:
-        """Compute the vectors of a batch."""
-        return self.encoder(batch)
 
     def loss(self, noisy: Any, batch: Units) -> Any:
         """Compute the mean cross entropy of the frequent words, each in the text that it is of."""
@@ -103,7 +98,7 @@ class BagCoder:
 
 
 class LSTMCoder:
-    """The last state of an LSTM, and an LSTM that tells the text from it, as in ADePT.
+    """The last state of an LSTM, and an LSTM that makes the text of it, as in ADePT.
 
     Args:
         vocabulary: words with a number, with `RESERVED` and a token for unknown ones.
@@ -119,10 +114,8 @@ class LSTMCoder:
         self.vocabulary, numbers = vocabulary, WordNumbers(vocabulary, words)
         self.encoder = Encoder(numbers, _EMBEDDING_DIM, dim // 2)
         self.decoder = Decoder(numbers, _EMBEDDING_DIM, dim // 2, dim)
-
-    def rows(self, texts: Sequence[str]) -> Any:
-        """Return the numbers of words, padded, and how many words each text has."""
-        return self.encoder.words(texts)
+        # The numbers of words are padded, and come with how many words each text has.
+        self.rows = numbers
 
     def batches(self, rows: Any, order: Any, size: int) -> Iterator[Any]:
         """Yield runs of `size` texts in an order."""

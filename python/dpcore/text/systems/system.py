@@ -31,12 +31,9 @@ from .training import Trained
 
 _WEIGHTS_FILE: Final = "model.safetensors"
 
-_FOLDER_WORDS: Final = {"ADePTModel": "ADePT", "DPTextModel": "DPText"}
-"""Classes that folders name by another word."""
-
 
 def _format_word(cls: type) -> str:
-    return f"dpcore.text.{_FOLDER_WORDS.get(cls.__name__, cls.__name__)}/1"
+    return f"dpcore.text.{cls.__name__.removesuffix('Model')}/1"
 
 
 def write_folder(
