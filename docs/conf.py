@@ -39,7 +39,9 @@ myst_heading_anchors = 4
 # Docstrings name parameters and values in single backticks: a link where there is such a name.
 default_role = "py:obj"
 autosummary_generate = True
+# Types are written by `site_pages.write_signature`.
 autodoc_typehints = "none"
+python_maximum_signature_line_length = 88
 autodoc_member_order = "bysource"
 napoleon_use_rtype = False
 napoleon_use_ivar = True
@@ -73,5 +75,6 @@ def setup(app):  # type: ignore[no-untyped-def]
     site_pages.write(HERE / "reference" / "generated")
     app.connect("source-read", site_pages.inside_the_site)
     app.connect("doctree-read", site_pages.linked_names)
+    app.connect("autodoc-process-signature", site_pages.write_signature)
     app.connect("autodoc-process-docstring", site_pages.whole_sentence, priority=600)
     app.connect("build-finished", site_pages.every_name_has_its_page)

@@ -17,6 +17,7 @@ __all__ = [
     "package_page",
     "whole_sentence",
     "write",
+    "write_signature",
 ]
 
 
@@ -96,6 +97,21 @@ def literal(text: str) -> str:
 def indented(text: str) -> str:
     """As the content of a directive."""
     return "\n".join(f"   {line}" for line in text.splitlines())
+
+
+def write_signature(
+    app: Any, what: str, name: str, value: Any, options: Any, signature: str, returns: str
+) -> tuple[str, str] | None:
+    """Write a signature with its types as the source has them: aliases are short there."""
+    from sphinx.util.inspect import stringify_signature
+
+    try:
+        found = inspect.signature(value)
+    except (TypeError, ValueError):
+        return None
+    held = [one for one in found.parameters.values() if one.name != "self"]
+    shown, _, result = str(stringify_signature(found.replace(parameters=held))).partition(" -> ")
+    return shown.replace("npt.", ""), "" if what == "class" else result.replace("npt.", "")
 
 
 def whole_sentence(
