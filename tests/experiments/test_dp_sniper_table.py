@@ -11,6 +11,7 @@ import pytest
 from dpcore.bounds import clopper_pearson
 from dpcore.bounds.unconditional import berger_boos
 from dpcore.experiments import dp_sniper_table as table
+from dpcore.experiments import running
 from dpcore.experiments.dp_sniper_table.mechanisms import BENCHMARKS
 from dpcore.experiments.running import cell_seed
 from dpcore.records import Counts
@@ -53,7 +54,7 @@ class FakeAuditFunction:
 @pytest.fixture
 def fake_audit(monkeypatch):
     made = FakeAuditFunction()
-    monkeypatch.setattr(table.experiment, "audit", made)
+    monkeypatch.setattr(running, "audit", made)
     return made
 
 
@@ -71,7 +72,7 @@ def test_what_is_asked_of_an_audit(fake_audit):
     assert options == {
         "attack": "auto", "trials": 20_000, "claim": 0.1, "confidence": 0.9,
         "bound": "clopper_pearson", "threads": 2, "progress": False,
-        "pilot": 8000,
+        "pilot": 8000, "executor": None,
     }  # fmt: skip
     assert seed == cell_seed(7, "SVT1/0")
     assert len({options.get("rng", seed) for _, _, options in fake_audit.calls}) == 6
@@ -158,16 +159,16 @@ def test_the_record_is_strict_json(fake_audit):
 
 
 def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(stop=6))
+    monkeypatch.setattr(running, "audit", FakeAuditFunction(stop=6))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 2, 1]
     assert "INTERRUPTED" in result.table()
-    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(partial=3))
+    monkeypatch.setattr(running, "audit", FakeAuditFunction(partial=3))
     result = table.run(few(repeats=2))
     assert result.partial
     assert [len(row.audits) for row in result.rows] == [2, 1]
-    monkeypatch.setattr(table.experiment, "audit", FakeAuditFunction(stop=1))
+    monkeypatch.setattr(running, "audit", FakeAuditFunction(stop=1))
     with pytest.raises(KeyboardInterrupt):
         table.run(few())
 
