@@ -46,7 +46,9 @@ CALL_TRANSFORMS: Final = ("call mean subtracted", "rows, call and summaries")
 _NETWORK_BATCH_SIZE: Final = 200
 _NETWORK_STEPS: Final = 600
 """Steps of the network: 10 epochs of 11,657 texts, where its F1 has settled."""
-_BOOSTING_ROUNDS: Final = 60
+_MIN_AND_MAX_ROUNDS: Final = (15, 60)
+_MAX_BOOSTED_TREES: Final = 480
+"""Trees of all rounds; each value takes one a round, and there are 15 rounds at least."""
 _MAX_TREE_LEAVES: Final = 15
 _MULTICLASS_TREE_BINS: Final = 32
 """Bins of a column for trees of more than two values, each of which has trees of its own. With 255
@@ -438,8 +440,9 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     Logistic regression on columns that are robustly scaled and the 15 nearest neighbours, each
     behind the four transforms of rows and on columns less the mean of their call; logistic
     regression on summaries of the rows; a network of 256 hidden units on rows and on centred rows;
-    and 60 boosted trees on rows, columns less the mean of their call and summaries together; of
-    more values than two on columns in 32 bins.
+    and boosted trees, in 60 rounds, on rows, columns less the mean of their call and summaries
+    together; of more values than two on columns in 32 bins, of more than 8 in fewer rounds (15 of
+    32 or more), since each value takes a tree a round.
 
     From 50 values on, ridge classification, the 15 neighbours and the nearest mean of a value: they
     alone take seconds for 1,000 values. Of a number, ridge regression, neighbours and trees.
@@ -474,7 +477,7 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     rows_and_call, near = (*_ROW_TRANSFORMS, "call mean subtracted"), min(15, rows)
     summaries = (*rows_and_call, "row summaries")
     settings = {"max_leaf_nodes": _MAX_TREE_LEAVES, "early_stopping": False}
-    settings |= {"max_iter": _BOOSTING_ROUNDS}
+    settings["max_iter"] = int(np.clip(_MAX_BOOSTED_TREES // (values or 1), *_MIN_AND_MAX_ROUNDS))
     if values is None:
         ridge, nearest = linear.RidgeCV(_RIDGE_PENALTIES), neighbours.KNeighborsRegressor(near)
         trees = ensembles.HistGradientBoostingRegressor(**settings)
