@@ -188,6 +188,15 @@ def loaded(code):
     return set(done.stdout.split())
 
 
+def test_the_lists_of_names_agree():
+    tree = ast.parse(Path(dpcore.__file__).read_text(encoding="utf-8"))
+    block = next(node for node in tree.body if isinstance(node, ast.If))
+    seen = [(one.module or "", alias.name) for one in block.body for alias in one.names]
+    loaded_later = [(home, name) for home, names in dpcore._NAMES_OF.items() for name in names]
+    assert sorted(one for one in seen if one[0]) == sorted(loaded_later)
+    assert {name for _, name in seen} == {*dpcore.__all__, "torch"} - {"__version__"}
+
+
 def test_import_loads_nothing_and_an_audit_nothing_heavy():
     # numpy is loaded by the first use of a name.
     assert not loaded("import dpcore") & {"numpy", *HEAVY}

@@ -291,6 +291,9 @@ EDITS = {
     "beyond": (("ranges",), lambda ranges: [[a + 10**6, b + 10**6] for a, b in ranges], "within"),
     "ranges": (("ranges",), "all", "run file that dpcore wrote"),
     "missing": (("fixed",), {}, "run file that dpcore wrote"),
+    "bits": (("fixed", "bits"), None, "bits must be a str"),
+    "same_bits": (("same_bits",), "no", "same_bits must be True or False"),
+    "looked": (("looked",), 0, "looked must be True or False"),
     "part": (("part",), [3, 2], "run file that dpcore wrote"),
 }
 
@@ -383,7 +386,10 @@ def test_the_bar_shows_workers_and_the_time_of_the_file(monkeypatch, path):
     assert re.fullmatch(r"counting on 2 workers, run file of \d\d:\d\d:\d\d", labels[-1])
     path.unlink()
     audit_kind("early stop", checkpoint=path)
-    assert re.fullmatch(r"counting, run file of \d\d:\d\d:\d\d", labels[-1])
+    assert re.fullmatch(r"counting until refuted, run file of \d\d:\d\d:\d\d", labels[-1])
+    with ThreadPoolExecutor(2) as pool:
+        audit_kind("callable", executor=pool)
+    assert labels[-1] == "counting on 2 workers"
 
 
 def test_a_generator_of_its_own_is_refused(path):
@@ -591,6 +597,13 @@ def test_parts_on_the_command_line(tmp_path, process):
     assert status == 1, said
     whole = process(f"{words} --seed 7 --json")[1]
     assert list_differences(Audit.from_json(printed), Audit.from_json(whole)) == []
+    edit(tmp_path / "run.json", "fixed", "bits", value="of another CPU")
+    again = "count run.json --part 2/2 --out other.json"
+    status, _, said = process(again)
+    assert status == 2
+    assert "on a CPU with the same bits" in said
+    assert process(f"{again} --no-same-bits")[0] == 0
+    assert read_run(tmp_path / "other.json").same_bits is False
     assert process("count run.json --part 0/2 --out out.json")[0] == 2
     assert process("count run.json --part 3/2 --out out.json")[0] == 2
     assert process("merge part-1.json")[0] == 4

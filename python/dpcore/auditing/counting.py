@@ -259,16 +259,23 @@ def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Don
                 done = done.plus(shard)
                 run.keep(done, shard.edges, source.replays, course.clock() - begun)
                 begun = course.clock()
-                course.bar.relabel(run.describe_counting(source.worker_count))
+                course.bar.relabel(describe_counting("counting", source, run))
         return done
     try:
         for shard in shards:
             # One name for all, so that no Ctrl-C can fall between counts and their trials.
             done = done.plus(shard)
+            course.bar.relabel(describe_counting("counting", source))
     except KeyboardInterrupt:
         if interrupted_again() or not done.ranges:
             raise
     return done
+
+
+def describe_counting(what: str, source: Source, run: RunFile | None = None) -> str:
+    """Describe for the bar what is counted, by how many workers, and when the file was written."""
+    workers = f" on {source.worker_count:,} workers" if source.worker_count > 1 else ""
+    return f"{what}{workers}" + ("" if run is None else f", run file of {run.time_of_day}")
 
 
 @contextmanager

@@ -256,12 +256,11 @@ class Sequence:
             piece, trials = self.slices[number], (ends[number], ends[number + 1])
             sides = self.source.outputs(COUNT, *trials)
             hits = [int(np.count_nonzero(evaluate_event(piece.event, side))) for side in sides]
-            repeats = self.source.draws.same_bits
-            if repeats and hits != [piece.counts.k, piece.counts.k_prime]:
-                before = [piece.counts.k, piece.counts.k_prime]
+            known = [piece.counts.k, piece.counts.k_prime]
+            if self.source.draws.same_bits and hits != known:
                 raise ValueError(
                     f"mechanism must be the one that began the run file, on a CPU with the same "
-                    f"bits, got one with {hits} hits in trials {trials}, where it had {before}"
+                    f"bits, got one with {hits} hits in trials {trials}, where it had {known}"
                 )
             self._keep(*sides)
 

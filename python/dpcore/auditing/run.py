@@ -46,6 +46,7 @@ from ..sampling.sources import CallableDraws, Course, NativeDraws
 from ..streams import COUNT, PILOT, Rng
 from .counting import (
     count_event,
+    describe_counting,
     fit_event,
     fix_fields,
     keep_on_errors,
@@ -134,7 +135,7 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
     def keep() -> None:
         now = request.course.clock()
         run.keep_slices(course.to_dict, now - begun[0])
-        request.course.bar.relabel(run.describe_counting(source.worker_count))
+        request.course.bar.relabel(describe_counting("counting until refuted", source, run))
         begun[0] = now
 
     with keep_on_errors(run):

@@ -21,7 +21,7 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from ..errors import AssumptionWarning, about, invalid, mistyped
+from ..errors import AssumptionWarning, about, flag, instance, invalid, mistyped
 from ..results.audits import Audit
 from ..results.evidence import read_field, read_ranges
 from ..sampling.driver import Done, Edge, Range
@@ -113,7 +113,7 @@ class FixedFields:
             tuple(record["remarks"]),
             tuple(Collisions(*side) for side in record["collisions"]),  # type: ignore[arg-type]
             "repr" not in _as_mapping(held["event"]),
-            record["bits"],
+            instance("bits", record["bits"], str),
         )
 
     @property
@@ -188,6 +188,7 @@ class RunFile:
         zeros: bits with which these begin.
         slices: of an audit with early stop, see `Sequence.to_dict`; else empty.
         seconds: time of counting, in all processes that went on.
+        time_of_day: when the file was written last, for the progress bar.
     """
 
     path: Path
@@ -203,8 +204,8 @@ class RunFile:
     zeros: int = 0
     slices: dict[str, Any] = field(default_factory=dict)
     seconds: float = 0.0
+    time_of_day: str = ""
     _written: float = 0.0
-    _time_of_day: str = ""
     _warned: bool = False
     _resumed: bool = False
     _replays: Replays | None = None
@@ -266,11 +267,6 @@ class RunFile:
             self.slices = make()
             self.write()
 
-    def describe_counting(self, workers: int) -> str:
-        """Describe, for the progress bar, who counts and when the file was written."""
-        where = f" on {workers:,} workers" if workers > 1 else ""
-        return f"counting{where}, run file of {self._time_of_day}"
-
     def compare_sessions(self) -> tuple[str, ...]:
         """List evidence that the counts of two processes follow different laws."""
         if len(self.sessions) < 2:
@@ -302,10 +298,11 @@ class RunFile:
         )
 
     def _refuse_mechanism(self, found: str) -> NoReturn:
-        raise ValueError(
+        text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {found}"
         )
+        raise about(ValueError(text), "mechanism")
 
     def _keep_digests(self, replays: Replays) -> None:
         """Copy as many digests of counted blocks as a file holds."""
@@ -357,7 +354,8 @@ class RunFile:
                 raise invalid("format", repr(RUN_FORMAT), record.get("format"))
             self.fixed = FixedFields.from_dict(record["fixed"])
             self.part = None if record["part"] is None else tuple(record["part"])
-            self.looked, self.same_bits = bool(record["looked"]), bool(record["same_bits"])
+            self.looked = flag("looked", record["looked"])
+            self.same_bits = flag("same_bits", record["same_bits"])
             self.asked = dict(record["asked"])
             one, other = map(tally_from_dict, record["sides"])
             self.done = Done(read_ranges("ranges", record["ranges"]), (one, other))
@@ -401,7 +399,7 @@ class RunFile:
             self._warned = True
         else:
             self._written, self._warned = now, False
-            self._time_of_day = time.strftime("%H:%M:%S")
+            self.time_of_day = time.strftime("%H:%M:%S")
 
 
 def _read_names(value: Any) -> Any:
