@@ -8,6 +8,7 @@ inputs and modes.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,35 +23,14 @@ from .outputs import (
     at_least,
     collision_probability,
     hash_rows,
+    one_sided_p_values,
     pairs_of_columns,
     same_rows,
     two_samples,
 )
 
-CHECKS = (
-    "no_noise",
-    "shared_rows",
-    "shared_calls",
-    "rank",
-    "correlation",
-    "shared_size",
-    "one_sided",
-    "atom",
-    "off_centre",
-    "scale",
-    "column_scale",
-    "grid",
-    "range",
-    "modes",
-)
-"""The checks of an inspection, in the order in which they are made and shown."""
-
 DETERMINISTIC = ("no_noise", "rank")
 """Checks without a p-value: they compare floats, and chance has no part in the answer."""
-
-_UNKNOWN_CENTRE = "the vector that the noise is added to is not known (clean=): not checked"
-_DISCRETE_NOISE = "noise of few values, as a discrete law has: not checked"
-_NO_NOISE_FOUND = "no noise within a call to look at"
 
 _MAX_TAIL_DRAWS = 1000
 """Largest draws in which repeated values are looked for."""
@@ -209,25 +189,42 @@ def _format_p(value: float | None) -> str:
     return "<1e-300" if value < 1e-300 else f"{value:.2g}"
 
 
-def check_from_p_value(
-    name: str, p: float, level: float, bad: str, good: str, **evidence: Any
-) -> Check:
-    """Make a check decided by a p-value; use `bad` if it is flagged, otherwise `good`."""
-    p = min(1.0, float(p))
-    flagged = p <= level
-    return Check(name, flagged, bad if flagged else good, p, tuple(evidence.items()))
+class Finding:
+    """Result of looking for one fault, before it is compared with a level.
+
+    Args:
+        text: one plain sentence, for a fault where there is a p-value.
+        good: the sentence where the p-value is above the level.
+        p_value: chance of something as extreme without the fault; None if a rule decides.
+        flagged: the answer of the rule.
+        **evidence: names and values of the figures.
+    """
+
+    def __init__(
+        self, text: str, good: str = "", p_value: float | None = None, flagged: bool = False,
+        **evidence: Any,
+    ) -> None:  # fmt: skip
+        self.text, self.good, self.p_value, self.flagged = text, good, p_value, flagged
+        self.evidence = tuple(evidence.items())
+
+    def judge(self, name: str, level: float) -> Check:
+        """Return the answer of the check of that name; a p-value up to the level is flagged."""
+        if self.p_value is None:
+            return Check(name, self.flagged, self.text, None, self.evidence)
+        p = min(1.0, float(self.p_value))
+        return Check(name, p <= level, self.text if p <= level else self.good, p, self.evidence)
 
 
-def check_from_rule(name: str, what: str, flagged: bool = False, **evidence: Any) -> Check:
-    """Make a check without a p-value."""
-    return Check(name, flagged, what, None, tuple(evidence.items()))
+def make_check(name: str, seen: Seen, level: float) -> Check:
+    """Make the check of that name, where the outputs have what it needs."""
+    find, *needs = _FINDERS[name]
+    missing = (Finding(text) for is_missing, text in needs if is_missing(seen))
+    return (next(missing, None) or find(seen)).judge(name, level)
 
 
-def one_sided(seen: Seen, level: float) -> Check:
+def one_sided(seen: Seen) -> Finding:
     """Check for noise that is never below, or never above, the clean vector, at any input."""
-    name, noises = "one_sided", seen.noises()
-    if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    noises = seen.noises()
     n, d = noises[0].shape
     # Above at every input, or below at every one: a bound on the outputs moves with neither.
     below = np.stack([(noise < 0).sum(axis=0) for noise in noises]).max(axis=0)
@@ -237,22 +234,17 @@ def one_sided(seen: Seen, level: float) -> Check:
     count = int(sided.sum())
     most = int(moved[sided].max()) if count else 0
     p = d * 2.0 ** (1 - min(most, 1000)) if count else 1.0
-    side = "below" if count and not below[sided].any() else "above"
-    if count and below[sided].any() and above[sided].any():
-        side = "on one side of"
+    side = "always on one side of"
+    if not below[sided].any() or not above[sided].any():
+        side = "never above" if below[sided].any() else "never below"
     where = "" if count == d else f" in {count} of {d} coordinates"
-    bad = f"never {side} the clean vector{where} in {n:,} draws: such noise hides nothing"
-    if side == "on one side of":
-        bad = f"always {side} the clean vector{where} in {n:,} draws: such noise hides nothing"
-    good = "noise on both sides of the clean vector"
-    return check_from_p_value(name, p, level, bad, good, coordinates=count)
+    bad = f"{side} the clean vector{where} in {n:,} draws: such noise hides nothing"
+    return Finding(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def off_centre(seen: Seen, level: float) -> Check:
+def off_centre(seen: Seen) -> Finding:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
-    name, noises = "off_centre", seen.noises()
-    if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    noises = seen.noises()
     d = noises[0].shape[1]
     # Off to the same side at every input, or else x is not what the noise is added to.
     sides = np.stack([_sign_p_values(noise) for noise in noises])
@@ -260,27 +252,19 @@ def off_centre(seen: Seen, level: float) -> Check:
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
     bad = f"the median of the noise is not 0: {share:.1%} of it is above the clean vector"
     good = f"{share:.1%} of the noise is above the clean vector: no more off half than by chance"
-    return check_from_p_value(name, p, level, bad, good, above=share)
+    return Finding(bad, good, p, above=share)
 
 
 def _sign_p_values(noise: Floats) -> Floats:
     """Compute one-sided p-values of "above" and "below" by coordinate, and of row sums."""
-    from scipy.special import betainc
-
     rows = np.concatenate([noise, noise.sum(axis=1, keepdims=True)], axis=1)
     above, below = (rows > 0).sum(axis=0), (rows < 0).sum(axis=0)
-    p = [
-        np.where(k > 0, betainc(np.maximum(k, 1), other + 1.0, 0.5), 1.0)
-        for k, other in ((above, below), (below, above))
-    ]
-    return np.stack(p)
+    return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
 
 
-def check_atom(seen: Seen, level: float) -> Check:
+def check_atom(seen: Seen) -> Finding:
     """Check for a repeated noise value, all others being new, that moves with the input."""
-    name, noises = "atom", seen.noises()
-    if not noises or seen.varying.size == 0:
-        return check_from_rule(name, _NO_NOISE_FOUND if noises else _UNKNOWN_CENTRE)
+    noises = seen.noises()
     n, d = noises[0].shape
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _find_modes(noises[0])
@@ -302,7 +286,7 @@ def check_atom(seen: Seen, level: float) -> Check:
     good = "no value of the noise comes back more often than rounding explains"
     if discrete:
         good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
-    return check_from_p_value(name, best, level, bad, good, at=at, share=share, discrete=discrete)
+    return Finding(bad, good, best, at=at, share=share, discrete=discrete)
 
 
 def _rounding_atom_probability(seen: Seen) -> Floats:
@@ -327,38 +311,30 @@ def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
 
 def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: float) -> bool:
     """Return True if the value also occurs at another input, relative to its clean vector."""
-    if not noises:
-        return True
-    # The clean vector is added and taken off again: a few steps of rounding.
-    steps = 4 * seen.precision
     for noise, other in zip(noises, (o for o in seen.others if o.clean is not None), strict=True):
-        near = steps * float(np.abs(other.outputs[:, column]).max()) if value else 0.0
-        near += 4 * float(seen.step[column]) if value else 0.0
+        # The clean vector is added and taken off again: a few steps of rounding.
+        step = seen.precision * float(np.abs(other.outputs[:, column]).max())
+        near = 4 * (step + float(seen.step[column])) if value else 0.0
         if int((np.abs(noise[:, column] - value) <= near).sum()) > 2:
             return True
-    return False
+    return not noises
 
 
-def check_grid(seen: Seen, level: float) -> Check:
+def check_grid(seen: Seen) -> Finding:
     """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
-    name = "grid"
-    if seen.varying.size == 0:
-        return check_from_rule(name, _NO_NOISE_FOUND)
-    if _is_discrete(seen):
-        return check_from_rule(name, _DISCRETE_NOISE)
     size = _pool_sizes(seen)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
-        return check_from_rule(name, f"{size.size} different draws are too few: not checked")
+        return Finding(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
     step = float(seen.step[seen.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
     if tail * _SMALL_GAP_STEPS * step > span / 2:
         steps = float(np.median(seen.spread[seen.varying])) / step
-        what = (
+        text = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
-        return check_from_rule(name, what, steps=steps)
+        return Finding(text, steps=steps)
     small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
@@ -371,7 +347,7 @@ def check_grid(seen: Seen, level: float) -> Check:
     )
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
     bad, good = bad + _format_centre(seen), good + _format_centre(seen)
-    return check_from_p_value(name, p, level, bad, good, equal=equal, small=small, draws=size.size)
+    return Finding(bad, good, p, equal=equal, small=small, draws=size.size)
 
 
 def _format_centre(seen: Seen) -> str:
@@ -407,13 +383,8 @@ def _is_discrete(seen: Seen) -> bool:
     return bool(mixed.mean() < 0.5)
 
 
-def check_cut(seen: Seen, level: float) -> Check:
+def check_cut(seen: Seen) -> Finding:
     """Check for noise that ends at a wall: the largest draws are as close as the others."""
-    name = "range"
-    if seen.varying.size == 0:
-        return check_from_rule(name, _NO_NOISE_FOUND)
-    if _is_discrete(seen):
-        return check_from_rule(name, _DISCRETE_NOISE)
     noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
     size = noise.max(axis=1)
     n = len(size)
@@ -423,18 +394,15 @@ def check_cut(seen: Seen, level: float) -> Check:
     spacings = np.arange(1, k + 1) * -np.diff(top)
     total = float(spacings.sum())
     if total == 0.0:
-        return check_from_rule(name, "the largest draws are all equal: not checked")
+        return Finding("the largest draws are all equal: not checked")
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
     allowed = 0.5 / _gaussian_share(k, n)
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
-    figures = _describe_tails(noise)
-    figures += _format_centre(seen)
+    figures = _describe_tails(noise) + _format_centre(seen)
     bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
-    return check_from_p_value(
-        name, p, level, bad, f"no wall: {figures}", share=share, largest=float(top[0])
-    )
+    return Finding(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 
 def _gaussian_share(k: int, n: int) -> float:
@@ -461,7 +429,7 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-def no_noise(seen: Seen, level: float) -> Check:
+def no_noise(seen: Seen) -> Finding:
     """Find coordinates that are the same in all draws of both calls."""
     n, d = seen.first.shape
     still = (seen.first == seen.first[0]).all(axis=0) & (seen.second == seen.first[0]).all(axis=0)
@@ -472,27 +440,21 @@ def no_noise(seen: Seen, level: float) -> Check:
     evidence: dict[str, Any] = {"without_noise": count, "dim": d}
     target = "are all the same" if seen.clean is None else "equal the clean vector"
     if count == d:
-        return check_from_rule(
-            "no_noise", f"no noise at all: {n:,} outputs {target}", True, **evidence
-        )
+        return Finding(f"no noise at all: {n:,} outputs {target}", flagged=True, **evidence)
     if count:
-        what = f"no noise in {count} of {d} coordinates"
-        return check_from_rule("no_noise", what, True, **evidence)
-    return check_from_rule("no_noise", f"{_format_all_coordinates(d)} noise", **evidence)
+        return Finding(f"no noise in {count} of {d} coordinates", flagged=True, **evidence)
+    noisy = "the one coordinate has" if d == 1 else f"all {d} coordinates have"
+    return Finding(f"{noisy} noise", **evidence)
 
 
-def _format_all_coordinates(d: int) -> str:
-    return "the one coordinate has" if d == 1 else f"all {d} coordinates have"
-
-
-def shared_rows(seen: Seen, level: float) -> Check:
+def shared_rows(seen: Seen) -> Finding:
     """Find rows of one call that repeat others, or follow them."""
-    name, n = "shared_rows", len(seen.first)
+    n = len(seen.first)
     if seen.varying.size == 0:
-        if no_noise(seen, level).flagged:
-            return check_from_rule(name, "no noise to compare")
-        what = f"one draw of the noise is used for all {n:,} rows of a call"
-        return check_from_rule(name, what, True, distinct=1)
+        if no_noise(seen).flagged:
+            return Finding("no noise to compare")
+        text = f"one draw of the noise is used for all {n:,} rows of a call"
+        return Finding(text, flagged=True, distinct=1)
     values = seen.first[:, seen.varying]
     ids = hash_rows(values, seen.rng)
     distinct = len(np.unique(ids))
@@ -506,7 +468,7 @@ def shared_rows(seen: Seen, level: float) -> Check:
         else "rows of a call depend on the rows before them"
     )
     good = f"{distinct:,} different rows among {n:,}, none tied to another"
-    return check_from_p_value(name, p, level, bad, good, distinct=distinct, lag=lag)
+    return Finding(bad, good, p, distinct=distinct, lag=lag)
 
 
 def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
@@ -533,17 +495,15 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
 
 
-def shared_calls(seen: Seen, level: float) -> Check:
+def shared_calls(seen: Seen) -> Finding:
     """Find rows of a second call that were in the first one."""
-    name, n = "shared_calls", len(seen.first)
+    n = len(seen.first)
     if seen.varying.size == 0:
-        fixed = bool((seen.first[0] == seen.second[0]).all())
-        noise = not no_noise(seen, level).flagged
-        if fixed and noise:
-            return check_from_rule(
-                name, "two calls with fresh generators used the same noise", True
-            )
-        return check_from_rule(name, "two calls differ" if not fixed else "no noise to compare")
+        if not (seen.first[0] == seen.second[0]).all():
+            return Finding("two calls differ")
+        if no_noise(seen).flagged:
+            return Finding("no noise to compare")
+        return Finding("two calls with fresh generators used the same noise", flagged=True)
     # The same weights in both calls: equal rows have equal numbers.
     both = np.concatenate([seen.first, seen.second])[:, seen.varying]
     ids = hash_rows(both, seen.rng)
@@ -557,29 +517,27 @@ def shared_calls(seen: Seen, level: float) -> Check:
         f" in place, {known:,} in any place"
     )
     good = f"two calls with fresh generators: {equal:,} of {n:,} rows equal, no more than chance"
-    return check_from_p_value(name, p, level, bad, good, equal=equal, known=known)
+    return Finding(bad, good, p, equal=equal, known=known)
 
 
-def check_rank(seen: Seen, level: float) -> Check:
+def check_rank(seen: Seen) -> Finding:
     """Check that differences of outputs span every direction, so that noise has full rank."""
-    name, columns = "rank", _choose_columns(seen)
+    columns = _choose_columns(seen)
     d = len(columns)
-    if d < 2:
-        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
     found = _noise_rank(seen, columns)
+    evidence: dict[str, Any] = {"rank": found, "dim": d}
     if found == d:
-        return check_from_rule(name, f"noise in all {d} directions", rank=found, dim=d)
-    if found != 1:
-        what = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
-        return check_from_rule(name, what, True, rank=found, dim=d)
-    error, total = _largest_bare_error(seen), seen.varying.size
-    what = f"one draw of noise for all {total} coordinates (rank 1)"
-    if error is None:
-        return check_from_rule(name, what, True, rank=1, dim=d)
-    whole = seen.clean is not None and float(seen.clean.min()) == 0.0
-    returned = "the clean vector" if whole else "the clean vector up to one constant"
-    what += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
-    return check_from_rule(name, what, True, rank=1, dim=d, error=error)
+        return Finding(f"noise in all {d} directions", **evidence)
+    text = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
+    if found == 1:
+        text = f"one draw of noise for all {seen.varying.size} coordinates (rank 1)"
+        error = _largest_bare_error(seen)
+        if error is not None:
+            whole = seen.clean is not None and float(seen.clean.min()) == 0.0
+            returned = "the clean vector" if whole else "the clean vector up to one constant"
+            text += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
+            evidence["error"] = error
+    return Finding(text, flagged=True, **evidence)
 
 
 def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
@@ -622,43 +580,34 @@ def _largest_bare_error(seen: Seen) -> float | None:
     return error if error <= _EMPTY_DIRECTION_STEPS * float(seen.step.max()) else None
 
 
-def check_correlation(seen: Seen, level: float) -> Check:
+def check_correlation(seen: Seen) -> Finding:
     """Check for coordinates whose noise rises and falls together."""
-    return _check_common_size(seen, level, "correlation", seen.first, "the noise", "")
+    return _compare_columns(seen, seen.first, "the noise", "")
 
 
-def shared_size(seen: Seen, level: float) -> Check:
+def shared_size(seen: Seen) -> Finding:
     """Check for coordinates whose noise is large together."""
     values = np.abs(seen.first - np.median(seen.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
-    return _check_common_size(seen, level, "shared_size", values, "the size of the noise", meant)
+    return _compare_columns(seen, values, "the size of the noise", meant)
 
 
-def _check_common_size(
-    seen: Seen, level: float, name: str, values: Floats, subject: str, meant: str
-) -> Check:
-    columns = _choose_columns(seen)
-    d = len(columns)
-    if d < 2:
-        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
-    p, strongest, rms, pairs = pairs_of_columns(values[:, columns], seen.rng)
+def _compare_columns(seen: Seen, values: Floats, subject: str, meant: str) -> Finding:
+    p, strongest, rms, pairs = pairs_of_columns(values[:, _choose_columns(seen)], seen.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
-    return check_from_p_value(name, p, level, bad, good, largest=strongest, rms=rms, pairs=pairs)
+    return Finding(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_scale(seen: Seen, level: float) -> Check:
+def check_scale(seen: Seen) -> Finding:
     """Check that the noise is not larger or smaller at other inputs.
 
     Differences of two rows are free of the clean vector, whatever it is.
     """
-    name = "scale"
-    if seen.varying.size == 0:
-        return check_from_rule(name, "no noise within a call to look at")
     if not seen.others:
         said = f": {', '.join(seen.refused)}" if seen.refused else ""
-        return check_from_rule(name, f"no other input to compare with{said}")
+        return Finding(f"no other input to compare with{said}")
     here = _difference_sizes(seen.first[: len(seen.others[0].outputs)])
     best, label, ratio = 1.0, "", 1.0
     for other in seen.others:
@@ -672,21 +621,18 @@ def check_scale(seen: Seen, level: float) -> Check:
     refused = f" (refused: {', '.join(seen.refused)})" if seen.refused else ""
     bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
     good = f"the noise is as large at {labels} as at x{refused}"
-    p = best * len(seen.others)
-    return check_from_p_value(name, p, level, bad, good, at=label, ratio=ratio)
+    return Finding(bad, good, best * len(seen.others), at=label, ratio=ratio)
 
 
-def column_scale(seen: Seen, level: float) -> Check:
+def column_scale(seen: Seen) -> Finding:
     """Return whether the noise of a coordinate is less than a tenth of that of most others."""
-    name, columns = "column_scale", seen.varying
-    if columns.size < 2:
-        return check_from_rule(name, "fewer than two noisy coordinates: nothing to compare")
+    columns = seen.varying
     outputs = seen.first[:, columns]
     sizes = np.abs(outputs - np.median(outputs, axis=0))
     medians = np.median(sizes, axis=0)
     usual = float(np.median(medians))
     if usual == 0.0:
-        return check_from_rule(name, "most of the noise is one value: not checked")
+        return Finding("most of the noise is one value: not checked")
     # Half of the draws lie within the median size: more of them say that it is smaller.
     hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
     worst = int(hits.argmax())
@@ -697,13 +643,9 @@ def column_scale(seen: Seen, level: float) -> Check:
         f"most coordinates{f', {count} are so small' if count > 1 else ''}: by design only where "
         "the sensitivity is smaller there too"
     )
-    good = (
-        f"the noise of no coordinate is less than {_SMALL_SCALE_SHARE} times as large as that of "
-        "most"
-    )
-    return check_from_p_value(
-        name, p, level, bad, good, coordinate=int(columns[worst]), ratio=ratio
-    )
+    small = f"less than {_SMALL_SCALE_SHARE} times as large"
+    good = f"the noise of no coordinate is {small} as that of most"
+    return Finding(bad, good, p, coordinate=int(columns[worst]), ratio=ratio)
 
 
 def _difference_sizes(outputs: Floats) -> Floats:
@@ -713,27 +655,60 @@ def _difference_sizes(outputs: Floats) -> Floats:
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def check_modes(seen: Seen, level: float) -> Check:
+def check_modes(seen: Seen) -> Finding:
     """Check that the noise in train mode equals that in eval mode."""
-    name, mode = "modes", seen.mode
+    mode = seen.mode
     if mode is None:
-        return check_from_rule(name, "no train and eval mode")
+        return Finding("no train and eval mode")
     if mode.outputs is None:
-        return check_from_rule(
-            name, f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}"
-        )
+        return Finding(f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
     if mode.outputs.shape[1] != seen.first.shape[1]:
         shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
-        return check_from_rule(name, f"outputs of {shapes} numbers in the two modes", True)
+        return Finding(f"outputs of {shapes} numbers in the two modes", flagged=True)
     noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
     if noisy[0] != noisy[1]:
         with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
-        return check_from_rule(name, f"noise in {with_noise} mode, none in {without} mode", True)
+        return Finding(f"noise in {with_noise} mode, none in {without} mode", flagged=True)
     if not noisy[0]:
-        return check_from_rule(name, "no noise in either mode")
+        return Finding("no noise in either mode")
     first = seen.first[: len(mode.outputs)]
     values = two_samples(first, mode.outputs, seen.rng)[0]
     sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), seen.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
-    return check_from_p_value(name, 2 * min(values, sizes), level, bad, good)
+    return Finding(bad, good, 2 * min(values, sizes))
+
+
+_Need = tuple[Callable[[Seen], bool], str]
+_CLEAN: _Need = (
+    lambda seen: seen.clean is None,
+    "the vector that the noise is added to is not known (clean=): not checked",
+)
+_NOISE: _Need = lambda seen: seen.varying.size == 0, "no noise within a call to look at"
+_CONTINUOUS: _Need = _is_discrete, "noise of few values, as a discrete law has: not checked"
+_COLUMNS: _Need = (
+    lambda seen: seen.varying.size < 2,
+    "fewer than two noisy coordinates: nothing to compare",
+)
+"""What a check needs: a test of outputs that lack it, and the sentence that says so."""
+
+_FINDERS: dict[str, tuple[Any, ...]] = {
+    "no_noise": (no_noise,),
+    "shared_rows": (shared_rows,),
+    "shared_calls": (shared_calls,),
+    "rank": (check_rank, _COLUMNS),
+    "correlation": (check_correlation, _COLUMNS),
+    "shared_size": (shared_size, _COLUMNS),
+    "one_sided": (one_sided, _CLEAN, _NOISE),
+    "atom": (check_atom, _CLEAN, _NOISE),
+    "off_centre": (off_centre, _CLEAN, _NOISE),
+    "scale": (check_scale, _NOISE),
+    "column_scale": (column_scale, _COLUMNS),
+    "grid": (check_grid, _NOISE, _CONTINUOUS),
+    "range": (check_cut, _NOISE, _CONTINUOUS),
+    "modes": (check_modes,),
+}
+"""How the fault of each check is found, and what the check needs."""
+
+CHECKS = tuple(_FINDERS)
+"""The checks of an inspection, in the order in which they are made and shown."""

@@ -57,9 +57,9 @@ class Fault(Record):
 
     def __post_init__(self) -> None:
         """Check the fields and freeze the input."""
-        for name in ("mechanism", "repaired"):
-            if not (callable(getattr(self, name)) or isinstance(getattr(self, name), Native)):
-                raise mistyped(name, "a mechanism", getattr(self, name))
+        for name, value in (("mechanism", self.mechanism), ("repaired", self.repaired)):
+            if not (callable(value) or isinstance(value, Native)):
+                raise mistyped(name, "a mechanism", value)
         object.__setattr__(self, "x", frozen_array(vector("x", self.x)))
         if not isinstance(self.flagged_by, tuple):
             raise mistyped("flagged_by", "a tuple of names of checks", self.flagged_by)
@@ -216,106 +216,66 @@ _DROPOUT_SOURCE = "Srivastava et al. (2014), Dropout: noise in training alone"
 
 FAULTS: tuple[Fault, ...] = (
     Fault(
-        "shared_draw",
-        SharedDraw(),
-        _EXAMPLE_ROW,
-        ("rank", "correlation", "shared_size"),
+        "shared_draw", SharedDraw(), _EXAMPLE_ROW, ("rank", "correlation", "shared_size"),
         Laplace(4.0),
         "one Laplace draw for all coordinates of a row: the differences are exact",
         "the code released with Lyu, He and Li (2020), Differentially Private Representation for"
         " NLP: noise of shape (batch, 1)",
     ),
     Fault(
-        "dptext",
-        DPTextNoise(1.0),
-        _EXAMPLE_ROW,
-        ("one_sided", "atom", "off_centre"),
+        "dptext", DPTextNoise(1.0), _EXAMPLE_ROW, ("one_sided", "atom", "off_centre"),
         Laplace(1.0, "centred"),
         "a uniform draw on [0, 1) in a formula for [-1/2, 1/2), undefined values set to 0",
         _DPTEXT_SOURCE,
     ),
     Fault(
-        "dptext_drawn_again",
-        DPTextNoise(1.0, nan="resample"),
-        _EXAMPLE_ROW,
-        ("one_sided", "off_centre"),
-        Laplace(1.0, "centred"),
+        "dptext_drawn_again", DPTextNoise(1.0, nan="resample"), _EXAMPLE_ROW,
+        ("one_sided", "off_centre"), Laplace(1.0, "centred"),
         "the same formula, undefined values drawn again: never below the input",
         _DPTEXT_SOURCE,
     ),
     Fault(
-        "fixed_seed",
-        FixedSeed(),
-        _EXAMPLE_ROW,
-        ("shared_calls",),
-        Laplace(1.0),
+        "fixed_seed", FixedSeed(), _EXAMPLE_ROW, ("shared_calls",), Laplace(1.0),
         "a generator seeded with one number in every call: two releases differ by no noise",
         "Garfinkel and Leclerc (2020), Randomness Concerns When Deploying Differential Privacy",
     ),
     Fault(
-        "shared_row",
-        SharedRow(),
-        _EXAMPLE_ROW,
-        ("shared_rows",),
-        Laplace(1.0),
+        "shared_row", SharedRow(), _EXAMPLE_ROW, ("shared_rows",), Laplace(1.0),
         "one draw of noise for all rows of a batch: their differences are exact",
         "Kifer et al. (2020), Guidelines for Implementing and Auditing Differentially Private"
         " Systems",
     ),
     Fault(
-        "training_only",
-        TrainingOnly(),
-        _EXAMPLE_ROW,
-        ("modes",),
-        Always(),
+        "training_only", TrainingOnly(), _EXAMPLE_ROW, ("modes",), Always(),
         "noise in train mode only, so that what is released has none",
         _DROPOUT_SOURCE,
     ),
     Fault(
-        "no_noise_in_eval",
-        TrainingOnly(training=False),
-        _EXAMPLE_ROW,
-        ("no_noise", "modes"),
+        "no_noise_in_eval", TrainingOnly(training=False), _EXAMPLE_ROW, ("no_noise", "modes"),
         Always(training=False),
         "the same layer in the mode in which it is used",
         _DROPOUT_SOURCE,
     ),
     Fault(
-        "row_range",
-        RowRange(),
-        _EXAMPLE_ROW,
-        ("scale",),
-        Laplace(1.0),
+        "row_range", RowRange(), _EXAMPLE_ROW, ("scale",), Laplace(1.0),
         "noise scaled by the range of the row itself: its size tells the range",
         "Nissim, Raskhodnikova and Smith (2007), Smooth Sensitivity",
     ),
     Fault(
-        "float32_laplace",
-        Float32Laplace(),
-        _EXAMPLE_ROW,
-        ("grid",),
-        Laplace(1.0),
+        "float32_laplace", Float32Laplace(), _EXAMPLE_ROW, ("grid",), Laplace(1.0),
         "Laplace noise of 24 random bits: few values in the tail, none beyond 15.942385 scales",
         "Mironov (2012), On Significance of the Least Significant Bits for Differential Privacy;"
         " torch.distributions.Laplace in float32",
     ),
     Fault(
-        "no_noise",
-        Identity(),
-        _EXAMPLE_ROW,
-        ("no_noise",),
-        Laplace(1.0),
+        "no_noise", Identity(), _EXAMPLE_ROW, ("no_noise",), Laplace(1.0),
         "no noise at all",
         "Habernal (2022), section 5, the baseline that copies its input",
     ),
     Fault(
-        "forked_generator",
-        OwnGenerator(),
-        _EXAMPLE_ROW,
-        ("fork",),
-        Laplace(1.0),
+        "forked_generator", OwnGenerator(), _EXAMPLE_ROW, ("fork",), Laplace(1.0),
         "a generator made on import: forked workers add the noise of their parent",
         "CVE-2013-1900: the generator of OpenSSL, copied by the forks of PostgreSQL",
     ),
-)
+)  # fmt: skip
 """All faults, each with the checks that must find it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import pickle
 import select
@@ -20,10 +21,10 @@ from ..adapters import TorchModule, TorchNoise
 from ..errors import confidence_level, integer, invalid, real, suggest_arguments, whole
 from ..mechanisms.callables import Repeated, call_mechanism, stack_answers
 from ..mechanisms.declarations import mechanism_attribute
-from ..packages import imported_module, is_tensor
+from ..packages import has_all, imported_module, is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
-from .checks import Check, check_from_p_value, check_from_rule
+from .checks import Check, Finding
 from .outputs import Floats, Layer, as_finite_array, at_least, collision_probability, hash_rows
 
 _PIPE_BYTES = 2**16
@@ -97,15 +98,13 @@ def fork_reuse(
     false_alarm = confidence_level(false_alarm, "false_alarm")
     layer = Layer(mechanism, seed_of(rng), None)
     point = _read_input(layer.mechanism, x)
-    if not hasattr(os, "fork"):
+    if not has_all(os, "fork"):
         raise NotImplementedError("fork_reuse needs os.fork, which this system does not have")
     draw = _make_shippable(layer.mechanism)
     _as_rows(layer, draw(point, draws, _make_generator(layer, 0)))
-    outputs = [
-        _as_rows(layer, one)
-        for one in _draw_everywhere(layer, draw, point, draws, children, timeout)
-    ]
-    return _compare_processes(outputs, layer.seed, false_alarm)
+    found = _draw_everywhere(layer, draw, point, draws, children, timeout)
+    outputs = [_as_rows(layer, one) for one in found]
+    return _compare_processes(outputs, layer.seed).judge("fork", false_alarm)
 
 
 def _read_input(mechanism: Any, x: Any) -> Any:
@@ -127,16 +126,14 @@ def _make_shippable(mechanism: Any) -> Callable[[Any, int, np.random.Generator],
         return lambda x, size, rng: stack_answers([fn(x) for _ in range(size)], mechanism.name)
     if isinstance(mechanism, TorchNoise):
         noise = mechanism.distribution
-        whole = bool((*noise.batch_shape, *noise.event_shape))
-        return lambda x, size, rng: np.asarray(
-            noise.sample((size,) if whole else (size, *np.shape(x)))
-        )
+        is_whole = bool((*noise.batch_shape, *noise.event_shape))
+        return lambda x, size, rng: noise.sample((size,) if is_whole else (size, *np.shape(x)))
     if isinstance(mechanism, TorchModule):
-        return lambda x, size, rng: _draw_from_module(mechanism, x, size)
-    return lambda x, size, rng: call_mechanism(mechanism, x, size, rng)
+        return partial(_draw_from_module, mechanism)
+    return partial(call_mechanism, mechanism)
 
 
-def _draw_from_module(mechanism: TorchModule, x: Any, size: int) -> Any:
+def _draw_from_module(mechanism: TorchModule, x: Any, size: int, rng: np.random.Generator) -> Any:
     torch = import_module("torch")
     point = mechanism._placed(torch, x)
     batch = point.unsqueeze(0).repeat(size, *(1 for _ in point.shape))
@@ -159,18 +156,20 @@ def _draw_everywhere(
     running: list[tuple[int, int]] = []
     try:
         for process in range(1, children + 1):
-            running.append(
-                _start_child(partial(draw, x, size, _make_generator(layer, process + 1)))
-            )
+            rng = _make_generator(layer, process + 1)
+            running.append(_start_child(partial(draw, x, size, rng)))
         # The state is the one that the children were given: the parent draws after the forks.
         outputs = [draw(x, size, _make_generator(layer, 1))]
         deadline = time.monotonic() + timeout
-        outputs += [_read_answer(pipe, pid, deadline, timeout) for pid, pipe in running]
-        return outputs
+        return outputs + [_read_answer(pipe, pid, deadline, timeout) for pid, pipe in running]
     finally:
         for pid, pipe in running:
             os.close(pipe)
-            _end_child(pid)
+            # Kill a child, if it still runs, and reap it.
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+            with suppress(ChildProcessError):
+                os.waitpid(pid, 0)
 
 
 def _start_child(work: Callable[[], Any]) -> tuple[int, int]:
@@ -232,29 +231,19 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
     return answer
 
 
-def _end_child(pid: int) -> None:
-    """Kill a child, if it still runs, and reap it."""
-    with suppress(ProcessLookupError):
-        os.kill(pid, signal.SIGKILL)
-    with suppress(ChildProcessError):
-        os.waitpid(pid, 0)
-
-
-def _compare_processes(outputs: list[Floats], seed: int, false_alarm: float) -> Check:
-    """Compare the processes; flag two that share more rows than chance explains."""
+def _compare_processes(outputs: list[Floats], seed: int) -> Finding:
+    """Find two processes that share more rows than chance explains."""
     size = len(outputs[0])
     if all((one == one[0]).all() for one in outputs):
-        return check_from_rule("fork", "the outputs do not vary: nothing to compare", seed=seed)
+        return Finding("the outputs do not vary: nothing to compare", seed=seed)
     names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
     ids = hash_rows(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
     chance = max(map(collision_probability, ids))
-    pairs = [(a, b) for a in range(len(ids)) for b in range(a + 1, len(ids))]
+    pairs = list(itertools.combinations(range(len(ids)), 2))
     equal = [int((ids[a] == ids[b]).sum()) for a, b in pairs]
     worst = int(np.argmax(equal))
     first, second = (names[place] for place in pairs[worst])
     p = len(pairs) * at_least(equal[worst], size, chance)
     figures = f"{first} and {second} share {equal[worst]} of {size} rows"
-    good = f"no noise comes again: {figures}"
-    return check_from_p_value(
-        "fork", p, false_alarm, f"the noise comes again: {figures}", good, seed=seed
-    )
+    bad, good = f"the noise comes again: {figures}", f"no noise comes again: {figures}"
+    return Finding(bad, good, p, seed=seed)

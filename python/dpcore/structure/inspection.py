@@ -9,7 +9,7 @@ outputs, the input stays the centre.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,8 +20,7 @@ from ..errors import choice, confidence_level, integer, invalid, mistyped, sugge
 from ..packages import is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
-from . import checks
-from .checks import CHECKS, DETERMINISTIC, Check, Inspection
+from .checks import CHECKS, DETERMINISTIC, Inspection, make_check
 from .outputs import (
     MIN_INSPECTED_DRAWS,
     Clean,
@@ -30,27 +29,11 @@ from .outputs import (
     Seen,
     as_finite_array,
     collect_outputs,
+    one_sided_p_values,
 )
 
 _MEDIAN_LEVEL: Final = 1e-6
 """Chance that a centre is given up, or not taken, though it is the median of the noise."""
-
-_CHECK_FUNCTIONS: Final[dict[str, Callable[[Seen, float], Check]]] = {
-    "no_noise": checks.no_noise,
-    "shared_rows": checks.shared_rows,
-    "shared_calls": checks.shared_calls,
-    "rank": checks.check_rank,
-    "correlation": checks.check_correlation,
-    "shared_size": checks.shared_size,
-    "one_sided": checks.one_sided,
-    "atom": checks.check_atom,
-    "off_centre": checks.off_centre,
-    "scale": checks.check_scale,
-    "column_scale": checks.column_scale,
-    "grid": checks.check_grid,
-    "range": checks.check_cut,
-    "modes": checks.check_modes,
-}
 
 
 def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
@@ -67,13 +50,7 @@ def choose_centre(layer: Layer, x: Any, seen: Seen) -> Seen:
     """
     if seen.clean is None or _may_be_medians(seen.first, seen.clean).all():
         return seen
-    home = _draw_at_zero(layer, x, seen)
-    if home is not None:
-        return home
-    walled = _replace_by_walls(seen)
-    if walled is None:
-        return seen
-    return replace(seen, clean=walled, around="the input clipped at a wall")
+    return _draw_at_zero(layer, x, seen) or _replace_by_walls(seen) or seen
 
 
 def _draw_at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
@@ -91,7 +68,7 @@ def _draw_at_zero(layer: Layer, x: Any, seen: Seen) -> Seen | None:
     return home if np.array_equal(home.varying, seen.varying) else None
 
 
-def _replace_by_walls(seen: Seen) -> Floats | None:
+def _replace_by_walls(seen: Seen) -> Seen | None:
     """Replace all input entries that do not fit by one upper and one lower wall."""
     assert seen.clean is not None
     fits = _may_be_medians(seen.first, seen.clean)
@@ -101,16 +78,15 @@ def _replace_by_walls(seen: Seen) -> Floats | None:
         if side.any():
             # A wall is one number: sizes measured from it agree among all its entries.
             clean[side] = np.median(seen.first[:, side])
-    return clean if _may_be_medians(seen.first, clean).all() else None
+    if not _may_be_medians(seen.first, clean).all():
+        return None
+    return replace(seen, clean=clean, around="the input clipped at a wall")
 
 
 def _may_be_medians(outputs: Floats, centre: Floats) -> npt.NDArray[np.bool_]:
     """Test by signs if each number of the centre may be the median of its coordinate."""
-    from scipy.special import betainc
-
     above, below = (outputs > centre).sum(axis=0), (outputs < centre).sum(axis=0)
-    most, least = np.maximum(above, below), np.minimum(above, below)
-    p = np.where(most > 0, 2 * betainc(np.maximum(most, 1), least + 1.0, 0.5), 1.0)
+    p = 2 * one_sided_p_values(np.maximum(above, below), np.minimum(above, below))
     return np.asarray(p > _MEDIAN_LEVEL / len(centre))
 
 
@@ -215,15 +191,12 @@ def inspect(
     layer = Layer(mechanism, seed_of(rng), clean)
     seen = collect_outputs(layer, x, draws, others, skip)
     tails = {"grid", "range"}
+    tail = seen
     if layer.guessed and not tails <= set(skip):
         tail = choose_centre(layer, x if is_tensor(x) else as_finite_array("x", x), seen)
-    else:
-        tail = seen
     wanted = [name for name in CHECKS if name not in skip]
     # The number does not depend on what is seen: a check without an answer keeps its share.
-    level = false_alarm / max(1, len([name for name in wanted if name not in DETERMINISTIC]))
-    checks = tuple(
-        _CHECK_FUNCTIONS[name](tail if name in tails else seen, level) for name in wanted
-    )
+    level = false_alarm / max(1, len({*wanted} - {*DETERMINISTIC}))
+    checks = tuple(make_check(one, tail if one in tails else seen, level) for one in wanted)
     n, d = seen.first.shape
     return Inspection(layer.name, d, n, layer.seed, false_alarm, level, checks)

@@ -20,7 +20,7 @@ from ..adapters import TorchModule, adapt
 from ..errors import invalid, mistyped, numeric
 from ..mechanisms.callables import call_mechanism, make_generator, mechanism_of, name_of
 from ..mechanisms.native import Native, law_of
-from ..packages import is_tensor
+from ..packages import has_all, is_tensor
 from ..published import is_native
 from ..streams import SAMPLE
 
@@ -58,15 +58,10 @@ def rank_scores(values: Floats, rng: np.random.Generator) -> Floats:
     return rows
 
 
-def two_sided(z: float) -> float:
-    """Compute the chance of a normal deviate at least this far from 0."""
-    return math.erfc(abs(z) / math.sqrt(2))
-
-
 def largest_deviate_p_value(z: Floats) -> tuple[float, int]:
-    """Return the p-value of the largest of several deviates (Bonferroni), and its place."""
+    """Return the two-sided p-value of the largest of several deviates (Bonferroni); its place."""
     place = int(np.argmax(np.abs(z)))
-    return min(1.0, len(z) * two_sided(float(z[place]))), place
+    return min(1.0, len(z) * math.erfc(abs(float(z[place])) / math.sqrt(2))), place
 
 
 def same_rows(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[float, int]:
@@ -115,6 +110,13 @@ def at_least(k: int, n: int, p: float) -> float:
     return float(betainc(k, n - k + 1, p)) if k <= n and p > 0 else 0.0
 
 
+def one_sided_p_values(hits: npt.NDArray[Any], others: npt.NDArray[Any]) -> Floats:
+    """Compute the chance of so many signs of one kind, or more, where both are as likely."""
+    from scipy.special import betainc
+
+    return np.where(hits > 0, betainc(np.maximum(hits, 1), others + 1.0, 0.5), 1.0)
+
+
 def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64]:
     """Return one number a row; equal rows share it, others only by a chance of 2^-60."""
     # Adding 0 makes one zero of both; mixing spreads the low bits, which small integers lack.
@@ -122,8 +124,7 @@ def hash_rows(values: Floats, rng: np.random.Generator) -> npt.NDArray[np.uint64
     bits = (bits ^ (bits >> np.uint64(32))) * _HASH_MULTIPLIER
     bits ^= bits >> np.uint64(29)
     weights = rng.integers(0, 2**64, size=bits.shape[1], dtype=np.uint64) | np.uint64(1)
-    mixed: npt.NDArray[np.uint64] = (bits * weights).sum(axis=1, dtype=np.uint64)
-    return mixed
+    return np.asarray((bits * weights).sum(axis=1, dtype=np.uint64))
 
 
 def collision_probability(rows: npt.NDArray[np.uint64]) -> float:
@@ -202,32 +203,24 @@ class Seen:
     @cached_property
     def noise(self) -> Floats:
         """Outputs of the first call minus the clean vector, or minus their medians."""
-        if self.clean is not None:
-            return self.first - self.clean
-        return self.first - np.median(self.first, axis=0)
+        centre: Floats = np.median(self.first, axis=0) if self.clean is None else self.clean
+        return self.first - centre
 
     @cached_property
     def spread(self) -> Floats:
         """Half the distance between the quartiles of every coordinate, never 0 if it varies."""
         low, high = np.quantile(self.first, [0.25, 0.75], axis=0)
-        half: Floats = (high - low) / 2
-        return np.where(half > 0, half, self.first.std(axis=0))
+        return np.where(high > low, (high - low) / 2, self.first.std(axis=0))
 
     @property
     def step(self) -> Floats:
         """Distance between neighbouring floats at the largest output of every coordinate."""
-        largest: Floats = np.abs(self.first).max(axis=0)
-        return self.precision * largest
+        return np.asarray(self.precision * np.abs(self.first).max(axis=0))
 
     def noises(self) -> list[Floats]:
         """Return the noise at inputs with a known clean vector; the first input comes first."""
         cleaned = [o.outputs - o.clean for o in self.others if o.clean is not None]
         return [] if self.clean is None else [self.first - self.clean, *cleaned]
-
-
-def usual_draws(dim: int) -> int:
-    """Return the default draws of a call: a million numbers, 1,536 draws at least."""
-    return min(_MAX_USUAL_DRAWS, max(_MIN_USUAL_DRAWS, _NUMBERS_PER_CALL // dim))
 
 
 class Layer:
@@ -248,8 +241,7 @@ class Layer:
         self.seed = seed
         self._clean = clean
         self.guessed = clean is None and not is_native(mechanism)
-        self._calls = 0
-        self._kind: np.dtype[Any] | None = None
+        self._calls, self._kind = 0, np.dtype(np.float64)
         self._shape: tuple[int, ...] | None = None
 
     @property
@@ -260,8 +252,7 @@ class Layer:
     @property
     def precision(self) -> float:
         """Distance from 1 to the next number in the type of the outputs seen last."""
-        kind = self._kind
-        return float(np.finfo(kind).eps) if kind is not None and kind.kind == "f" else 2.0**-52
+        return float(np.finfo(self._kind).eps)
 
     def draw(self, x: Any, size: int) -> Floats:
         """Draw outputs of one call with a separate generator, shape `(size, dim)`."""
@@ -275,11 +266,12 @@ class Layer:
             wanted = "at least one number" if self._shape is None else f"shape {self._shape}"
             raise invalid(name, f"rows of {wanted} in every call", outputs.shape)
         rows = outputs.reshape(size, -1).astype(np.float64)
-        finite = np.isfinite(rows)
-        if not finite.all():
-            shown = f"{rows.size - int(finite.sum()):,} of {rows.size:,} that are NaN or infinite"
+        odd = rows.size - np.count_nonzero(np.isfinite(rows))
+        if odd:
+            shown = f"{odd:,} of {rows.size:,} that are NaN or infinite"
             raise invalid(name, "finite numbers", shown)
-        self._kind, self._shape = outputs.dtype, outputs.shape[1:]
+        self._kind = np.dtype(outputs.dtype if outputs.dtype.kind == "f" else np.float64)
+        self._shape = outputs.shape[1:]
         return rows
 
     def clean(self, x: Any, here: bool) -> Floats | None:
@@ -290,13 +282,11 @@ class Layer:
             here: True at the user's own input, which is all that a vector speaks of.
         """
         given = self._clean
-        if given is False:
-            return None
         if callable(given):
             given = given(x)
         elif given is None:
             given = _known_input(self.mechanism, x)
-        elif not here:
+        elif given is False or not here:
             return None
         vector = as_finite_array("clean", given)
         if self._shape is not None and vector.size != int(np.prod(self._shape, dtype=np.int64)):
@@ -304,10 +294,7 @@ class Layer:
                 return None
             requirement = f"as many numbers as one output, of shape {self._shape}"
             raise invalid("clean", requirement, vector.shape)
-        vector = vector.reshape(-1)
-        if self._kind is not None and self._kind.kind == "f":
-            vector = vector.astype(self._kind)
-        return vector.astype(np.float64)
+        return vector.reshape(-1).astype(self._kind).astype(np.float64)
 
 
 def _known_input(mechanism: Any, x: Any) -> Any:
@@ -343,63 +330,53 @@ def collect_outputs(
     size = draws
     if size is None:
         # The outputs, not the input, say how many numbers a draw has.
-        size = usual_draws(layer.draw(point, MIN_INSPECTED_DRAWS).shape[1])
+        dim = layer.draw(point, MIN_INSPECTED_DRAWS).shape[1]
+        size = min(_MAX_USUAL_DRAWS, max(_MIN_USUAL_DRAWS, _NUMBERS_PER_CALL // dim))
     first, second = layer.draw(point, size), layer.draw(point, size)
     precision = layer.precision
     clean = layer.clean(point, True)
     aside = min(size, _COMPARISON_DRAWS)
     needed = {"scale", "one_sided", "atom", "off_centre"} - set(skip)
-    there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ((), ())
+    there, refused = _collect_elsewhere(layer, point, first, aside, others) if needed else ([], [])
     mode = None if "modes" in skip else _other_mode(layer, point, aside)
     # The calls of the layer count up from 0: this one is free.
     rng = make_generator(layer.seed, SAMPLE, 1, 0)
-    return Seen(first, second, clean, precision, there, refused, mode, rng)
+    return Seen(first, second, clean, precision, tuple(there), tuple(refused), mode, rng)
 
 
 def _collect_elsewhere(
     layer: Layer, x: Any, first: Floats, size: int, given: Sequence[Any] | None
-) -> tuple[tuple[Other, ...], tuple[str, ...]]:
+) -> tuple[list[Other], list[str]]:
     """Collect outputs at the user's other inputs, or at some that are made from x."""
+    plain = as_finite_array("x", x)
     if given is not None:
-        labels = [f"others[{place}]" for place in range(len(given))]
-        inputs = [p if is_tensor(p) else as_finite_array("others", p) for p in given]
-        return tuple(_collect_at(layer, *one, size) for one in zip(labels, inputs, strict=True)), ()
-    far = _choose_far_shift(x, first)
-    made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
+        points = [p if is_tensor(p) else as_finite_array("others", p) for p in given]
+        made = {f"others[{place}]": point for place, point in enumerate(points)}
+    else:
+        # A shift of ten noise sizes, a whole number for whole inputs.
+        far = 10 * float(np.abs(first - np.median(first, axis=0)).mean()) or 1.0
+        far = math.ceil(far) if plain.dtype.kind in "bui" else far
+        made = {"2 x": 2 * x, "0": 0 * x, f"x + {far:.3g}": x + far, f"x - {far:.3g}": x - far}
     found, refused = [], []
     for label, point in made.items():
-        if np.array_equal(as_finite_array("x", point), as_finite_array("x", x)):
+        if given is None and np.array_equal(as_finite_array("x", point), plain):
             continue
         try:
-            found.append(_collect_at(layer, label, point, size))
+            found.append(Other(label, layer.draw(point, size), layer.clean(point, False)))
         except Exception as error:
-            # Nobody said that the mechanism takes this input.
+            # Nobody said that the mechanism takes the inputs that were made here.
+            if given is not None:
+                raise
             refused.append(f"{label} ({type(error).__name__})")
-    return tuple(found), tuple(refused)
-
-
-def _collect_at(layer: Layer, label: str, x: Any, size: int) -> Other:
-    return Other(label, layer.draw(x, size), layer.clean(x, False))
-
-
-def _choose_far_shift(x: Any, first: Floats) -> float:
-    """Choose a shift of ten noise sizes, a whole number for whole inputs."""
-    noise = np.abs(first - np.median(first, axis=0)).mean()
-    far = float(10 * noise) or 1.0
-    whole = as_finite_array("x", x).dtype.kind in "bui"
-    return int(np.ceil(far)) if whole else far
+    return found, refused
 
 
 def _other_mode(layer: Layer, x: Any, size: int) -> Mode | None:
     inner = layer.inner
-    parts = ("train", "eval")
-    if not (
-        all(callable(getattr(inner, part, None)) for part in parts)
-        and isinstance(getattr(inner, "training", None), bool)
-    ):
+    if not has_all(inner, "train", "eval", "training") or not isinstance(inner.training, bool):
         return None
     here, there = ("train", "eval") if inner.training else ("eval", "train")
-    layers = list(inner.modules()) if callable(getattr(inner, "modules", None)) else [inner]
+    layers = list(inner.modules()) if has_all(inner, "modules") else [inner]
     modes = [one.training for one in layers]
     shape, kind = layer._shape, layer._kind
     layer._shape = None
