@@ -210,7 +210,8 @@ class Seen:
     def spread(self) -> Floats:
         """Half the distance between the quartiles of every coordinate, never 0 if it varies."""
         low, high = np.quantile(self.first, [0.25, 0.75], axis=0)
-        return np.where(high > low, (high - low) / 2, self.first.std(axis=0))
+        half: Floats = (high - low) / 2
+        return np.where(half > 0, half, self.first.std(axis=0))
 
     @property
     def step(self) -> Floats:
