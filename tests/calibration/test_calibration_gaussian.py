@@ -90,10 +90,7 @@ def test_the_noise_keeps_its_promise_and_no_less_noise_does(epsilon, delta, sens
     )
 
 
-@given(
-    st.floats(-2.0, 3.0).map(lambda t: 10.0**t),
-    st.floats(-300.0, -0.01).map(lambda t: 10.0**t),
-)
+@given(st.floats(-2.0, 3.0).map(lambda t: 10.0**t), st.floats(-300.0, -0.01).map(lambda t: 10.0**t))
 def test_epsilon_is_the_inverse_of_delta(sigma, delta):
     epsilon = gaussian_epsilon(sigma, delta, 1.0)
     assert epsilon >= 0.0

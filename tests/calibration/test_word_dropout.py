@@ -118,10 +118,7 @@ def test_exact_losses(name, loss):
     assert example.mechanism.claim == example.sound.claim == word_dropout(1.0, 0.5)
     assert example.mechanism.loss(example.pair) == pytest.approx(loss, rel=1e-14)
     assert example.sound.loss(example.sound_pair) == pytest.approx(BOUND, rel=1e-14)
-    for mechanism, pair in (
-        (example.mechanism, example.pair),
-        (example.sound, example.sound_pair),
-    ):
+    for mechanism, pair in ((example.mechanism, example.pair), (example.sound, example.sound_pair)):
         assert mechanism.law(pair.x).sum() == pytest.approx(1.0, rel=1e-15)
         # Without masks both keep their epsilon: nothing but the masks is at fault.
         assert MaskedWords(mechanism.answer, mu=0.0).loss(pair) == pytest.approx(1.0, rel=1e-14)

@@ -4,84 +4,27 @@ from __future__ import annotations
 
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
+from shared_divergence import freeze, naive_ball, normal, plan_for, run_task
 
 from dpcore.divergence import estimators as _ball
 from dpcore.divergence import neighbours
 from dpcore.divergence.estimators import estimate_by_balls
-from dpcore.divergence.points import Task, find_points, plan_replicates
+from dpcore.divergence.points import find_points
 
 ALPHAS = np.array([0.5, 1.0, 2.0, 4.0])
 
 
 def run(found, alphas=ALPHAS, k=5, drawn=None):
-    orders = np.asarray(alphas, float)
-    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=2, progress=False)
-    return estimate_by_balls(task)
+    return run_task(estimate_by_balls, found, alphas, k, drawn)
 
 
-def term(alpha, n, j, size_a, size_b):
-    """The averaged weight of one row; psi differences for alpha = 1."""
-    n, j, b = mp.mpf(n), mp.mpf(j), mp.mpf(alpha) - 1
-    if b == 0:
-        return mp.digamma(n + 1) - mp.digamma(j + 1) - mp.digamma(size_a) + mp.digamma(size_b + 1)
-    if n - b + 1 <= 0:
-        return mp.mpf(0)
-    top = mp.gammaprod([n + 1, size_a - b], [n - b + 1, size_a])
-    return top * mp.gammaprod([size_b + 1 + b, j + 1], [size_b + 1, j + 1 + b])
-
-
-def frozen(found, k):
-    """Atoms of both directions and both depths, from the definition."""
-    m, sizes = found.multiplicity, found.sizes
-    atom = [np.maximum(m[a] - 1, m[1 - a]) >= 5 for a in (0, 1)]
-    on = (m[0] + m[1])[atom[0] | atom[1]].sum()
-    if on >= 0.99 * sum(sizes):
-        atom = [np.ones(found.unique, bool)] * 2
-    depth = [math.ceil(k * max(1.0, sizes[1 - a] / sizes[a])) for a in (0, 1)]
-    return atom, depth
-
-
-def naive(found, ids_a, ids_b, atom, depth, alphas):
-    """D(Pa||Pb) for the rows with these pooled ids, by a table of all distances."""
-    loose_a, loose_b = ids_a[~atom[ids_a]], ids_b[~atom[ids_b]]
-    at = found.coordinates(np.arange(found.unique)).astype(np.float64)
-    pairs = []
-    for y in ids_a:
-        if atom[y]:
-            pairs.append(((ids_a == y).sum() - 1, (ids_b == y).sum(), True))
-        elif len(loose_b) < depth:
-            pairs.append((len(loose_a) - 1, len(loose_b), True))
-        else:
-            squared = ((at[loose_b] - at[y]) ** 2).sum(1)
-            radius = np.sort(squared)[depth - 1]
-            inside = (((at[loose_a] - at[y]) ** 2).sum(1) <= radius).sum()
-            pairs.append((inside - 1, (squared <= radius).sum() - 1, False))
-    values, sizes = [], (len(ids_a), len(ids_b))
-    for alpha in alphas:
-        known = {p: term(alpha, int(p[0]), int(p[1]), *sizes) for p in set(pairs)}
-        total = sum(known[p] for p in pairs) / len(pairs)
-        unseen = {p for p in known if p[2] and p[1] == 0}
-        if alpha == 1.0:
-            values.append(float(total))
-        elif alpha > 1.0 and unseen and all(known[p] == 0 for p in known if p not in unseen):
-            values.append(math.inf)
-        else:
-            values.append(float(mp.log(total) / (alpha - 1.0)) if total else -math.inf)
-    return np.array(values)
-
-
-def both(found, alphas, k, kept=(None, None)):
+def both(found, k, kept=(None, None)):
     """The definition in both directions, on the sample or on rows kept so often."""
-    atom, depth = frozen(found, k)
-    ids = [i if w is None else np.repeat(i, w) for i, w in zip(found.ids, kept, strict=True)]
-    return np.stack([naive(found, ids[a], ids[1 - a], atom[a], depth[a], alphas) for a in (0, 1)])
-
-
-def normal(size, dim, seed, shift=0.0):
-    return np.random.default_rng(seed).normal(size=(size, dim)) + shift
+    rows = [found.coordinates(ids) for ids in found.ids]
+    some = [r if w is None else np.repeat(r, w, axis=0) for r, w in zip(rows, kept, strict=True)]
+    return naive_ball(*some, ALPHAS, k, freeze(*rows, k))
 
 
 def lattice(size, dim, seed, shift=0.0):
@@ -123,8 +66,8 @@ SAMPLES = {
 def test_the_sample_equals_the_definition(name):
     found = SAMPLES[name]()
     raw = run(found)
-    assert raw.value == pytest.approx(both(found, ALPHAS, 5), abs=1e-11)
-    assert raw.depth == tuple(frozen(found, 5)[1])
+    assert raw.value == pytest.approx(both(found, 5), abs=1e-11)
+    assert raw.depth == freeze(*(found.coordinates(ids) for ids in found.ids), 5).depths
     assert np.isnan(raw.std_error).all()
     assert raw.replicates is None
 
@@ -139,17 +82,16 @@ def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
         monkeypatch.setattr(_ball, "CAP", 8)
         monkeypatch.setattr(_ball, "CAP_BYTES", 0)
     found = SAMPLES[name]()
-    times = None if kind == "jackknife" else 3
-    drawn = plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(3), times)
+    drawn = plan_for(kind, found, 3)
     raw = run(found, drawn=drawn)
     weights = drawn.weights(0, drawn.replicates)
     if raw.replicates is None:
         # The jackknife in one dimension keeps its standard error only.
-        every = np.stack([both(found, ALPHAS, 5, kept) for kept in zip(*weights, strict=True)])
+        every = np.stack([both(found, 5, kept) for kept in zip(*weights, strict=True)])
         assert raw.std_error == pytest.approx(drawn.std_error(every), abs=1e-10, nan_ok=True)
         return
     for i in range(0, drawn.replicates, 7 if kind == "jackknife" else 1):
-        wanted = both(found, ALPHAS, 5, (weights[0][i], weights[1][i]))
+        wanted = both(found, 5, (weights[0][i], weights[1][i]))
         assert raw.replicates[i] == pytest.approx(wanted, abs=1e-11), i
     assert np.array_equal(raw.std_error, drawn.std_error(raw.replicates), equal_nan=True)
     assert np.array_equal(raw.value, run(found).value)
@@ -159,7 +101,7 @@ def test_replicates_equal_a_fresh_search(name, kind, short, monkeypatch):
 
 def test_short_lists_are_searched_again_and_counted(monkeypatch):
     found = SAMPLES["plain"]()
-    drawn = plan_replicates("bootstrap", found.sizes, found.groups, np.random.default_rng(3), 3)
+    drawn = plan_for("bootstrap", found, 3)
     calm = run(found, drawn=drawn).counted
     assert calm["run_outs"] == calm["capped"] == 0
     monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
@@ -173,7 +115,7 @@ def test_short_lists_are_searched_again_and_counted(monkeypatch):
 
 def test_blocks_of_queries_change_nothing(monkeypatch):
     found = SAMPLES["some atoms"]()
-    drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
+    drawn = plan_for("jackknife", found, None)
     whole = run(found, drawn=drawn)
     monkeypatch.setattr(neighbours, "_MAX_BLOCK_QUERIES", 7)
     parts = run(found, drawn=drawn)
@@ -252,10 +194,8 @@ def test_the_effective_number_of_terms():
 def test_lists_are_long_enough():
     """The spec's table: a list of K rows falls short of k with probability below 1e-6."""
     found = find_points(normal(900, 2, 1), normal(900, 2, 2))
-    drawn = {
-        kind: plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(3))
-        for kind in ("bootstrap", "jackknife", "subsample")
-    }
+    kinds = "bootstrap", "jackknife", "subsample"
+    drawn = {kind: plan_for(kind, found, None) for kind in kinds}
     counted = [neighbours.list_length(k, drawn["bootstrap"], 900) for k in (5, 10, 20, 50, 100)]
     assert counted == [24, 33, 49, 92, 155]
     distinct = [

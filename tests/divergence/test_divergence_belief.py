@@ -4,34 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from shared_divergence import judge, make_raw
 
 from dpcore.divergence import kl, renyi
-from dpcore.divergence.points import Raw
-from dpcore.divergence.reliability import (
-    ESTIMATE,
-    REFUTED,
-    SATURATED,
-    UNRESOLVED,
-    Case,
-    judge_estimate,
-)
+from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 
 ALPHAS = np.array([1.0, 1.5, 2.0, 4.0])
 
 
-def case(value, spread=0.01, ceiling=4.0, rows=np.nan, **options):
-    shape = (2, len(ALPHAS))
-    raw = Raw(
-        value=np.broadcast_to(np.asarray(value, float), shape).copy(),
-        std_error=np.full(shape, float(spread)),
-        depth=(20, 20),
-        ceiling=np.full(shape, ceiling),
-        effective=np.full(shape, np.nan),
-        unseen_share=np.zeros(2),
-        atom_share=np.zeros(2),
-        rows_per_atom=rows,
-    )
-    return judge_estimate(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
+def case(value, **options):
+    return judge(ALPHAS, value, **options)
 
 
 def test_a_small_flat_curve_is_an_estimate_and_no_more():
@@ -64,16 +46,7 @@ def test_alpha_max_is_where_the_tilted_law_leaves_the_sample():
     # D = mu^2 alpha / 2 makes alpha psi' - psi = mu^2 alpha^2 / 2 against .4 ln(1000/20) = 1.565.
     fine = 1.1 ** np.arange(0, 30)
     for mu, expected in ((0.5, 3.54), (1.0, 1.77)):
-        raw = case(0.0)  # only for its shape of arguments
-        assert raw.resolved.all()
-        value = np.tile(mu**2 * fine / 2.0, (2, 1))
-        shape = value.shape
-        made = Raw(
-            value=value, std_error=np.full(shape, 0.001), depth=(20, 20),
-            ceiling=np.full(shape, 9.0), effective=np.full(shape, np.nan),
-            unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
-        )  # fmt: skip
-        judged = judge_estimate(Case(alphas=fine, raw=made, sizes=(1000, 1000), k=20))
+        judged = judge(fine, mu**2 * fine / 2.0, spread=0.001, ceiling=9.0)
         limit = judged.alpha_max[0]
         assert limit is not None
         assert limit <= expected < limit * 1.1**2
@@ -82,21 +55,9 @@ def test_alpha_max_is_where_the_tilted_law_leaves_the_sample():
 
 
 def test_no_order_beyond_a_fifth_of_the_neighbours():
-    few = case(0.1)
-    assert few.alpha_max[0] == 4.0
-    raw = judge_estimate(
-        Case(alphas=ALPHAS, raw=_raw(0.1), sizes=(1000, 1000), k=10)  # 1 + 10/5 = 3
-    )
-    assert raw.alpha_max == (2.0, 2.0)
-
-
-def _raw(value):
-    shape = (2, len(ALPHAS))
-    return Raw(
-        value=np.full(shape, value), std_error=np.full(shape, 0.01), depth=(10, 10),
-        ceiling=np.full(shape, 4.0), effective=np.full(shape, np.nan),
-        unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
-    )  # fmt: skip
+    assert case(0.1).alpha_max[0] == 4.0
+    # 1 + 10/5 = 3.
+    assert case(0.1, k=10).alpha_max == (2.0, 2.0)
 
 
 def test_few_rows_per_atom():
@@ -107,7 +68,7 @@ def test_few_rows_per_atom():
 
 
 def test_a_score_that_sees_more():
-    beside = (np.full((2, 4), 0.2), np.full((2, 4), 0.01))
+    beside = make_raw(0.2, (2, 4))
     assert (case(0.1, beside=beside).belief == UNRESOLVED).all()
     assert (case(0.19, beside=beside).belief == ESTIMATE).all()
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import mpmath
 import numpy as np
 import pytest
-from divergence_oracle import Lists, naive_ball
+from shared_divergence import Lists, naive_ball
 
 from dpcore import _core
 

@@ -7,47 +7,31 @@ import itertools
 import numpy as np
 import pytest
 from scipy import stats
+from shared_divergence import judge, make_raw
 
 from dpcore.divergence import renyi
-from dpcore.divergence.points import Raw, find_points
-from dpcore.divergence.reliability import (
-    ESTIMATE,
-    SATURATED,
-    UNRESOLVED,
-    Case,
-    judge_estimate,
-    to_see,
-    to_tell,
-)
+from dpcore.divergence.points import find_points
+from dpcore.divergence.reliability import ESTIMATE, SATURATED, UNRESOLVED, to_see, to_tell
 from dpcore.divergence.score import cross_fit
 from dpcore.divergence.support import RARE, edge_p_value, find_outside_units, max_outside_units
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 
 
-def case(value, spread=0.01, **options):
-    shape = (2, len(ALPHAS))
-    raw = Raw(
-        value=np.full(shape, float(value)), std_error=np.full(shape, float(spread)),
-        depth=(20, 20), ceiling=np.full(shape, 4.0), effective=np.full(shape, np.nan),
-        unseen_share=np.zeros(2), atom_share=np.zeros(2), rows_per_atom=np.nan,
-    )  # fmt: skip
-    return judge_estimate(Case(alphas=ALPHAS, raw=raw, sizes=(1000, 1000), k=20, **options))
+def case(value, **options):
+    return judge(ALPHAS, value, **options)
 
 
 def test_a_ball_three_joint_errors_above_a_score():
-    error = np.full((2, 3), 0.01)
     joint = np.hypot(0.01, 0.01)
-    above = case(0.1, above=(np.full((2, 3), 0.1 + 3.01 * joint), error))
+    above = case(0.1, above=make_raw(0.1 + 3.01 * joint, (2, 3)))
     assert (above.belief == UNRESOLVED).all()
     assert "the ball gives 0.1426 +- 0.01 where the score gives 0.1" in above.reason
-    assert case(0.1, above=(np.full((2, 3), 0.1 + 2.99 * joint), error)).resolved.all()
+    assert case(0.1, above=make_raw(0.1 + 2.99 * joint, (2, 3))).resolved.all()
     # Without standard errors, those of equal laws: sqrt(2/1000) of each of the two at order one.
-    nothing = np.full((2, 3), np.nan)
-    rough = {"spread": np.nan, "above": (np.full((2, 3), 0.1 + 0.18), nothing)}
-    assert case(0.1, **rough).resolved.all()
-    rough["above"] = (np.full((2, 3), 0.1 + 0.20), nothing)
-    assert (case(0.1, **rough).belief[:, :2] == UNRESOLVED).all()
+    near, far = (make_raw(value, (2, 3), np.nan) for value in (0.1 + 0.18, 0.1 + 0.20))
+    assert case(0.1, spread=np.nan, above=near).resolved.all()
+    assert (case(0.1, spread=np.nan, above=far).belief[:, :2] == UNRESOLVED).all()
 
 
 def test_the_energy_test_rejects_what_the_interval_calls_0():

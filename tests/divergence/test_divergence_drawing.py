@@ -8,46 +8,12 @@ import math
 import numpy as np
 import pytest
 from matplotlib.figure import Figure
+from shared_divergence import GRID, make_certificate, make_estimate
 
-from dpcore.divergence.certificates import Certificate
 from dpcore.divergence.conversion import line
-from dpcore.divergence.record import Beside, Diagnostics, Estimate
+from dpcore.divergence.record import Beside
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import draw_convergence, draw_estimate
-from dpcore.records import Counts
-
-GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
-
-
-def made(alphas=GRID, value=None, belief=None, replicates=None, **fields):
-    """An estimate made by hand; resolved up to order 3 unless `belief` says otherwise."""
-    alphas = np.asarray(alphas, dtype=np.float64)
-    shape = (2, len(alphas))
-    value = np.stack([alphas / 8.0, alphas / 7.0]) if value is None else np.asarray(value)
-    if belief is None:
-        belief = np.tile(np.where(alphas <= 3.0, ESTIMATE, UNRESOLVED), (2, 1))
-    resolved = belief == ESTIMATE
-    empty = np.full(shape, math.nan)
-    known = {
-        "belief": belief, "reason": "", "method": "ball", "alphas": alphas, "value": value,
-        "std_error": np.where(resolved, 0.02, np.nan), "resolved": resolved,
-        "ceiling": np.full(shape, 3.9), "alpha_max": (2.853, 2.853), "kl": np.zeros(2),
-        "sizes": (1000, 500), "dim": 2, "k": 20, "depth": (20, 40), "error": "jackknife",
-        "beside": None, "checks": None, "certificate": None, "held_out": None, "stated": False,
-        "confidence": 0.95, "notes": (), "seed": 1, "seconds": 0.1,
-        "diagnostics": Diagnostics(
-            empty, np.zeros(2), np.zeros(2), math.nan, {}, None, replicates
-        ),
-    }  # fmt: skip
-    return Estimate(**{**known, **fields})
-
-
-def certificate(bound, alphas=GRID):
-    counts = Counts(200, 250, 50, 250)
-    bins = np.ones((2, 3), dtype=np.int64)
-    return Certificate(
-        alphas, bound, ("s > 1", "s < 1"), (counts, counts), (bins, bins), 0.95, False
-    )
 
 
 def labels(figure):
@@ -76,7 +42,7 @@ def written(figure):
 def test_what_is_not_resolved_is_shaded_and_named():
     belief = np.tile(np.where(GRID <= 3.0, ESTIMATE, UNRESOLVED), (2, 1))
     belief[1, GRID > 10.0] = SATURATED
-    figure = draw_estimate(made(belief=belief))
+    figure = draw_estimate(make_estimate(belief=belief))
     first, second = figure.axes
     assert len(spans(first)) == 1
     low, high = spans(first)[0]
@@ -87,17 +53,17 @@ def test_what_is_not_resolved_is_shaded_and_named():
     assert len(spans(second)) == 2
     assert [panel.get_title(loc="left") for panel in figure.axes] == ["D(P0||P1)", "D(P1||P0)"]
     # Control: nothing is shaded where everything is resolved.
-    clean = draw_estimate(made(belief=np.full((2, len(GRID)), ESTIMATE)))
+    clean = draw_estimate(make_estimate(belief=np.full((2, len(GRID)), ESTIMATE)))
     assert [spans(panel) for panel in clean.axes] == [[], []]
-    refuted = draw_estimate(made(belief=np.full((2, len(GRID)), REFUTED)))
+    refuted = draw_estimate(make_estimate(belief=np.full((2, len(GRID)), REFUTED)))
     assert words(refuted.axes[0]) == ["refuted by its own certificate"]
 
 
 def test_certified_bound_other_method_and_line():
     value = np.stack([GRID / 8.0, GRID / 7.0])
-    estimate = made(
+    estimate = make_estimate(
         beside=Beside("score", value * 0.9, np.full(value.shape, 0.03)),
-        certificate=certificate(value - 0.1),
+        certificate=make_certificate(value - 0.1),
     )
     figure = draw_estimate(estimate)
     told = labels(figure)
@@ -116,27 +82,29 @@ def test_certified_bound_other_method_and_line():
         assert ends.get_ydata() == pytest.approx(known.xi + known.rho * ends.get_xdata())
         # The line is above every resolved point.
         assert np.all(known.xi + known.rho * GRID[resolved] >= value[direction][resolved] - 1e-12)
-    assert not any(text.startswith("certified") for text in labels(draw_estimate(made())))
+    assert not any(text.startswith("certified") for text in labels(draw_estimate(make_estimate())))
 
 
 def test_no_line_without_a_resolved_order_or_with_too_few_rows():
-    none = draw_estimate(made(belief=np.full((2, len(GRID)), UNRESOLVED)))
+    none = draw_estimate(make_estimate(belief=np.full((2, len(GRID)), UNRESOLVED)))
     assert not any(text.startswith("line") for text in labels(none))
-    few = draw_estimate(made(sizes=(10, 1000)))
+    few = draw_estimate(make_estimate(sizes=(10, 1000)))
     assert not any(text.startswith("line") for text in labels(few))
     # An order that is not resolved ends the line, though others beyond it are.
     belief = np.full((2, len(GRID)), ESTIMATE, dtype="U40")
     belief[:, 10] = UNRESOLVED
-    drawn = {item.get_label(): item for item in draw_estimate(made(belief=belief)).axes[0].lines}
+    drawn = {
+        item.get_label(): item for item in draw_estimate(make_estimate(belief=belief)).axes[0].lines
+    }
     label = "line above it, for delta = 10/min(N0, N1) = 0.02"
     assert drawn[label].get_xdata()[-1] == GRID[9]
 
 
 def test_a_ceiling_out_of_the_picture_is_told():
-    near = draw_estimate(made())
+    near = draw_estimate(make_estimate())
     assert "ceiling: every ball holds all rows" in labels(near)
     low = np.stack([GRID * 0.01, GRID * 0.01])
-    far = draw_estimate(made(value=low))
+    far = draw_estimate(make_estimate(value=low))
     assert "ceiling from 3.9 up: above this picture" in labels(far)
     assert far.axes[0].get_ylim()[1] < 1.0
 
@@ -145,7 +113,7 @@ def test_a_ceiling_out_of_the_picture_is_told():
     "value", [[[math.inf], [2.0]], [[-math.inf], [-0.5]], [[math.nan], [1e9]], [[0.0], [0.0]]]
 )
 def test_single_orders_and_odd_values_can_be_drawn(value):
-    estimate = made([2.0], value, np.full((2, 1), UNRESOLVED))
+    estimate = make_estimate([2.0], value, np.full((2, 1), UNRESOLVED))
     figure = draw_estimate(estimate)
     low, high = figure.axes[0].get_ylim()
     assert math.isfinite(low)
@@ -158,7 +126,7 @@ def test_single_orders_and_odd_values_can_be_drawn(value):
 
 def test_every_finite_value_is_inside_the_limits():
     value = np.stack([GRID / 8.0, -GRID])
-    figure = draw_estimate(made(value=value))
+    figure = draw_estimate(make_estimate(value=value))
     low, high = figure.axes[0].get_ylim()
     assert low < value.min()
     assert high > value.max()
@@ -168,18 +136,18 @@ def test_every_finite_value_is_inside_the_limits():
 def test_given_axes_are_used():
     own = Figure()
     panels = own.subplots(1, 2)
-    assert draw_estimate(made(), panels) is own
+    assert draw_estimate(make_estimate(), panels) is own
     assert len(own.axes) == 2
     assert own.legends == []
     assert panels[0].get_legend() is not None
     with pytest.raises(ValueError, match=r"^ax must be 2 axes, got 1"):
-        draw_estimate(made(), panels[:1])
+        draw_estimate(make_estimate(), panels[:1])
 
 
 def test_convergence_shows_running_mean_and_deviation():
     rng = np.random.default_rng(4)
     replicates = 1e6 + rng.normal(size=(50, 2, 3))
-    estimate = made(
+    estimate = make_estimate(
         [1.0, 2.0, 4.0], belief=np.full((2, 3), ESTIMATE), replicates=replicates, error="bootstrap"
     )
     figure = draw_convergence(estimate)
@@ -204,7 +172,7 @@ def test_convergence_follows_orders_that_are_finite_and_resolved():
     rng = np.random.default_rng(4)
     replicates = rng.normal(size=(30, 2, len(GRID)))
     replicates[3, 0, 0] = math.inf
-    figure = draw_convergence(made(replicates=replicates, error="subsample"))
+    figure = draw_convergence(make_estimate(replicates=replicates, error="subsample"))
     told = labels(figure)
     assert {text.split()[-1] for text in told} == {"1.1", "1.949", "2.853"}
     assert "subsample replicates" in {panel.get_xlabel() for panel in figure.axes}
@@ -213,7 +181,7 @@ def test_convergence_follows_orders_that_are_finite_and_resolved():
 def test_convergence_needs_replicates():
     need = r"^error must be 'bootstrap' or 'subsample' for this picture: .* got 'jackknife'$"
     with pytest.raises(ValueError, match=need):
-        draw_convergence(made())
+        draw_convergence(make_estimate())
     nothing = np.full((5, 2, len(GRID)), math.inf)
     with pytest.raises(ValueError, match=r"^replicates must be finite at one order"):
-        draw_convergence(made(replicates=nothing, error="bootstrap"))
+        draw_convergence(make_estimate(replicates=nothing, error="bootstrap"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from divergence_oracle import freeze, naive_ball
+from shared_divergence import freeze, naive_ball
 
 from dpcore import _core
 from dpcore.divergence.estimators import line_ball

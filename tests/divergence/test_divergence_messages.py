@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from shared_divergence import plan_for, run_task
 from shared_messages import check_messages
 
 from dpcore import _core
 from dpcore.divergence import renyi
 from dpcore.divergence.conversion import line
 from dpcore.divergence.estimators import estimate_by_distances
-from dpcore.divergence.points import Task, find_points, plan_replicates
+from dpcore.divergence.points import find_points
 
 RNG = np.random.default_rng(11)
 
@@ -25,13 +26,7 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return of(find_points(y0, y1, **options), alphas, k, drawn)
-
-
-def of(found, alphas, k, drawn):
-    orders = np.asarray(alphas, float)
-    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
-    return estimate_by_distances(task)
+    return run_task(estimate_by_distances, find_points(y0, y1, **options), alphas, k, drawn)
 
 
 X0, X1 = [0, 1, 3, 7], [0.5, 2, 4, 8]
@@ -69,9 +64,8 @@ VALUE_ERRORS = [
     (lambda: _core.inside(ROWS, ROWS, ALL[:1], ALL, ALL[[0, 2]], np.array([2.0, 1]), 9, 1),
      "squared", "ascending for every query"),
     # Poczos and Schneider's estimator against its formula, and resampling against a fresh search.
-    (lambda: of(find_points(X0, X1), ALPHAS, 2,
-     plan_replicates("bootstrap", find_points(X0, X1).sizes, find_points(X0, X1).groups,
-     np.random.default_rng(1), 5)), "error", "'jackknife' or 'subsample'"),
+    (lambda: run(X0, X1, k=2, drawn=plan_for("bootstrap", find_points(X0, X1), 5)), "error",
+     "'jackknife' or 'subsample'"),
     # Distinct, but the square of the difference underflows.
     (lambda: run([0, 0, 0, 1, 3, 4], [5, 6, 7, 8], k=1, alphas=[1.5]), "method", "3 of 6 rows"),
     (lambda: run([0, 1, 2, 3, 4], [5, 6, 4, 4], k=1, alphas=[1.5]), "method", "1 of 5 rows of y0"),

@@ -7,11 +7,12 @@ import warnings
 
 import numpy as np
 import pytest
+from shared_divergence import plan_for, run_task
 
 from dpcore.divergence import neighbours
 from dpcore.divergence.estimators import estimate_by_paper
 from dpcore.divergence.neighbours import Finder
-from dpcore.divergence.points import Task, find_points, plan_replicates
+from dpcore.divergence.points import find_points
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 
@@ -23,9 +24,8 @@ def run(found, alphas=ALPHAS, k=2, drawn=None, own=False, literal=False):
 
 
 def of(found, alphas, k, drawn, own, literal):
-    orders = np.asarray(alphas, float)
-    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
-    return estimate_by_paper(task, self_neighbour=own, literal=literal)
+    options = {"self_neighbour": own, "literal": literal}
+    return run_task(estimate_by_paper, found, alphas, k, drawn, **options)
 
 
 def densities(query, among, times, k, own, dim):
@@ -141,13 +141,7 @@ def test_replicates_equal_a_fresh_search(kind, own, literal, short, monkeypatch)
         monkeypatch.setattr(neighbours, "RUNS_OUT", 1.0)
     groups = {"groups0": np.arange(60) // 4} if literal else {}
     found = find_points(lattice(1, 60, 0.0), lattice(2, 45, 1.0), counts1=[1, 2, 1] * 15, **groups)
-    drawn = plan_replicates(
-        kind,
-        found.sizes,
-        found.groups,
-        np.random.default_rng(3),
-        None if kind == "jackknife" else 5,
-    )
+    drawn = plan_for(kind, found, 5)
     k = 4
     raw = run(found, ALPHAS, k, drawn, own, literal)
     weights = drawn.weights(0, drawn.replicates)
@@ -228,7 +222,7 @@ def test_more_neighbours_than_points_are_noted():
     whole = [multiset(found, side) for side in (0, 1)]
     assert raw.value[0] == pytest.approx(naive(*whole, ALPHAS, 9, False, False), abs=1e-12)
     # Nor has a replicate more: there is nothing to search again for.
-    drawn = plan_replicates("jackknife", found.sizes, found.groups, np.random.default_rng(3))
+    drawn = plan_for("jackknife", found, None)
     raw = run(found, k=9, drawn=drawn)
     kept = drawn.weights(0, 1)
     new = [multiset(found, side, kept[side][0]) for side in (0, 1)]

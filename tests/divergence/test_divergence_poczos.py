@@ -8,10 +8,11 @@ from statistics import NormalDist
 import mpmath as mp
 import numpy as np
 import pytest
+from shared_divergence import normal, plan_for, run_task
 
 from dpcore.divergence import neighbours
 from dpcore.divergence.estimators import _log_constants, estimate_by_distances
-from dpcore.divergence.points import Task, find_points, plan_replicates
+from dpcore.divergence.points import find_points
 
 ALPHA = 1e-6
 """Significance of the statistical test."""
@@ -20,17 +21,7 @@ ALPHAS = np.array([0.5, 1.0, 1.5, 2.0])
 
 
 def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
-    return of(find_points(y0, y1, **options), alphas, k, drawn)
-
-
-def of(found, alphas, k, drawn):
-    orders = np.asarray(alphas, float)
-    task = Task(points=found, alphas=orders, k=k, plan=drawn, threads=1, progress=False)
-    return estimate_by_distances(task)
-
-
-def normal(size, dim, seed, shift=0.0):
-    return np.random.default_rng(seed).normal(size=(size, dim)) + shift
+    return run_task(estimate_by_distances, find_points(y0, y1, **options), alphas, k, drawn)
 
 
 def naive(y0, y1, alphas, k):
@@ -117,14 +108,8 @@ def test_replicates_equal_a_fresh_search(kind, grouped, short, monkeypatch):
     y0, y1 = normal(50, 2, 3), normal(41, 2, 4, 0.5)
     groups = {"groups0": np.arange(50) // 5, "groups1": np.arange(41) // 3} if grouped else {}
     found = find_points(y0, y1, **groups)
-    drawn = plan_replicates(
-        kind,
-        found.sizes,
-        found.groups,
-        np.random.default_rng(5),
-        6 if kind != "jackknife" else None,
-    )
-    raw = of(found, ALPHAS, 3, drawn)
+    drawn = plan_for(kind, found, 6, seed=5)
+    raw = run_task(estimate_by_distances, found, ALPHAS, 3, drawn)
     weights = drawn.weights(0, drawn.replicates)
     for i, (kept0, kept1) in enumerate(zip(*weights, strict=True)):
         new0, new1 = np.repeat(y0, kept0, 0), np.repeat(y1, kept1, 0)

@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shared_divergence import GRID, make_certificate, make_estimate
 
-from dpcore.divergence import Beside, Diagnostics, Epsilon, Estimate
-from dpcore.divergence.certificates import Certificate
+from dpcore.divergence import Beside, Diagnostics, Epsilon
 from dpcore.divergence.conversion import Line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import (
@@ -19,65 +19,14 @@ from dpcore.divergence.report import (
     estimate_text,
     find_runs,
 )
-from dpcore.records import Counts
-
-GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
-
-
-def made(alphas=GRID, value=None, belief=None, **fields):
-    """An estimate made by hand; resolved up to order 3 unless `belief` says otherwise."""
-    alphas = np.asarray(alphas, dtype=np.float64)
-    shape = (2, len(alphas))
-    value = np.stack([alphas / 8.0, alphas / 7.0]) if value is None else np.asarray(value)
-    if belief is None:
-        belief = np.tile(np.where(alphas <= 3.0, ESTIMATE, UNRESOLVED), (2, 1))
-    resolved = belief == ESTIMATE
-    known = {
-        "belief": belief,
-        "reason": "from order 3.138 on, too few rows decide the average",
-        "method": "ball",
-        "alphas": alphas,
-        "value": value,
-        "std_error": np.where(resolved, 0.02, np.nan),
-        "resolved": resolved,
-        "ceiling": np.full(shape, 3.9),
-        "alpha_max": (2.853, 2.853),
-        "kl": np.array([0.125, 0.143]),
-        "sizes": (1000, 1000),
-        "dim": 2,
-        "k": 20,
-        "depth": (20, 20),
-        "error": "jackknife",
-        "beside": None,
-        "checks": None,
-        "certificate": None,
-        "held_out": None,
-        "stated": False,
-        "confidence": 0.95,
-        "diagnostics": Diagnostics(
-            np.full(shape, 100.0), np.zeros(2), np.zeros(2), math.nan, {"run_outs": 3}
-        ),
-        "notes": (),
-        "seed": 123,
-        "seconds": 0.1234,
-    }
-    return Estimate(**{**known, **fields})
-
-
-def certificate(bound, alphas=GRID):
-    counts = Counts(200, 250, 50, 250)
-    bins = np.ones((2, 3), dtype=np.int64)
-    return Certificate(
-        alphas, bound, ("s > 1", "s < 1"), (counts, counts), (bins, bins), 0.95, False
-    )
 
 
 def full():
     value = np.stack([GRID / 8.0, np.full(len(GRID), -0.02)])
-    return made(
+    return make_estimate(
         value=value,
         beside=Beside("score", value + 0.01, np.full(value.shape, 0.03)),
-        certificate=certificate(value - 0.05),
+        certificate=make_certificate(value - 0.05),
         notes=("a word " * 30, "another"),
         error="bootstrap",
     )
@@ -104,7 +53,9 @@ def test_belief_comes_first_and_time_last():
     assert lines[-2].split() == ["seed", "123"]
 
 
-@pytest.mark.parametrize("estimate", [full(), made(), made([2.0], [[math.inf], [-1e4]])])
+@pytest.mark.parametrize(
+    "estimate", [full(), make_estimate(), make_estimate([2.0], [[math.inf], [-1e4]])]
+)
 def test_no_line_is_too_wide(estimate):
     for line in estimate_text(estimate).splitlines():
         assert len(line) <= 100
@@ -113,16 +64,16 @@ def test_no_line_is_too_wide(estimate):
 
 def test_belief_of_each_direction_by_ranges():
     belief = np.array([[ESTIMATE, ESTIMATE, SATURATED], [REFUTED, REFUTED, REFUTED]])
-    estimate = made([1.0, 2.0, 4.0], belief=belief)
+    estimate = make_estimate([1.0, 2.0, 4.0], belief=belief)
     assert belief_lines(estimate) == [
         "D(P0||P1): estimate only, orders 1 to 2; saturated, order 4",
         "D(P1||P0): refuted by its own certificate, at every order",
     ]
     broken = np.array([[ESTIMATE, UNRESOLVED, ESTIMATE]] * 2)
-    assert belief_lines(made([1.0, 2.0, 4.0], belief=broken)) == [
+    assert belief_lines(make_estimate([1.0, 2.0, 4.0], belief=broken)) == [
         "both directions: estimate only, orders 1, 4; not resolved at this alpha, order 2"
     ]
-    single = made([2.0], belief=np.array([[ESTIMATE], [UNRESOLVED]]))
+    single = make_estimate([2.0], belief=np.array([[ESTIMATE], [UNRESOLVED]]))
     assert belief_lines(single)[1] == "D(P1||P0): not resolved at this alpha, order 2"
 
 
@@ -133,13 +84,13 @@ def test_runs_cover_every_order_once():
 
 def test_every_value_that_is_not_an_estimate_is_marked():
     belief = np.array([[ESTIMATE, UNRESOLVED], [SATURATED, REFUTED]])
-    text = estimate_text(made([1.0, 2.0], belief=belief, value=[[0.1, 0.2], [0.3, -0.4]]))
+    text = estimate_text(make_estimate([1.0, 2.0], belief=belief, value=[[0.1, 0.2], [0.3, -0.4]]))
     assert row(text, "1").split() == ["1", "0.100", "+-", "0.020", "3.900", "0.300", "^", "3.900"]
     assert row(text, "2").split() == ["2", "0.200", "?", "3.900", "-0.400", "!-", "3.900"]
     for words in ("^ saturated", "? not resolved at this alpha", "- negative: raw value kept"):
         assert words in text
     # Control: what is believed has no mark and no legend.
-    clean = estimate_text(made([1.0, 2.0], belief=np.full((2, 2), ESTIMATE)))
+    clean = estimate_text(make_estimate([1.0, 2.0], belief=np.full((2, 2), ESTIMATE)))
     assert row(clean, "2").split() == ["2", "0.250", "+-", "0.020", "3.900", "0.286", "+-",
                                        "0.020", "3.900"]  # fmt: skip
     assert "not resolved" not in clean
@@ -147,7 +98,7 @@ def test_every_value_that_is_not_an_estimate_is_marked():
 
 
 def test_infinite_values_and_missing_ceilings():
-    estimate = made(
+    estimate = make_estimate(
         [2.0], [[math.inf], [-math.inf]], np.full((2, 1), UNRESOLVED),
         ceiling=np.full((2, 1), math.nan), error=None,
     )  # fmt: skip
@@ -160,13 +111,13 @@ def test_infinite_values_and_missing_ceilings():
 
 
 def test_long_grids_are_thinned_and_short_ones_are_not():
-    estimate = made(alpha_max=(float(GRID[11]), float(GRID[13])))
+    estimate = make_estimate(alpha_max=(float(GRID[11]), float(GRID[13])))
     shown = choose_table_rows(estimate)
     assert shown == sorted(set(shown))
     assert 10 <= len(shown) <= 12
     assert {0, 11, 13, len(GRID) - 1} <= set(shown)
     assert GRID[shown[0]] == 1.0
-    assert choose_table_rows(made(np.linspace(1.0, 2.0, 12))) == list(range(12))
+    assert choose_table_rows(make_estimate(np.linspace(1.0, 2.0, 12))) == list(range(12))
     text = estimate_text(estimate)
     assert f"{len(shown)} of 37 orders" in text
     rows = [line.split()[0] for line in text.splitlines() if line.endswith("3.900")]
@@ -183,7 +134,7 @@ def test_certificates_the_other_method_and_the_sample_are_told():
     assert figures[6:] == ["-0.020", "+-", "0.020", "-", "3.900", "-0.070"]
     assert "score at order 1: 0.135 +- 0.030 and -0.010 +- 0.030" in text
     assert "D(P0||P1): event s > 1, 200 of 250 against 50 of 250" in text
-    assert "1,000 and 1,000 rows of 2 coordinates, scale whiten" in text
+    assert "1,000 and 500 rows of 2 coordinates, scale whiten" in text
     assert "50 % and 12.5 % of them on repeated values" in text
     assert "25 % and 0 % on repeated values that the other set lacks" in text
     assert "balls reach 20 and 40 rows of the other set, bootstrap standard errors" in text

@@ -67,7 +67,7 @@ def one_run(
     """
     canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
-    return _find_largest(
+    return bisect_largest(
         lambda epsilon: _chance_ceiling(guesses, correct, canaries, epsilon, delta) <= alpha
     )
 
@@ -143,7 +143,7 @@ def one_run_mu(guesses: int, correct: int, canaries: int, confidence: float = 0.
 
         return one_run_refutes(least, guesses, correct, canaries, confidence)
 
-    return _find_largest(refutes)
+    return bisect_largest(refutes)
 
 
 @suggest_arguments
@@ -227,8 +227,7 @@ def one_run_curve(
         >>> one_run_curve(100, 90, 1000, 1e-5) == one_run(100, 90, 1000, delta=1e-5)
         True
     """
-    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    return one_run(guesses, correct, canaries, delta, confidence)
+    return one_run(guesses, correct, canaries, confidence_level(delta, "delta"), confidence)
 
 
 @Declared(
@@ -271,7 +270,7 @@ def one_run_fdp(
         >>> round(one_run_fdp(100, 90, 1000, delta=1e-5), 3)
         2.456
     """
-    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
+    delta = confidence_level(delta, "delta")
     return gdp_epsilon(one_run_mu(guesses, correct, canaries, confidence), delta)
 
 
@@ -329,14 +328,18 @@ def fewest_guesses(refutes: Callable[[int], bool], most: int) -> int | None:
     Args:
         refutes: True for a number of guesses that refutes if all of them are right; more of them
             refute too.
-        most: the largest number that is tried, to within a factor of two.
+        most: the largest number that is tried.
     """
     high = 1
     while not refutes(high):
-        high *= 2
-        if high > most:
+        if high >= most:
             return None
-    low = high // 2
+        high = min(2 * high, most)
+    return _bisect_guesses(refutes, high // 2, high)
+
+
+def _bisect_guesses(refutes: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the fewest guesses above `low` that refute; `high` of them do."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if refutes(middle) else (middle, high)
@@ -366,14 +369,11 @@ def guesses_refuting(
         (81, None)
     """
     alpha = 1.0 - confidence_level(confidence)
-    if _chance_ceiling(guesses, guesses, canaries, claim, delta) > alpha:
-        return None
-    low, high = 0, guesses
-    while high - low > 1:
-        middle = (low + high) // 2
-        refutes = _chance_ceiling(guesses, middle, canaries, claim, delta) <= alpha
-        low, high = (low, middle) if refutes else (middle, high)
-    return high
+
+    def refutes(correct: int) -> bool:
+        return _chance_ceiling(guesses, correct, canaries, claim, delta) <= alpha
+
+    return _bisect_guesses(refutes, 0, guesses) if refutes(guesses) else None
 
 
 def gdp_mu(epsilon: float, delta: float) -> float:
@@ -402,11 +402,8 @@ def gdp_mu(epsilon: float, delta: float) -> float:
     from .profile import log_delta
 
     epsilon = real("epsilon", epsilon, low=0.0)
-    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    target = math.log(delta)
-    return _find_largest(
-        lambda mu: mu == 0.0 or log_delta(epsilon, mu) <= target, _MAX_GAUSSIAN_PARAMETER
-    )
+    target = math.log(confidence_level(delta, "delta"))
+    return bisect_largest(lambda mu: log_delta(epsilon, mu) <= target, _MAX_GAUSSIAN_PARAMETER)
 
 
 @suggest_arguments
@@ -434,9 +431,8 @@ def gdp_epsilon(mu: float, delta: float) -> float:
     from .profile import log_delta
 
     mu = real("mu", mu, low=0.0)
-    delta = real("delta", delta, low=0.0, high=1.0, open_low=True, open_high=True)
-    target = math.log(delta)
-    return _find_largest(lambda epsilon: log_delta(epsilon, mu) > target, _MAX_GAUSSIAN_PARAMETER)
+    target = math.log(confidence_level(delta, "delta"))
+    return bisect_largest(lambda epsilon: log_delta(epsilon, mu) > target, _MAX_GAUSSIAN_PARAMETER)
 
 
 def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, int]:
@@ -445,7 +441,7 @@ def _check_counts(canaries: int, guesses: int, correct: int) -> tuple[int, int, 
     return canaries, guesses, integer("correct", correct, 0, guesses)
 
 
-def _find_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
+def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -> float:
     """Find the largest point where `holds` is true, within rounding; 0 if false at 0."""
     if not holds(0.0):
         return 0.0
@@ -481,9 +477,7 @@ def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
         >>> round(loss_of_factor(1.0, 0.9), 4), round(loss_of_factor(1.0, 0.9, 1e-5), 4)
         (1.1111, 1.1228)
     """
-    if delta == 0.0:
-        return claim / factor
-    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta)
+    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
 
 
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
@@ -574,13 +568,4 @@ def guesses_for(
         found = guesses_power(guesses, canaries(guesses), claim, rate, delta, confidence)
         return found >= power
 
-    high = 1
-    while not enough(high):
-        if high >= most:
-            return None
-        high = min(2 * high, most)
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
+    return fewest_guesses(enough, most)

@@ -107,13 +107,8 @@ def bound_of(
         ValueError: if no bound for such rows has the name.
     """
     if isinstance(bound, str):
-        return _PACKAGE_BOUNDS[
-            choice(
-                "bound",
-                bound,
-                [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows],
-            )
-        ]
+        names = [n for n, of in _PACKAGE_BOUNDS.items() if find_declaration(of).rows == rows]
+        return _PACKAGE_BOUNDS[choice("bound", bound, names)]
     if not callable(bound):
         raise mistyped("bound", "a function that returns an epsilon, or a name", bound)
     found: Callable[..., float] = bound

@@ -23,7 +23,7 @@ that nothing is paid on X = X' = 0 for cannot exist for delta > 0: at q = 0, p =
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -41,6 +41,7 @@ from ..errors import (
     suggest_arguments,
 )
 from ..records import Counts
+from .canaries import bisect_largest
 from .declaration import Declared
 
 _Floats = npt.NDArray[np.float64]
@@ -120,7 +121,8 @@ def anytime(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> flo
         products = np.minimum(start, seen @ _log_factors(bets, delta, math.exp(-epsilon)))
         return _log_sum(bets.log_weight + products) >= goal
 
-    return _find_last(rejects)
+    # At e^-1024 = 0 no product exceeds 1, so nothing is rejected there.
+    return bisect_largest(rejects)
 
 
 @suggest_arguments
@@ -160,17 +162,6 @@ class Martingale:
         True
     """
 
-    __slots__ = (
-        "_best",
-        "_bets",
-        "_factors",
-        "_followers",
-        "_learners",
-        "_mixed",
-        "claim",
-        "delta",
-    )
-
     def __init__(self, claim: float, delta: float = 0.0) -> None:
         self.claim = real("claim", claim, low=0.0)
         self.delta = delta_level(delta)
@@ -178,9 +169,8 @@ class Martingale:
         self._factors = _log_factors(self._bets, self.delta, self._s)
         self._learners: dict[Hashable, tuple[_Floats, float]] = {}
         self._mixed = 0.0
-        self._followers = np.full(
-            _PREDICTED_STAKE_PARTS.size, -math.log(_PREDICTED_STAKE_PARTS.size)
-        )
+        parts = _PREDICTED_STAKE_PARTS.size
+        self._followers = np.full(parts, -math.log(parts))
         self._best = 0.0
 
     def update(
@@ -302,21 +292,17 @@ def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
     two sides: the derivative of the likelihood is 0 at x.
     """
     low, high = q, (p - delta) * s
+    zeros = np.zeros(_PREDICTED_STAKE_PARTS.size)
     if high <= low:
-        return _Bets(
-            np.zeros(_PREDICTED_STAKE_PARTS.size),
-            np.full(_PREDICTED_STAKE_PARTS.size, 0.5),
-            np.zeros(_PREDICTED_STAKE_PARTS.size),
-        )
+        return _Bets(zeros, zeros + 0.5, zeros)
     for _ in range(60):
         x = (low + high) / 2.0
         r = x / s + delta
         rising = (p - r) * x * (1.0 - x) > (x - q) * s * r * (1.0 - r)
         low, high = (x, high) if rising else (low, x)
-    centre = np.full(_PREDICTED_STAKE_PARTS.size, x)
+    centre = zeros + x
     stake = (x - q) / (x * (1.0 - x)) * _PREDICTED_STAKE_PARTS
-    stake = np.minimum(stake, 0.98 * _largest_stake(centre, delta, s))
-    return _Bets(stake, centre, np.zeros(_PREDICTED_STAKE_PARTS.size))
+    return _Bets(np.minimum(stake, 0.98 * _largest_stake(centre, delta, s)), centre, zeros)
 
 
 def _choose_rates(predicted: Any) -> tuple[float, float]:
@@ -332,20 +318,3 @@ def _choose_rates(predicted: Any) -> tuple[float, float]:
 def _log_sum(values: _Floats) -> float:
     top = float(values.max())
     return top + math.log(float(np.exp(values - top).sum()))
-
-
-def _find_last(rejects: Callable[[float], bool]) -> float:
-    """Find the largest rejected epsilon, from below; 0 if none is.
-
-    The rejected ones are an interval.
-    """
-    if not rejects(0.0):
-        return 0.0
-    low, high = 0.0, 1.0
-    # At e^-1024 = 0 no product exceeds 1, so nothing is rejected there.
-    while high < 1024.0 and rejects(high):
-        low, high = high, 2.0 * high
-    for _ in range(60):
-        middle = (low + high) / 2.0
-        low, high = (middle, high) if rejects(middle) else (low, middle)
-    return low

@@ -290,10 +290,8 @@ def tradeoff_band(
     alpha = 1.0 - confidence_level(confidence)
     choice("method", method, METHODS)
     n, n_prime = integer("n", n, 1), integer("n_prime", n_prime, 1)
-    hits, hits_prime = (
-        _check_exceedances("k", k, n),
-        _check_exceedances("k_prime", k_prime, n_prime),
-    )
+    hits = _check_exceedances("k", k, n)
+    hits_prime = _check_exceedances("k_prime", k_prime, n_prime)
     if hits.shape != hits_prime.shape:
         raise invalid("k_prime", f"of shape {hits.shape} like k", hits_prime.shape)
     if method == "dkw":

@@ -186,22 +186,13 @@ def _choose_degree(
 ) -> tuple[int, float]:
     """Choose Chebyshev points that keep the interpolation error within budget; return the error."""
     slope, shift = line
-    half, centre = (high - low) / 2.0, (high + low) / 2.0
-    wide, tall = (
-        half * (_ELLIPSE_RADII + 1.0 / _ELLIPSE_RADII) / 2.0,
-        half * (_ELLIPSE_RADII - 1.0 / _ELLIPSE_RADII) / 2.0,
-    )
+    half, centre, radii = (high - low) / 2.0, (high + low) / 2.0, _ELLIPSE_RADII
+    wide, tall = half * (radii + 1.0 / radii) / 2.0, half * (radii - 1.0 / radii) / 2.0
     log_size = trials[1] * np.log1p(_largest_excess(centre, wide, tall))
-    log_size += trials[0] * np.log1p(
-        _largest_excess(slope * centre + shift, slope * wide, slope * tall)
-    )
+    excess = _largest_excess(slope * centre + shift, slope * wide, slope * tall)
+    log_size += trials[0] * np.log1p(excess)
     for nodes in _CHEBYSHEV_NODES:
-        log_error = (
-            log_size
-            + math.log(4.0)
-            + (1 - nodes) * np.log(_ELLIPSE_RADII)
-            - np.log(_ELLIPSE_RADII - 1.0)
-        )
+        log_error = log_size + math.log(4.0) + (1 - nodes) * np.log(radii) - np.log(radii - 1.0)
         least = float(log_error.min())
         if least <= math.log(budget):
             break
@@ -238,11 +229,7 @@ def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
 
 
 @Declared(
-    title="exact unconditional test",
-    name="exact",
-    recorded=True,
-    slow=True,
-    most_draws=_MAX_DRAWS,
+    title="exact unconditional test", name="exact", recorded=True, slow=True, most_draws=_MAX_DRAWS
 )
 @suggest_arguments
 def berger_boos(counts: Counts, delta: float = 0.0, confidence: float = 0.95) -> float:

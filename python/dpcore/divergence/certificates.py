@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -57,8 +57,6 @@ def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
     """
     out = np.zeros((len(p), len(alphas)))
     valid = p > q
-    if not valid.any():
-        return out
     # At q = 0 it would be infinite: limits and doubtful rates are above 0.
     ln_p, ln_q = np.log(p[valid])[:, None], np.log(q[valid])[:, None]
     with np.errstate(divide="ignore"):
@@ -261,25 +259,21 @@ def hold_out(
     """
     if points.scale is not None:
         raise invalid("points", "unscaled, since scaling has seen the counted rows", points.scale)
-    parts = [
-        _RowParts.of(f"y{side}", points.sizes[side], points.groups[side], one_per_group, rng)
-        for side in (0, 1)
-    ]
+    parts = [_RowParts(points, side, one_per_group, rng) for side in (0, 1)]
     fitted: Score
     if score is not None and is_fixed(score):
         fitted, trained = score, (0, 0)
-        chosen = _held_out_scores(points, [part.choosing(None) for part in parts], fitted, trained)
+        chosen = score_rows(points, [part.choosing() for part in parts], fitted)
     elif min(len(part.other) for part in parts) >= 2 * FOLDS * most_trained(points.dim):
         # Enough for a full fit in one fold; the other folds choose.
-        fitted, trained = fit_score(
-            points, _pair_rows(part.inside(0) for part in parts), rng, score
-        )
+        inside = [part.other[part.fold == 0] for part in parts]
+        fitted, trained = fit_score(points, inside, rng, score)
         left = [np.concatenate([part.choosing(f) for f in range(1, FOLDS)]) for part in parts]
-        chosen = _held_out_scores(points, left, fitted, trained)
+        chosen = score_rows(points, left, fitted)
     else:
-        fitted, trained = fit_score(points, _pair_rows(part.other for part in parts), rng, score)
+        fitted, trained = fit_score(points, [part.other for part in parts], rng, score)
         chosen = _score_out_of_fold(points, parts, rng, score)
-    counted = _held_out_scores(points, [part.counted for part in parts], fitted, trained)
+    counted = score_rows(points, [part.counted for part in parts], fitted)
     thresholds = _candidate_thresholds(*chosen)
     return HeldOut(
         thresholds=thresholds,
@@ -293,36 +287,24 @@ def hold_out(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _RowParts:
     """Sample rows of one set: those that are counted, and the folds of the others.
 
-    Args:
+    Attributes:
         counted: rows that are counted, one of a group.
         other: all rows of the units that are not counted.
         fold: the fold of each of `other`.
         single: for each of `other`, whether it is the one row of its group that chooses.
     """
 
-    counted: Labels
-    other: Labels
-    fold: Labels
-    single: npt.NDArray[np.bool_]
-
-    @classmethod
-    def of(
-        cls,
-        name: str,
-        size: int,
-        groups: Labels | None,
-        one_per_group: bool,
-        rng: np.random.Generator,
-    ) -> _RowParts:
-        labels = groups if one_per_group else None
+    def __init__(
+        self, points: Points, side: int, one_per_group: bool, rng: np.random.Generator
+    ) -> None:
+        size, labels = points.sizes[side], points.groups[side] if one_per_group else None
         units = size if labels is None else int(labels.max()) + 1
         if units < 4:
             kind = "rows" if labels is None else "groups"
-            raise invalid(name, f"of at least 4 {kind} for held-out events", units)
+            raise invalid(f"y{side}", f"of at least 4 {kind} for held-out events", units)
         place = rng.permutation(units)
         single = np.ones(size, bool)
         if labels is not None:
@@ -330,9 +312,9 @@ class _RowParts:
             single[one_of_each(labels, rng)] = True
             place = place[labels]
         counted = place >= units // 2
-        other = np.flatnonzero(~counted)
-        folds = min(FOLDS, units // 2)
-        return cls(np.flatnonzero(counted & single), other, place[other] % folds, single[other])
+        self.counted, self.other = np.flatnonzero(counted & single), np.flatnonzero(~counted)
+        self.fold = place[self.other] % min(FOLDS, units // 2)
+        self.single = single[self.other]
 
     def inside(self, fold: int) -> Labels:
         """Return the rows of a fold."""
@@ -342,21 +324,10 @@ class _RowParts:
         """Return the rows of all other folds."""
         return np.asarray(self.other[self.fold != fold])
 
-    def choosing(self, fold: int | None) -> Labels:
+    def choosing(self, fold: int | None = None) -> Labels:
         """Return the rows of a fold (of all for None) that choose, one of a group."""
         here = self.single if fold is None else self.single & (self.fold == fold)
         return np.asarray(self.other[here])
-
-
-def _pair_rows(rows: Iterable[Labels]) -> tuple[Labels, Labels]:
-    first, second = rows
-    return first, second
-
-
-def _held_out_scores(
-    points: Points, rows: list[Labels], score: Score, trained: tuple[int, int]
-) -> tuple[Reals, Reals]:
-    return score_rows(points, _pair_rows(rows), score, trained).values
 
 
 def _score_out_of_fold(
@@ -368,12 +339,9 @@ def _score_out_of_fold(
     """Score the choosing rows by fits on the other folds."""
     found: list[tuple[Reals, Reals]] = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
-        fitted, trained = fit_score(
-            points, _pair_rows(part.outside(fold) for part in parts), rng, score
-        )
-        found.append(
-            _held_out_scores(points, [part.choosing(fold) for part in parts], fitted, trained)
-        )
+        others = [part.other[part.fold != fold] for part in parts]
+        fitted, _ = fit_score(points, others, rng, score)
+        found.append(score_rows(points, [part.choosing(fold) for part in parts], fitted))
     return np.concatenate([v for v, _ in found]), np.concatenate([v for _, v in found])
 
 
@@ -432,15 +400,7 @@ class Certificate(Record):
         places = np.searchsorted(self.alphas, alphas)
         if not np.isin(alphas, self.alphas).all():
             raise invalid("alphas", "among the certified orders", alphas)
-        return Certificate(
-            self.alphas[places],
-            self.bound[:, places],
-            self.events,
-            self.counts,
-            self.bins,
-            self.confidence,
-            self.one_per_group,
-        )
+        return replace(self, alphas=self.alphas[places], bound=self.bound[:, places])
 
     def __str__(self) -> str:
         """Return one line for each direction, and one on the law where groups were counted."""
@@ -501,22 +461,10 @@ def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certi
     ascending = alphas.ndim == 1 and len(alphas) and bool((np.diff(alphas) > 0.0).all())
     if not (ascending and alphas[0] > 0.0 and math.isfinite(alphas[-1])):
         raise invalid("alphas", "ascending finite orders above 0", alphas)
-    failure = 1.0 - confidence
-    rows, events, counts, bins = [], [], [], []
-    for side in (0, 1):
-        found = _certify_direction(held_out, side, alphas, failure)
-        rows.append(found[0])
-        events.append(found[1])
-        counts.append(found[2])
-        bins.append(found[3])
+    both = (_certify_direction(held_out, side, alphas, 1.0 - confidence) for side in (0, 1))
+    rows, events, counts, bins = zip(*both, strict=True)
     return Certificate(
-        alphas,
-        np.stack(rows),
-        (events[0], events[1]),
-        (counts[0], counts[1]),
-        (bins[0], bins[1]),
-        confidence,
-        held_out.one_per_group,
+        alphas, np.stack(rows), events, counts, bins, confidence, held_out.one_per_group
     )
 
 
@@ -590,11 +538,9 @@ def _certify_direction(
         share, edges = 0.0, None
     tail = failure * (1.0 - share) / 2.0
     place, reaches = best_event(chosen, chosen_rows, (n, n_prime), alphas, tail)
-    counts = Counts(int(counted[0, place]), n, int(counted[1, place]), n_prime)
-    counts = counts if reaches else counts.complement()
-    p_low = limits(counts.k, n, tail)[0]
-    q_high = limits(counts.k_prime, n_prime, tail)[1]
-    bound = event_bound(np.array([p_low]), np.array([q_high]), alphas)[0]
+    counts = _count_event(held_out, side, place, reaches)
+    p_low, q_high = _limits_of_counts([counts], tail)
+    bound = event_bound(p_low, q_high, alphas)[0]
     bins: tuple[Counts, ...] = ()
     if edges is not None:
         padded = np.column_stack([[n, n_prime], counted, [0, 0]])
@@ -610,8 +556,7 @@ def _certify_direction(
 def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Reals:
     """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
     tail = failure / (2.0 * len(bins))
-    p_low = np.array([limits(c.k, c.n, tail)[0] for c in bins])
-    q_high = np.array([limits(c.k_prime, c.n_prime, tail)[1] for c in bins])
+    p_low, q_high = _limits_of_counts(bins, tail)
     seen = p_low > 0.0
     if not seen.any():
         return np.zeros(len(alphas))
@@ -621,6 +566,13 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Real
     return np.maximum(0.0, total / (alphas - 1.0))
 
 
+def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Reals, Reals]:
+    """Compute lower limits of the numerator's rates, upper ones of the denominator's rates."""
+    both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
+    p_low, q_high = np.array(both).T
+    return p_low, q_high
+
+
 def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts:
     """Count the event expected to certify most at delta, numerator first."""
     instance("held_out", held_out, HeldOut)
@@ -628,18 +580,24 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
     trials = min(held_out.counted_rows)
     found = []
     for side in (0, 1):
-        k, k_prime = held_out.chosen[side], held_out.chosen[1 - side]
         n, n_prime = held_out.chosen_rows[side], held_out.chosen_rows[1 - side]
-        c, c_prime = held_out.counted[side], held_out.counted[1 - side]
-        total, total_prime = held_out.counted_rows[side], held_out.counted_rows[1 - side]
         for reaches in (True, False):
-            hits, hits_prime = (k, k_prime) if reaches else (n - k, n_prime - k_prime)
+            above = held_out.chosen[side], held_out.chosen[1 - side]
+            k, k_prime = above if reaches else (n - above[0], n_prime - above[1])
             told = predicted(
-                hits, n, hits_prime, n_prime, trials, delta, confidence, tail=_PREDICTION_TAIL
+                k, n, k_prime, n_prime, trials, delta, confidence, tail=_PREDICTION_TAIL
             )
             # Where nothing is expected, the larger difference goes first.
-            merit = np.where(told > 0.0, told, hits / n - hits_prime / n_prime - 2.0)
+            merit = np.where(told > 0.0, told, k / n - k_prime / n_prime - 2.0)
             place = int(np.argmax(merit))
-            counts = Counts(int(c[place]), total, int(c_prime[place]), total_prime)
-            found.append((float(merit[place]), counts if reaches else counts.complement()))
+            found.append((float(merit[place]), _count_event(held_out, side, place, reaches)))
     return max(found, key=lambda each: each[0])[1]
+
+
+def _count_event(held_out: HeldOut, side: int, place: int, reaches: bool) -> Counts:
+    """Count the rows that reach a threshold, or those that do not, numerator first."""
+    (k, n), (k_prime, n_prime) = (
+        (int(held_out.counted[i, place]), held_out.counted_rows[i]) for i in (side, 1 - side)
+    )
+    counts = Counts(k, n, k_prime, n_prime)
+    return counts if reaches else counts.complement()

@@ -14,7 +14,7 @@ import numpy as np
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
 from ..records import set_fields
 from ..streams import Rng, seed_of, threads_of
-from .certificates import Certificate, HeldOut, certify, epsilon_lower, hold_out
+from .certificates import certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from .points import (
     ERRORS,
@@ -33,7 +33,7 @@ from .record import Beside, Diagnostics, Estimate
 from .reliability import Case, Judged, exact_zero, fitting_note, judge_estimate, to_see
 from .score import CrossFit, cross_fit, score_ball
 from .support import find_outside_units
-from .two_sample_tests import Checks, check_equality, size_p_value, two_laws
+from .two_sample_tests import check_equality, size_p_value, two_laws
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
 METHODS: Final[tuple[Method, ...]] = get_args(Method)
@@ -114,14 +114,13 @@ class Request:
         stated = _states_independence(self.rows, points, self.certified)
         checks = self.checks and min(points.units) >= _MIN_HALVED_UNITS
         if self.checks and not checks:
-            notes += (
-                f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves",
-            )
+            few = f"no checks: a set of fewer than {_MIN_HALVED_UNITS} rows or groups has no halves"
+            notes += (few,)
         if points.scale is None:
             # Coordinates that dwarf the others.
             for note in points.notes:
                 warnings.warn(note, stacklevel=5)
-        method = _resolve_method(asked, points)
+        method = _resolve_method(points) if asked == "auto" else asked
         if self.error is not None:
             choice("error", self.error, ERRORS)
             _warn_few_rows(points, k, method == "score" and score is None)
@@ -149,18 +148,15 @@ class Request:
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 
 
-def _resolve_method(method: str, points: Points) -> str:
-    if method != "auto":
-        return method
-    return "ball" if points.dim <= _MAX_BALL_DIMENSIONS or _mostly_atoms(points) else "score"
-
-
-def _mostly_atoms(points: Points) -> bool:
-    """Return True if 99 % of the rows have values that the ball treats as atoms."""
+def _resolve_method(points: Points) -> str:
+    """Choose the ball in few dimensions, or for 99 % of the rows on values that it calls atoms."""
+    if points.dim <= _MAX_BALL_DIMENSIONS:
+        return "ball"
     m0, m1 = points.multiplicity
     # The ball's rule of five, in either direction.
     atom = ((m0 > 0) & (np.maximum(m0 - 1, m1) >= 5)) | ((m1 > 0) & (np.maximum(m1 - 1, m0) >= 5))
-    return bool((m0 + m1)[atom].sum() >= _MIN_ATOM_SHARE * sum(points.sizes))
+    mostly = (m0 + m1)[atom].sum() >= _MIN_ATOM_SHARE * sum(points.sizes)
+    return "ball" if mostly else "score"
 
 
 def _choose_neighbours(given: Any, points: Points) -> int:
@@ -196,12 +192,11 @@ def _states_independence(rows: Any, points: Points, certified: bool) -> bool:
         raise invalid("rows", "None or 'independent'", rows)
     stated = rows is not None or all(groups is not None for groups in points.groups)
     if certified and not stated:
-        raise invalid(
-            "rows",
+        need = (
             "'independent' for certified=True (every row drawn on its own), or groups0 and groups1 "
-            "given (one row of each group is counted)",
-            rows,
+            "given (one row of each group is counted)"
         )
+        raise invalid("rows", need, rows)
     return stated
 
 
@@ -226,11 +221,8 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, t
         return wanted, wanted, (note,) if short else ()
     wanted = _check_orders(alphas)
     if wanted[-1] > limit:
-        raise invalid(
-            "alphas",
-            f"at most {limit:.15g} (both numbers of rows, and k + 1, below which poczos stays)",
-            float(wanted[-1]),
-        )
+        need = f"at most {limit:.15g} (both numbers of rows, and k + 1, below which poczos stays)"
+        raise invalid("alphas", need, float(wanted[-1]))
     # Beliefs need the curve between one and the orders asked for.
     finer = usual[usual <= min(max(wanted[-1], _ORDER_RATIO), 1.0 + k)]
     lower = 1.0 / usual[usual <= 1.0 / wanted[0]] if wanted[0] < 1.0 else usual[:0]
@@ -255,42 +247,51 @@ def _check_orders(alphas: Any) -> Reals:
 def run_estimate(request: Request) -> Estimate:
     """Run the method, the other one, the checks and the certificate, and judge them."""
     points = request.points
-    fit = _fit_scores(request)
+    fit = None
+    if request.checks or request.method == "score":
+        fit = cross_fit(points, request.stream(FOLDS), request.score)
     used = _select_points(request, request.method)
     raw = _run_method(request, request.method, used, fit)
-    other, beside = _run_other_method(request, fit)
-    held_out = certificate = None
+    # For comparison: the ball with a score, otherwise the score.
+    other, beside = "ball" if request.method == "score" else "score", None
+    if request.checks:
+        beside = _run_method(request, other, _select_points(request, other), fit)
+    held_out = certificate = checked = None
+    size_p = size_p_value(points, request.stream(GROUPS))
     if request.checks or request.certified:
         grouped = any(groups is not None for groups in points.groups)
         held_out = hold_out(points.unscaled, request.stream(HELD_OUT), request.score, grouped)
-    if request.certified:
-        assert held_out is not None
-        certificate = certify(held_out, request.grid, request.confidence)
-    checked, size_p = None, size_p_value(points, request.stream(GROUPS))
-    if request.checks:
-        assert fit is not None
-        assert held_out is not None
-        lower = None
-        if request.stated:
-            lower = epsilon_lower(held_out, 0.0, request.confidence)
+        if request.certified:
+            certificate = certify(held_out, request.grid, request.confidence)
+    shown = None if certificate is None else certificate.at(request.wanted)
+    if request.checks and fit is not None and held_out is not None:
+        lower = epsilon_lower(held_out, 0.0, request.confidence) if request.stated else None
         checked = replace(
             check_equality(points, fit, request.stream(CHECKS), request.confidence),
-            certified=None if certificate is None else certificate.at(request.wanted).bound,
+            certified=None if shown is None else shown.bound,
             epsilon_lower=lower,
             size_p=size_p,
         )
-    above = _choose_ball_to_compare(request, beside, size_p) if other == "ball" else None
     score = beside if other == "score" else None
-    judged = _judge_values(
-        request,
-        raw,
-        used,
-        beside=score,
-        above=above,
-        checked=checked,
-        certificate=certificate,
-        outside=_describe_outside(request, fit),
-    )
+    if points.identical and certificate is None:
+        judged = exact_zero(request.grid)
+    else:
+        case = Case(
+            alphas=request.grid,
+            raw=raw,
+            sizes=used.sizes,
+            k=request.k,
+            certified=None if certificate is None else certificate.bound,
+            beside=score,
+            above=_choose_ball_to_compare(request, beside, size_p) if other == "ball" else None,
+            energy_p=np.nan if checked is None else checked.energy_p,
+            outside=_describe_outside(request, fit),
+            dim=points.dim,
+            fitted=request.method == "score",
+            inconsistent=request.method.startswith("paper"),
+            asked=np.isin(request.grid, request.wanted),
+        )
+        judged = judge_estimate(case)
     notes = (
         *points.notes,
         *request.notes,
@@ -298,19 +299,11 @@ def run_estimate(request: Request) -> Estimate:
         *_note_subsample(points, used),
         *_note_few_rows(request, fit),
         *two_laws(size_p),
-        *_note_negative(raw, np.isin(request.grid, request.wanted)),
+        *_note_negative(raw.value[:, np.isin(request.grid, request.wanted)]),
         *_note_larger_value(request, raw, score),
     )
-    return _make_estimate(
-        request,
-        raw,
-        judged,
-        notes,
-        beside=None if beside is None else (other, beside),
-        checked=checked,
-        held_out=held_out,
-        certificate=certificate,
-    )
+    found = {"checks": checked, "held_out": held_out, "notes": notes, "certificate": shown}
+    return _make_estimate(request, raw, judged, None if beside is None else (other, beside), found)
 
 
 def _select_points(request: Request, method: str) -> Points:
@@ -335,66 +328,14 @@ def _run_method(request: Request, method: str, points: Points, fit: CrossFit | N
     if method == "score":
         assert fit is not None
         return score_ball(fit, request.points, grid, k, request.plan, request.threads)
-    task = Task(
-        points=points,
-        alphas=grid,
-        k=k,
-        plan=request.plan(points.sizes, points.groups),
-        threads=threads_of(request.threads),
-        progress=request.progress,
-    )
+    plan, threads = request.plan(points.sizes, points.groups), threads_of(request.threads)
+    task = Task(points, grid, k, plan, threads, request.progress)
     if method == "ball":
         return estimate_by_balls(task)
     if method == "poczos":
         return estimate_by_distances(task)
     literal = method == "paper-literal"
     return estimate_by_paper(task, self_neighbour=request.self_neighbour, literal=literal)
-
-
-def _fit_scores(request: Request) -> CrossFit | None:
-    if not (request.checks or request.method == "score"):
-        return None
-    return cross_fit(request.points, request.stream(FOLDS), request.score)
-
-
-def _run_other_method(request: Request, fit: CrossFit | None) -> tuple[str, Raw | None]:
-    """Run the method shown for comparison: the ball with a score, otherwise the score."""
-    if not request.checks:
-        return "", None
-    other = "ball" if request.method == "score" else "score"
-    return other, _run_method(request, other, _select_points(request, other), fit)
-
-
-def _judge_values(
-    request: Request,
-    raw: Raw,
-    used: Points,
-    *,
-    beside: Raw | None,
-    above: Raw | None,
-    checked: Checks | None,
-    certificate: Certificate | None,
-    outside: tuple[str | None, str | None],
-) -> Judged:
-    if request.points.identical and certificate is None:
-        return exact_zero(request.grid)
-    return judge_estimate(
-        Case(
-            alphas=request.grid,
-            raw=raw,
-            sizes=used.sizes,
-            k=request.k,
-            certified=None if certificate is None else certificate.bound,
-            beside=None if beside is None else (beside.value, beside.std_error),
-            above=None if above is None else (above.value, above.std_error),
-            energy_p=np.nan if checked is None else checked.energy_p,
-            outside=outside,
-            dim=request.points.dim,
-            fitted=request.method == "score",
-            inconsistent=request.method.startswith("paper"),
-            asked=np.isin(request.grid, request.wanted),
-        )
-    )
 
 
 def _choose_ball_to_compare(request: Request, ball: Raw | None, size_p: float | None) -> Raw | None:
@@ -415,10 +356,8 @@ def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | Non
     """Describe in words the part of each set that lies beyond the other one."""
     if request.points.identical:
         return None, None
-    scores = fit if request.method == "score" else None
-    rng = request.stream(BEYOND)
-    first, second = find_outside_units(request.points, scores, rng, threads_of(request.threads))
-    return (None if first is None else str(first)), (None if second is None else str(second))
+    scores, rng = fit if request.method == "score" else None, request.stream(BEYOND)
+    return find_outside_units(request.points, scores, rng, threads_of(request.threads))
 
 
 def _note_few_rows(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
@@ -433,19 +372,15 @@ def _make_estimate(
     request: Request,
     raw: Raw,
     judged: Judged,
-    notes: tuple[str, ...],
-    *,
     beside: tuple[str, Raw] | None,
-    checked: Checks | None,
-    held_out: HeldOut | None,
-    certificate: Certificate | None,
+    found: dict[str, Any],
 ) -> Estimate:
+    """Make the estimate at the orders asked for; `found` are its fields without orders."""
     at = np.searchsorted(request.grid, request.wanted)
     one = int(np.searchsorted(request.grid, 1.0))
     other = None
     if beside is not None:
-        method, found = beside
-        other = Beside(method, found.value[:, at], found.std_error[:, at])
+        other = Beside(beside[0], beside[1].value[:, at], beside[1].std_error[:, at])
     # Those of the jackknife are no draws of the estimate: nothing converges along them.
     drawn = None if request.error == "jackknife" else raw.replicates
     diagnostics = Diagnostics(
@@ -474,15 +409,12 @@ def _make_estimate(
         depth=raw.depth,
         error=request.error,
         beside=other,
-        checks=checked,
-        certificate=None if certificate is None else certificate.at(request.wanted),
-        held_out=held_out,
         stated=request.stated,
         confidence=request.confidence,
         diagnostics=diagnostics,
-        notes=notes,
         seed=request.seed,
         seconds=time.perf_counter() - request.begun,
+        **found,
     )
 
 
@@ -495,9 +427,6 @@ def _make_zero(request: Request) -> Raw:
         depth=(request.k, request.k),
         ceiling=np.full(shape, np.nan),
         effective=np.full(shape, np.nan),
-        unseen_share=np.zeros(2),
-        atom_share=np.zeros(2),
-        rows_per_atom=np.nan,
     )
 
 
@@ -523,8 +452,7 @@ def _note_larger_value(request: Request, raw: Raw, score: Raw | None) -> tuple[s
     )
 
 
-def _note_negative(raw: Raw, at: Any) -> tuple[str, ...]:
-    value = raw.value[:, at]
+def _note_negative(value: Reals) -> tuple[str, ...]:
     if not (value < 0.0).any():
         return ()
     return (
@@ -651,33 +579,14 @@ def renyi(
     begun = time.perf_counter()
     refuse_laws(y0, y1)
     both = find_points(
-        y0,
-        y1,
-        counts0=counts0,
-        counts1=counts1,
-        groups0=groups0,
-        groups1=groups1,
-        decimals=decimals,
-        scale=scale,
-    )
+        y0, y1, counts0=counts0, counts1=counts1, groups0=groups0, groups1=groups1,
+        decimals=decimals, scale=scale,
+    )  # fmt: skip
     request = Request(
-        points=both,
-        alphas=alphas,
-        k=k,
-        method=method,
-        error=error,
-        certified=certified,
-        rows=rows,
-        confidence=confidence,
-        rng=rng,
-        threads=threads,
-        progress=progress,
-        score=score,
-        checks=checks,
-        replicates=replicates,
-        self_neighbour=self_neighbour,
-        begun=begun,
-    )
+        points=both, alphas=alphas, k=k, method=method, error=error, certified=certified, rows=rows,
+        confidence=confidence, rng=rng, threads=threads, progress=progress, score=score,
+        checks=checks, replicates=replicates, self_neighbour=self_neighbour, begun=begun,
+    )  # fmt: skip
     return run_estimate(request)
 
 

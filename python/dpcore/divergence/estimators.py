@@ -119,34 +119,34 @@ def line_ball(
     alphas = np.ascontiguousarray(alphas, np.float64)
     using = threads_of(threads)
 
-    def found(labels: Any, units: Any, weights: Any) -> tuple[Any, ...]:
-        first, second = ((labels[i], units[i]) for i in (0, 1))
+    none = None, None
+
+    def found(labels: Any = none, units: Any = (0, 0), weights: Any = none) -> tuple[Any, ...]:
+        first, second = zip(labels, units, strict=True)
         return _core.line_ball(
             sets[0], sets[1], alphas, k, *first, *second, weights[0], weights[1], using
         )
 
-    none = None, None
     shape = -1, 2, len(alphas)
     error, replicates, counted = np.full(shape[1:], np.nan), None, 0
     if plan is not None and plan.kind == "jackknife":
         labels = tuple(np.ascontiguousarray(label, np.int64) for label in plan.labels)
-        result = found(labels, plan.units, none)
+        result = found(labels, plan.units)
         left_out = result[-1].reshape(shape)
         error, counted = plan.std_error(left_out), len(left_out)
     else:
-        result = found(none, (0, 0), none)
+        result = found()
     if plan is not None and plan.kind != "jackknife":
         chunks = plan.chunks(len(sets[0]) + len(sets[1]))
-        parts = [found(none, (0, 0), plan.weights(*chunk))[-1] for chunk in chunks]
+        parts = [found(weights=plan.weights(*chunk))[-1] for chunk in chunks]
         replicates = np.concatenate(parts).reshape(shape)
         error, counted = plan.std_error(replicates), len(replicates)
     value, effective, depth, unseen_share, atom_share, rows_per_atom, _ = result
-    others = zip(sets[::-1], depth, strict=True)
     return Raw(
         value=value.reshape(shape[1:]),
         std_error=error,
         depth=(depth[0], depth[1]),
-        ceiling=np.stack([compute_ceiling(len(other), reach, alphas) for other, reach in others]),
+        ceiling=np.stack([compute_ceiling(len(sets[1 - a]), depth[a], alphas) for a in (0, 1)]),
         effective=effective.reshape(shape[1:]),
         unseen_share=np.array(unseen_share),
         atom_share=np.array(atom_share),
@@ -217,20 +217,19 @@ def estimate_by_balls(task: Task) -> Raw:
     points, alphas, k, plan = task.points, task.alphas, task.k, task.plan
     limit = min(*points.sizes, k + 1)
     if alphas[-1] > limit:
-        requirement = f"at most min(N0, N1, k + 1) = {limit} for ball"
-        raise invalid("alphas", requirement, alphas[-1])
+        raise invalid("alphas", f"at most min(N0, N1, k + 1) = {limit} for ball", alphas[-1])
     if points.dim == 1:
         values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
         return line_ball(values[0], values[1], alphas, k, plan, task.threads)
     sorted_out = find_atoms(points.multiplicity)
-    sides = tuple(_BallDirection.of(task, sorted_out, a) for a in (0, 1))
+    sides = tuple(_BallDirection(task, sorted_out, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
         cells = tuple(side.counts(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
     for side, cell in zip(sides, cells, strict=True):
         n, j, atom, weight = cell
         sizes = points.sizes[side.a], points.sizes[side.b]
-        found = _core.ball_values(n, j, atom, weight, sizes[0], sizes[1], alphas)
+        found = _core.ball_values(n, j, atom, weight, *sizes, alphas)
         value[side.a], effective[side.a] = found
     error, replicates = _resample_values(task, sides)
     names = "rescans", "run_outs", "capped"
@@ -252,50 +251,26 @@ def estimate_by_balls(task: Task) -> Raw:
     )
 
 
-@dataclass(slots=True, eq=False)
 class _BallDirection:
     """One direction: queries from set a, radii from set b.
 
-    `queries` and `atoms` are pooled ids of points of set a, `own` and `other` those of the points
-    of a and b that are searched; `lists` is what `_core.ball_replicates` walks.
+    `queries` and `atoms` are pooled ids of points of set a, `other` those of the points of b that
+    are searched; `lists` is what `_core.ball_replicates` walks.
     """
 
-    points: Points
-    a: int
-    depth: int
-    entries: int
-    cap: int
-    queries: Ids
-    atoms: Ids
-    other: Ids
-    threads: int
-    counted: dict[str, int]
-    lists: Arrays = ()
-
-    @classmethod
-    def of(cls, task: Task, found: Atoms, a: int) -> _BallDirection:
-        points = task.points
-        m_a, m_b = points.multiplicity[a], points.multiplicity[1 - a]
-        size_a, size_b = points.sizes[a], points.sizes[1 - a]
-        depth = -(-task.k * max(size_a, size_b) // size_a)
+    def __init__(self, task: Task, found: Atoms, a: int) -> None:
+        self.points, self.threads, self.a, self.b = task.points, task.threads, a, 1 - a
+        m_a, m_b = self.points.multiplicity[a], self.points.multiplicity[self.b]
+        self.depth = -(-task.k * max(self.points.sizes) // self.points.sizes[a])
         atom = found.of[a]
-        queries, other = _mask_to_ids((m_a > 0) & ~atom), _mask_to_ids((m_b > 0) & ~atom)
-        return cls(
-            points,
-            a,
-            depth,
-            list_length(depth, task.plan, len(other)),
-            max(CAP, CAP_BYTES // (4 * max(1, len(queries)))),
-            queries,
-            _mask_to_ids((m_a > 0) & atom),
-            other,
-            task.threads,
-            {"rescans": 0, "run_outs": 0, "capped": 0},
+        self.queries, self.other, self.atoms = (
+            np.nonzero(mask)[0].astype(np.uint32)
+            for mask in ((m_a > 0) & ~atom, (m_b > 0) & ~atom, (m_a > 0) & atom)
         )
-
-    @property
-    def b(self) -> int:
-        return 1 - self.a
+        self.entries = list_length(self.depth, task.plan, len(self.other))
+        self.cap = max(CAP, CAP_BYTES // (4 * max(1, len(self.queries))))
+        self.counted = {"rescans": 0, "run_outs": 0, "capped": 0}
+        self.lists: Arrays = ()
 
     def counts(self, keep: bool, shown: Progress) -> Arrays:
         """Search, count, and gather equal cells: n, j, atom and weight of each, shape (c,)."""
@@ -358,16 +333,9 @@ class _BallDirection:
             yield block, (*other, own_starts, self.queries[inside], upto, inverted, capped)
 
 
-def _mask_to_ids(mask: npt.NDArray[np.bool_]) -> Ids:
-    return np.nonzero(mask)[0].astype(np.uint32)
-
-
 def _no_lists(queries: int) -> Arrays:
-    starts, none, flags = (
-        np.zeros(queries + 1, np.int64),
-        np.zeros(0, np.uint32),
-        np.zeros(queries, bool),
-    )
+    starts, flags = np.zeros(queries + 1, np.int64), np.zeros(queries, bool)
+    none = np.zeros(0, np.uint32)
     return starts, none, np.zeros(0), starts, none, np.zeros(0, np.int64), flags, flags
 
 
@@ -397,8 +365,8 @@ def _gather_cells(
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
     new = np.ones(len(n), bool)
     new[1:] = (np.diff(n) != 0) | (np.diff(j) != 0) | (atom[1:] != atom[:-1])
-    begins = np.nonzero(new)[0]
-    return n[new], j[new], atom[new], np.add.reduceat(weight, begins).astype(np.float64)
+    total = np.add.reduceat(weight, np.flatnonzero(new)).astype(np.float64)
+    return n[new], j[new], atom[new], total
 
 
 def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Reals, Reals | None]:
@@ -477,7 +445,7 @@ def estimate_by_distances(task: Task) -> Raw:
     _check_distances(points, alphas, k, task.plan)
     orders = alphas - 1.0
     constants = _log_constants(k, orders)
-    four = Four.of(task, own=False)
+    four = Four(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
     formula = _PoczosFormula(points.dim, four, k, orders, constants)
     raw = from_lists(task, four, formula)
@@ -525,19 +493,13 @@ def _check_distances(points: Points, alphas: Reals, k: int, plan: ResamplingPlan
         )
         raise invalid("error", requirement, plan.kind)
     several = sum(points.multiplicity) > 1
-    zeros = [int(m[several].sum()) for m in points.multiplicity]
-    refuse_zeros("poczos", points, zeros)
+    refuse_zeros("poczos", points, [int(m[several].sum()) for m in points.multiplicity])
 
 
 def _log_constants(k: int, orders: Reals) -> Reals:
     """Compute the logarithm of B for every order, from ratios of gamma functions."""
-    at = np.array([float(k)])
-    return np.array(
-        [
-            -float(_core.log_gamma_ratio(at, b)[0] + _core.log_gamma_ratio(at, -b)[0])
-            for b in orders.tolist()
-        ]
-    )
+    ratio, at = _core.log_gamma_ratio, np.array([float(k)])
+    return np.array([-float(ratio(at, b)[0] + ratio(at, -b)[0]) for b in orders.tolist()])
 
 
 def _list_distance_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
@@ -611,7 +573,7 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     if min(distinct) < 2 and not self_neighbour:
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
-    four = Four.of(task, own=self_neighbour)
+    four = Four(task, own=self_neighbour)
     refuse_zeros(method, points, four.zeros(k))
     formula = _GusainLeithFormula(points.dim, four, k, task.alphas - 1.0, literal)
     repeated = find_atoms(points.multiplicity)

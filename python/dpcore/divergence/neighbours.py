@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -25,7 +24,6 @@ _PRODUCTS_PER_BLOCK = 3e10
 _MIN_BLOCK_QUERIES, _MAX_BLOCK_QUERIES = 256, 8192
 
 
-@dataclass(slots=True, eq=False)
 class Finder:
     """Finds the nearest of some points.
 
@@ -36,16 +34,10 @@ class Finder:
         counted: where rescans are counted.
     """
 
-    points: Points
-    among: Ids
-    threads: int
-    counted: dict[str, int]
-    _order: npt.NDArray[np.int64] = field(init=False)
-    _sorted: Reals = field(init=False)
-
-    def __post_init__(self) -> None:
-        if self.points.dim == 1:
-            values = self._values(self.among)
+    def __init__(self, points: Points, among: Ids, threads: int, counted: dict[str, int]) -> None:
+        self.points, self.among, self.threads, self.counted = points, among, threads, counted
+        if points.dim == 1:
+            values = self._values(among)
             self._order = np.argsort(values, kind="stable")
             self._sorted = values[self._order]
 
@@ -143,7 +135,6 @@ def iterate_queries(queries: int, points: int, dim: int, each: int) -> Iterator[
         yield slice(start, min(start + step, queries))
 
 
-@dataclass(slots=True, eq=False)
 class Lists:
     """For each query its nearest distinct points of one set, the nearest first.
 
@@ -151,53 +142,31 @@ class Lists:
     listed unless `own`; without `own` the queries are the set searched.
 
     Args:
-        points: the two sets.
+        task: the two sets, k, and how to resample and to search.
         queries: pooled ids of the queries, shape (q,).
         among: pooled ids of the set searched, ascending, shape (p,).
+        own: True if a query may be its own neighbour.
+        progress: is advanced by each query.
+
+    Attributes:
         listed: pooled ids of the neighbours, shape (q, K).
         log_squared: logarithms of their squared distances, shape (q, K); -inf for zero.
-        own: True if a query may be its own neighbour.
-        threads: threads of a search.
         counted: rescans and run_outs so far.
     """
 
-    points: Points
-    queries: Ids
-    among: Ids
-    listed: Ids
-    log_squared: Reals
-    own: bool
-    threads: int
-    counted: dict[str, int] = field(default_factory=lambda: {"rescans": 0, "run_outs": 0})
-
-    @classmethod
-    def of(
-        cls,
-        points: Points,
-        queries: Ids,
-        among: Ids,
-        entries: int,
-        own: bool,
-        threads: int,
-        progress: Progress,
-    ) -> Lists:
-        """Search for the `entries` nearest of `among`, other than the query unless `own`."""
+    def __init__(self, task: Task, queries: Ids, among: Ids, own: bool, progress: Progress) -> None:
+        self.points, self.threads = task.points, task.threads
+        self.queries, self.among, self.own = queries, among, own
+        self.counted = {"rescans": 0, "run_outs": 0}
+        entries = list_length(task.k, task.plan, len(among), single=True)
         entries = min(entries, len(among) - (0 if own else 1))
-        lists = cls(
-            points,
-            queries,
-            among,
-            np.empty((len(queries), entries), np.uint32),
-            np.empty((len(queries), entries)),
-            own,
-            threads,
-        )
-        finder = lists._finder(among)
-        for block in iterate_queries(len(queries), finder.work, points.dim, 12 * entries):
-            found = lists._search(queries[block], finder, entries)
-            lists.listed[block], lists.log_squared[block] = found
+        self.listed = np.empty((len(queries), entries), np.uint32)
+        self.log_squared = np.empty((len(queries), entries))
+        finder = self._finder(among)
+        for block in iterate_queries(len(queries), finder.work, task.points.dim, 12 * entries):
+            found = self._search(queries[block], finder, entries)
+            self.listed[block], self.log_squared[block] = found
             progress.advance(block.stop - block.start)
-        return lists
 
     def reach(self, weights: Weights, wanted: npt.NDArray[np.bool_], k: int) -> tuple[Any, Reals]:
         """Walk the lists to the k-th point that a replicate has.
@@ -267,35 +236,25 @@ def _walk_copies(
     return within, np.where(goal > 0, logs, np.nan), ran_out
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Four:
     """The points of each set and their lists in each set.
 
     Args:
+        task: the two sets, k, and how to resample and to search.
+        own: as in `Lists`, for the neighbours in the same set.
+
+    Attributes:
         sets: pooled ids of the points of each set.
         lists: lists[a][b] holds the neighbours in set b of the points of set a.
     """
 
-    sets: tuple[Ids, Ids]
-    lists: tuple[tuple[Lists, Lists], tuple[Lists, Lists]]
-
-    @classmethod
-    def of(cls, task: Task, *, own: bool) -> Four:
-        """Search for all four; `own` as in `Lists`, for the neighbours in the same set."""
-        points = task.points
-        first, second = (np.nonzero(m)[0].astype(np.uint32) for m in points.multiplicity)
-        with Progress("searching", 2 * (len(first) + len(second)), task.progress) as shown:
-
-            def search(queries: Ids, among: Ids) -> Lists:
-                entries = list_length(task.k, task.plan, len(among), single=True)
-                with_self = own or among is not queries
-                return Lists.of(points, queries, among, entries, with_self, task.threads, shown)
-
-            lists = (
-                (search(first, first), search(first, second)),
-                (search(second, first), search(second, second)),
-            )
-        return cls((first, second), lists)
+    def __init__(self, task: Task, *, own: bool) -> None:
+        self.sets = [np.nonzero(m)[0].astype(np.uint32) for m in task.points.multiplicity]
+        with Progress("searching", 2 * sum(map(len, self.sets)), task.progress) as shown:
+            self.lists = [
+                [Lists(task, ids, among, own or among is not ids, shown) for among in self.sets]
+                for ids in self.sets
+            ]
 
     @property
     def counted(self) -> dict[str, int]:
@@ -308,10 +267,10 @@ class Four:
     def zeros(self, k: int) -> list[int]:
         """Count rows of each set whose k-th neighbour in either set lies at distance zero."""
         found: list[int] = []
-        for pair, ids in zip(self.lists, self.sets, strict=True):
-            rows = pair[0].points.multiplicity[len(found)][ids]
-            zero = [np.isneginf(e.log_squared[:, min(k, e.listed.shape[1]) - 1]) for e in pair]
-            found.append(int(rows[zero[0] | zero[1]].sum()))
+        for a, (pair, ids) in enumerate(zip(self.lists, self.sets, strict=True)):
+            last = (e.log_squared[:, min(k, e.listed.shape[1]) - 1] for e in pair)
+            zero = np.logical_or(*map(np.isneginf, last))
+            found.append(int(pair[0].points.multiplicity[a][ids][zero].sum()))
         return found
 
 
@@ -382,9 +341,6 @@ def from_lists(
         depth=(task.k, task.k),
         ceiling=np.full(value.shape, np.nan),
         effective=effective,
-        unseen_share=np.zeros(2),
-        atom_share=np.zeros(2),
-        rows_per_atom=np.nan,
         replicates=replicates,
         counted=four.counted,
     )

@@ -92,9 +92,9 @@ class Raw:
     depth: tuple[int, int]
     ceiling: Reals
     effective: Reals
-    unseen_share: Reals
-    atom_share: Reals
-    rows_per_atom: float
+    unseen_share: Reals = field(default_factory=lambda: np.zeros(2))
+    atom_share: Reals = field(default_factory=lambda: np.zeros(2))
+    rows_per_atom: float = np.nan
     replicates: Reals | None = None
     counted: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
@@ -124,7 +124,8 @@ def scale_rows(both: Both, counts: Counts, scale: str, unique: int) -> tuple[Bot
     if scale == "std":
         deviation = np.sqrt(np.where(variances > 0.0, variances, 1.0))
         return _map_blocks(both, lambda block: (block - mean) / deviation, len(mean)), ()
-    values, vectors = np.linalg.eigh(_weighted_covariance(both, counts, mean))
+    covariance = _weighted_mean(both, counts, lambda b, w: ((b - mean) * w).T @ (b - mean))
+    values, vectors = np.linalg.eigh(covariance)
     # Below this a direction holds the rounding of the numbers themselves, or of the moments.
     size = max(float(np.abs(extreme(rows))) for rows in both for extreme in (np.max, np.min))
     rounding = float(np.finfo(both[0].dtype).eps) * size
@@ -162,14 +163,12 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
 
 def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
     """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
-    step = max(1, _BLOCK_NUMBERS // both[0].shape[1])
     for rows, count in zip(both, counts, strict=True):
-        for start in range(0, len(rows), step):
-            block = rows[start : start + step].astype(np.float64)
+        for start, block in iterate_blocks(rows):
             weight = np.ones((len(block), 1))
             if count is not None:
-                weight[:, 0] = count[start : start + step]
-            yield block, weight
+                weight[:, 0] = count[start : start + len(block)]
+            yield block.astype(np.float64), weight
 
 
 def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
@@ -178,20 +177,18 @@ def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
     Rows are added one after another, never by a matrix product, so that every CPU agrees. The
     variance of a constant column is exactly 0.
     """
-    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
-    mean = sum((b * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts)) / total
-    squares = sum(((b - mean) ** 2 * w).sum(0) for b, w in _iterate_weighted_blocks(both, counts))
+    mean = _weighted_mean(both, counts, lambda b, w: (b * w).sum(0))
+    squares = _weighted_mean(both, counts, lambda b, w: ((b - mean) ** 2 * w).sum(0))
     low = np.minimum(both[0].min(0), both[1].min(0))
     high = np.maximum(both[0].max(0), both[1].max(0))
-    return np.asarray(mean), np.where(low == high, 0.0, squares / total)
+    return mean, np.where(low == high, 0.0, squares)
 
 
-def _weighted_covariance(both: Both, counts: Counts, mean: Reals) -> Reals:
-    total = sum(float(weight.sum()) for _, weight in _iterate_weighted_blocks(both, counts))
-    products = sum(
-        ((b - mean) * w).T @ (b - mean) for b, w in _iterate_weighted_blocks(both, counts)
-    )
-    return np.asarray(products / total)
+def _weighted_mean(both: Both, counts: Counts, add: Callable[[Reals, Reals], Reals]) -> Reals:
+    """Add up what `add` returns for blocks of rows and their counts, over the sample rows."""
+    sizes = zip(both, counts, strict=True)
+    total = float(sum(len(rows) if count is None else count.sum() for rows, count in sizes))
+    return np.asarray(sum(add(*part) for part in _iterate_weighted_blocks(both, counts)) / total)
 
 
 def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
@@ -199,9 +196,8 @@ def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
     out = []
     for rows in both:
         new: Rows = np.empty((len(rows), dim), rows.dtype)
-        step = max(1, _BLOCK_NUMBERS // rows.shape[1])
-        for start in range(0, len(rows), step):
-            new[start : start + step] = change(rows[start : start + step].astype(np.float64))
+        for start, block in iterate_blocks(rows):
+            new[start : start + len(block)] = change(block.astype(np.float64))
         out.append(new)
     return out[0], out[1]
 
@@ -228,11 +224,12 @@ class ResamplingPlan:
 
     def weights(self, start: int, stop: int) -> tuple[Weights, Weights]:
         """Return the count of each row in replicates [start, stop), shapes (stop - start, n)."""
-        drawn = [self._drawn(i) for i in range(start, stop)]
-        return (
-            np.stack([units[self.labels[0]] for units, _ in drawn]),
-            np.stack([units[self.labels[1]] for _, units in drawn]),
+        both = zip(*(self._drawn(i) for i in range(start, stop)), strict=True)
+        first, second = (
+            np.stack([kept[label] for kept in units])
+            for units, label in zip(both, self.labels, strict=True)
         )
+        return first, second
 
     def chunks(self, rows: int) -> Iterator[tuple[int, int]]:
         """Yield ranges of replicates whose weights take about 64 MiB for `rows` rows in all."""
@@ -286,21 +283,18 @@ def plan_replicates(
     if kind is None:
         return None
     choice("error", kind, ERRORS)
-    seed = int(rng.integers(2**63))
+    seed, both = int(rng.integers(2**63)), zip(sizes, groups, strict=True)
     if kind != "jackknife":
         replicates = REPLICATES if replicates is None else integer("replicates", replicates, 2)
-        labels = tuple(np.arange(n) if g is None else g for n, g in zip(sizes, groups, strict=True))
-        units = tuple(int(label.max()) + 1 for label in labels)
-        if min(units) < 2:
-            raise invalid("groups", "at least 2 in each set for an error bar", min(units))
-        return ResamplingPlan(kind, labels, units, replicates, seed)  # type: ignore[arg-type]
-    if replicates is not None:
+        labels = tuple(np.arange(n) if g is None else g for n, g in both)
+    elif replicates is not None:
         raise invalid("replicates", "None for the jackknife (one per group)", replicates)
-    labels = tuple(_deal_groups(n, g, rng) for n, g in zip(sizes, groups, strict=True))
+    else:
+        labels = tuple(_deal_groups(n, g, rng) for n, g in both)
     units = tuple(int(label.max()) + 1 for label in labels)
     if min(units) < 2:
         raise invalid("groups", "at least 2 in each set for an error bar", min(units))
-    return ResamplingPlan(kind, labels, units, sum(units), seed)  # type: ignore[arg-type]
+    return ResamplingPlan(kind, labels, units, replicates or sum(units), seed)  # type: ignore[arg-type]
 
 
 def _deal_groups(rows: int, groups: Labels | None, rng: np.random.Generator) -> Labels:
@@ -331,16 +325,16 @@ class Pool:
         counts: how often each row was seen, or None for once.
     """
 
-    def __init__(self, rows: tuple[Rows, Rows], counts: tuple[Labels | None, Labels | None]):
+    def __init__(self, rows: Both, counts: Counts) -> None:
         self.rows, self._counts = rows, counts
 
     @cached_property
     def found(self) -> tuple[tuple[Ids, Ids], tuple[Labels, Labels], Labels]:
         """Pooled id of every sample row, sample rows of each set at each point, first places."""
-        ids0, ids1, first = _core.pool_rows(*self.rows)
-        ids = _repeat_by_counts(ids0, self._counts[0]), _repeat_by_counts(ids1, self._counts[1])
-        counted = [np.bincount(side, minlength=len(first)) for side in ids]
-        return ids, (counted[0], counted[1]), first
+        *both, first = _core.pool_rows(*self.rows)
+        ids0, ids1 = map(_repeat_by_counts, both, self._counts)
+        counted = [np.bincount(side, minlength=len(first)) for side in (ids0, ids1)]
+        return (ids0, ids1), (counted[0], counted[1]), first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -386,12 +380,8 @@ class Points:
         """Draw up to a given number of rows of each set at random; keep all points if all fit."""
         if self.sizes[0] <= most[0] and self.sizes[1] <= most[1]:
             return self
-        sizes = (min(pair) for pair in zip(most, self.sizes, strict=True))
-        kept = [
-            np.sort(rng.choice(self.sizes[side], size, replace=False))
-            for side, size in enumerate(sizes)
-        ]
-        return self._taken(kept)
+        both = zip(self.sizes, most, strict=True)
+        return self._taken([np.sort(rng.choice(n, min(n, m), replace=False)) for n, m in both])
 
     def single(self, rng: np.random.Generator) -> Points:
         """Draw one random row of each group; keep all rows of a set without groups."""
@@ -403,21 +393,10 @@ class Points:
 
     def _taken(self, kept: Sequence[Labels]) -> Points:
         """Return the points of some sample rows of each set."""
-        rows, groups = [], []
-        for side in (0, 1):
-            given = self.groups[side]
-            rows.append(np.ascontiguousarray(self.sample(side)[kept[side]]))
-            groups.append(
-                None if given is None else np.unique(given[kept[side]], return_inverse=True)[1]
-            )
-        both = rows[0], rows[1]
-        return replace(
-            self,
-            rows=both,
-            pool=Pool(both, (None, None)),
-            sizes=(len(both[0]), len(both[1])),
-            groups=(groups[0], groups[1]),
-        )
+        y0, y1 = (np.ascontiguousarray(self.sample(side)[kept[side]]) for side in (0, 1))
+        groups = regroup_rows(self.groups, kept)
+        pool = Pool((y0, y1), (None, None))
+        return replace(self, rows=(y0, y1), pool=pool, sizes=(len(y0), len(y1)), groups=groups)
 
     @property
     def units(self) -> tuple[int, int]:
@@ -528,21 +507,25 @@ def find_points(
     counts = _read_counts("counts0", counts0, sizes[0]), _read_counts("counts1", counts1, sizes[1])
     groups = _read_groups("groups0", groups0, sizes[0]), _read_groups("groups1", groups1, sizes[1])
     pool = Pool(both, counts)
-    seen = [size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True)]
+    n0, n1 = (size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True))
+    labels0, labels1 = (
+        None if g is None else _repeat_by_counts(g, c) for g, c in zip(groups, counts, strict=True)
+    )
     notes = note_unequal_scales(both, counts) if scale is None else ()
     if scale is not None:
         both, notes = scale_rows(both, counts, scale, len(pool.found[2]))
-    return Points(
-        both,
-        pool,
-        (seen[0], seen[1]),
-        (
-            None if groups[0] is None else _repeat_by_counts(groups[0], counts[0]),
-            None if groups[1] is None else _repeat_by_counts(groups[1], counts[1]),
-        ),
-        scale,
-        notes,
+    return Points(both, pool, (n0, n1), (labels0, labels1), scale, notes)
+
+
+def regroup_rows(
+    groups: tuple[Labels | None, Labels | None], rows: Sequence[Labels]
+) -> tuple[Labels | None, Labels | None]:
+    """Return the groups of some rows of each set, numbered from 0 without gaps."""
+    first, second = (
+        None if labels is None else np.unique(labels[kept], return_inverse=True)[1]
+        for labels, kept in zip(groups, rows, strict=True)
     )
+    return first, second
 
 
 def one_of_each(groups: Labels, rng: np.random.Generator) -> Labels:
@@ -569,10 +552,8 @@ def _read_rows(name: str, value: Any) -> Rows:
         array = array[:, None]
     if array.ndim != 2 or 0 in array.shape:
         raise invalid(name, "at least one row of at least one number, shape (n, d)", value)
-    if kind in "ui" and not (
-        int(array.min()) >= -_MAX_EXACT_INTEGER and int(array.max()) <= _MAX_EXACT_INTEGER
-    ):
-        largest = max(int(array.max()), int(array.min()), key=abs)
+    largest = max(int(array.max()), int(array.min()), key=abs) if kind in "ui" else 0
+    if abs(largest) > _MAX_EXACT_INTEGER:
         raise invalid(name, "integers of at most 2^53, which float64 holds exactly", largest)
     wanted = np.float32 if kind == "f" and size < 8 else np.float64
     rows: Rows = np.require(array, wanted, ("C", "A"))
@@ -586,7 +567,8 @@ def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
     return bool(least[0] != least[1] or most[0] != most[1])
 
 
-def _iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
+def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
+    """Yield blocks of rows of about a million numbers, and their first places."""
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
     for start in range(0, len(rows), step):
         yield start, rows[start : start + step]
@@ -596,12 +578,9 @@ def _require_finite(name: str, rows: Rows) -> None:
     """Raise an error for NaN, infinity or numbers whose squares overflow."""
     largest = min(_MAX_COORDINATE, float(np.finfo(rows.dtype).max))
     # Comparing extremes takes no memory, and a NaN makes the comparison false.
-    if all(b.min() >= -largest and b.max() <= largest for _, b in _iterate_blocks(rows)):
+    if all(b.min() >= -largest and b.max() <= largest for _, b in iterate_blocks(rows)):
         return
-    bad = [
-        start + np.nonzero(~(np.abs(b) <= largest).all(1))[0] for start, b in _iterate_blocks(rows)
-    ]
-    where = np.concatenate(bad)
+    where = np.flatnonzero(~(np.abs(rows) <= largest).all(1))
     row = rows[where[0]]
     told = f"({len(where)} of {len(rows)} rows are not, the first is row {where[0]})"
     worst = row[~(np.abs(row) <= largest)][0]
@@ -621,7 +600,7 @@ def _round_rows(name: str, rows: Rows, decimals: int) -> Rows:
         out: Rows = np.round(rows, decimals)
         # Turns -0.0 into 0.0.
         out += 0.0
-    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in _iterate_blocks(out)):
+    if not all(np.isfinite(b.min()) and np.isfinite(b.max()) for _, b in iterate_blocks(out)):
         requirement = f"so small that the {rows.dtype} numbers of {name} can be rounded"
         raise invalid("decimals", requirement, decimals)
     return out
@@ -684,7 +663,7 @@ def _repeat_by_counts(values: npt.NDArray[Any], counts: Labels | None) -> npt.ND
     return values if counts is None else np.repeat(values, counts)
 
 
-@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Task:
     """Two sets of rows, what to estimate from them, and how to search.
 

@@ -147,9 +147,9 @@ class Case:
         sizes: rows of the two sets.
         k: neighbours asked for.
         certified: certified lower bounds, shape (2, n_alpha), or None.
-        beside: value and standard error of a method whose target is never larger, or None.
-        above: value and standard error of a method that may see what this one is blind to, or None;
-            of one row of each group, since balls count the others of a group as neighbours.
+        beside: what a method returned whose target is never larger, or None.
+        above: what a method returned that may see what this one is blind to, or None; of one row
+            of each group, since balls count the others of a group as neighbours.
         energy_p: p-value of the energy test of P0 = P1; NaN where it was not made.
         outside: for each direction what of the numerator lies beyond the denominator, in words.
         dim: coordinates of a row.
@@ -163,8 +163,8 @@ class Case:
     sizes: tuple[int, int]
     k: int
     certified: Reals | None = None
-    beside: tuple[Reals, Reals] | None = None
-    above: tuple[Reals, Reals] | None = None
+    beside: Raw | None = None
+    above: Raw | None = None
     energy_p: float = np.nan
     outside: tuple[str | None, str | None] = (None, None)
     dim: int = 1
@@ -238,14 +238,9 @@ def _list_causes(case: Case, beyond: Mask, spread: Reals) -> list[tuple[Mask, st
     causes += _find_contradictions(case, spread)
     causes.append(_find_blurred(case, spread))
     if case.beside is not None:
-        other, error = case.beside
-        apart = np.hypot(spread, np.nan_to_num(error, nan=0.0))
-        causes.append(
-            (
-                other > value + _SIGNIFICANT_ERRORS * apart,
-                "a held-out score sees more than this method does",
-            )
-        )
+        apart = np.hypot(spread, np.nan_to_num(case.beside.std_error, nan=0.0))
+        mask = case.beside.value > value + _SIGNIFICANT_ERRORS * apart
+        causes.append((mask, "a held-out score sees more than this method does"))
     if case.inconsistent:
         text = "this form does not converge to a Renyi divergence, however many the rows"
         causes.insert(0, (np.ones(value.shape, bool), text))
@@ -256,9 +251,8 @@ def _find_contradictions(case: Case, spread: Reals) -> list[tuple[Mask, str]]:
     """List findings of the other checks that contradict the estimate."""
     value, causes = case.raw.value, []
     if case.above is not None:
-        other, error = case.above
-        apart = np.hypot(*(_fill_errors(case, each) for each in (case.raw.std_error, error)))
-        mask = other > value + _SCORE_EXCESS_ERRORS * apart
+        apart = np.hypot(*(_fill_errors(case, each.std_error) for each in (case.raw, case.above)))
+        mask = case.above.value > value + _SCORE_EXCESS_ERRORS * apart
         causes.append((mask, _explain_blindness(case, mask)))
     if case.energy_p <= ENERGY_LEVEL:
         text = (
@@ -284,8 +278,8 @@ def _fill_errors(case: Case, error: Reals) -> Reals:
 def _explain_blindness(case: Case, mask: Mask) -> str:
     if not mask.any() or case.above is None:
         return ""
-    i, j = min(np.argwhere(mask), key=lambda where: (where[1], where[0]))
-    other, error = (each[i, j] for each in case.above)
+    i, j = _find_lowest_order(mask)
+    other, error = case.above.value[i, j], case.above.std_error[i, j]
     told = "" if np.isnan(error) else f" +- {error:.3g}"
     return (
         f"the ball gives {other:.4g}{told} where the score gives {case.raw.value[i, j]:.3g}: the "
@@ -300,7 +294,7 @@ def _find_blurred(case: Case, spread: Reals) -> tuple[Mask, str]:
     text = "the standard error is too large to tell the value from 0"
     asked = mask if case.asked is None else mask & case.asked
     if asked.any():
-        i, j = min(np.argwhere(asked), key=lambda where: (where[1], where[0]))
+        i, j = _find_lowest_order(asked)
         rows = to_tell(float(value[i, j]), float(spread[i, j]), min(case.sizes))
         text += f" (about {rows:,} rows of each set would)"
     return mask, text
@@ -314,21 +308,26 @@ def _choose_reason(
     if (refuted & asked).any():
         assert case.certified is not None
         gap = np.where(refuted & asked, case.certified - case.raw.value, -np.inf)
-        i, j = np.unravel_index(np.argmax(gap), gap.shape)
+        i, j = divmod(int(np.argmax(gap)), len(asked))
         return (
             f"a held-out event certifies at least {case.certified[i, j]:.3g} for "
-            f"{_format_order(int(i), case.alphas[j])}, where the estimate is "
-            f"{case.raw.value[i, j]:.3g}"
+            f"{_format_order(i, case.alphas[j])}, where the estimate is {case.raw.value[i, j]:.3g}"
         )
     if (saturated & asked).any():
-        i, j = np.argwhere(saturated & asked)[0]
-        return _explain_saturation(case, int(i), int(j))
+        i, j = np.argwhere(saturated & asked)[0].tolist()
+        return _explain_saturation(case, i, j)
     if resolved[:, asked].all():
         return "every order is resolved, which makes no bound of it: nothing here is certified"
     # The cause of the lowest order that is not resolved.
-    i, j = min(np.argwhere(~resolved & asked), key=lambda where: (where[1], where[0]))
+    i, j = _find_lowest_order(~resolved & asked)
     text = next(text for mask, text in causes if mask[i, j])
-    return f"from {_format_order(int(i), case.alphas[j])} on, {text}"
+    return f"from {_format_order(i, case.alphas[j])} on, {text}"
+
+
+def _find_lowest_order(mask: Mask) -> tuple[int, int]:
+    """Return direction and place of the lowest order in a mask, of the first direction."""
+    place, direction = np.argwhere(mask.T)[0].tolist()
+    return direction, place
 
 
 def _describe_unseen(case: Case, i: int) -> str | None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped
 from ..records import Record
 from .estimators import line_ball
-from .points import Labels, Points, Raw, Reals, ResamplingPlan, Rows, freeze_arrays
+from .points import Labels, Points, Raw, Reals, ResamplingPlan, Rows, freeze_arrays, regroup_rows
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -122,17 +122,12 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     start = np.zeros(width + 1)
     # With equal coordinates the best odds are those of the sizes: nothing has to be found.
     start[-1] = np.log(len(train0) / len(train1))
-    options = {
-        "maxiter": _MAX_FIT_ITERATIONS,
-        "gtol": _GRADIENT_TOLERANCE,
-        "ftol": 1e-12,
-        "maxcor": 20,
-    }
+    stops = {"maxiter": _MAX_FIT_ITERATIONS, "gtol": _GRADIENT_TOLERANCE, "ftol": 1e-12}
+    options = {**stops, "maxcor": 20}
     with _limit_to_one_thread():
         found = minimize(objective, start, jac=True, method="L-BFGS-B", options=options).x
-    return Logistic(
-        center, spread, length, found[: width - 1], float(found[width - 1]), float(found[width])
-    )
+    weight, intercept = found[width - 1 :].tolist()
+    return Logistic(center, spread, length, found[: width - 1], weight, intercept)
 
 
 def _make_features(
@@ -199,11 +194,7 @@ class Fold:
 
     def groups(self, points: Points) -> tuple[Labels | None, Labels | None]:
         """Return the groups of the rows, numbered from 0 without gaps."""
-        found = [
-            None if g is None else np.unique(g[rows], return_inverse=True)[1]
-            for g, rows in zip(points.groups, self.rows, strict=True)
-        ]
-        return found[0], found[1]
+        return regroup_rows(points.groups, self.rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,15 +236,18 @@ def cross_fit(
     """
     if score is not None and is_fixed(score):
         everything = np.arange(points.sizes[0]), np.arange(points.sizes[1])
-        return CrossFit((score_rows(points, everything, score, (0, 0)),), "fixed")
-    halves0 = split_units("y0", points.sizes[0], points.groups[0], 2, rng)
-    halves1 = split_units("y1", points.sizes[1], points.groups[1], 2, rng)
+        return CrossFit((Fold(everything, score_rows(points, everything, score), (0, 0)),), "fixed")
+    halves0, halves1 = (_split_units(points, side, rng) for side in (0, 1))
+    halves = tuple(zip(halves0, halves1, strict=True))
     folds = []
-    for held, taught in ((0, 1), (1, 0)):
-        fitted, trained = fit_score(points, (halves0[taught], halves1[taught]), rng, score)
-        folds.append(score_rows(points, (halves0[held], halves1[held]), fitted, trained))
-    kind = "logistic" if score is None else "fitted"
-    return CrossFit(tuple(folds), kind, fitting_notes(points, folds))
+    for held, taught in (halves, halves[::-1]):
+        fitted, trained = fit_score(points, taught, rng, score)
+        folds.append(Fold(held, score_rows(points, held, fitted), trained))
+    kind, most = "logistic" if score is None else "fitted", most_trained(points.dim)
+    notes: tuple[str, ...] = ()
+    if max(max(fold.trained) for fold in folds) >= most:
+        notes = (f"the score is fitted on at most {most} rows of a set, drawn at random",)
+    return CrossFit(tuple(folds), kind, notes)
 
 
 def score_ball(
@@ -308,22 +302,20 @@ def is_fixed(score: Callable[..., Any]) -> bool:
     return required == 1
 
 
-def split_units(
-    name: str, size: int, groups: Labels | None, parts: int, rng: np.random.Generator
-) -> list[Labels]:
-    """Deal rows at random into parts of equal numbers of units (rows, or groups)."""
-    units = size if groups is None else int(groups.max()) + 1
-    if units < 2 * parts:
+def _split_units(points: Points, side: int, rng: np.random.Generator) -> list[Labels]:
+    """Deal the rows of a set at random into two parts of equal numbers of rows, or of groups."""
+    groups, units = points.groups[side], points.units[side]
+    if units < 4:
         kind = "rows" if groups is None else "groups"
-        raise invalid(name, f"of at least {2 * parts} {kind} to be split for a score", units)
-    dealt = rng.permutation(units) % parts
+        raise invalid(f"y{side}", f"of at least 4 {kind} to be split for a score", units)
+    dealt = rng.permutation(units) % 2
     part = dealt if groups is None else dealt[groups]
-    return [np.flatnonzero(part == i) for i in range(parts)]
+    return [np.flatnonzero(part == i) for i in (0, 1)]
 
 
 def fit_score(
     points: Points,
-    rows: tuple[Labels, Labels],
+    rows: Sequence[Labels],
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
 ) -> tuple[Score, tuple[int, int]]:
@@ -342,17 +334,15 @@ def most_trained(dim: int) -> int:
     return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
-def score_rows(
-    points: Points, rows: tuple[Labels, Labels], score: Score, trained: tuple[int, int]
-) -> Fold:
-    """Compute the scores of sample rows; each distinct point is scored once."""
+def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Reals, Reals]:
+    """Compute the scores of sample rows of both sets; each distinct point is scored once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     wanted = np.zeros(points.unique, bool)
     wanted[ids[0]] = wanted[ids[1]] = True
     distinct = np.flatnonzero(wanted)
     values = np.empty(points.unique)
     values[distinct] = _evaluate_score(score, points, distinct)
-    return Fold(rows, (values[ids[0]], values[ids[1]]), trained)
+    return values[ids[0]], values[ids[1]]
 
 
 def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
@@ -375,14 +365,6 @@ def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
     return np.concatenate(found) + 0.0
 
 
-def fitting_notes(points: Points, folds: list[Fold]) -> tuple[str, ...]:
-    """Return a note on the training rows if some were left out."""
-    most = most_trained(points.dim)
-    if max(max(fold.trained) for fold in folds) < most:
-        return ()
-    return (f"the score is fitted on at most {most} rows of a set, drawn at random",)
-
-
 def _average_folds(raws: list[Raw]) -> Raw:
     first, second = raws
     with np.errstate(invalid="ignore"):
@@ -390,8 +372,10 @@ def _average_folds(raws: list[Raw]) -> Raw:
         # A fold whose every term is unseen in the denominator decides, whatever the other says.
         value[np.isposinf(first.value) | np.isposinf(second.value)] = math.inf
         std_error = np.sqrt(first.std_error**2 + second.std_error**2) / 2.0
+        replicates = None
+        if first.replicates is not None and second.replicates is not None:
+            replicates = (first.replicates + second.replicates) / 2.0
     per_atom = [raw.rows_per_atom for raw in raws if not math.isnan(raw.rows_per_atom)]
-    names = dict.fromkeys([*first.counted, *second.counted])
     return Raw(
         value=value,
         std_error=std_error,
@@ -401,16 +385,7 @@ def _average_folds(raws: list[Raw]) -> Raw:
         unseen_share=(first.unseen_share + second.unseen_share) / 2.0,
         atom_share=(first.atom_share + second.atom_share) / 2.0,
         rows_per_atom=min(per_atom, default=math.nan),
-        replicates=_average_replicates(first, second),
-        counted={name: sum(raw.counted.get(name, 0) for raw in raws) for name in names},
+        replicates=replicates,
+        counted={name: number + second.counted[name] for name, number in first.counted.items()},
         beyond_share=(first.beyond_share + second.beyond_share) / 2.0,
     )
-
-
-def _average_replicates(first: Raw, second: Raw) -> Reals | None:
-    """Average the replicates fold by fold where both have the same number of them."""
-    if first.replicates is None or second.replicates is None:
-        return None
-    number = min(len(first.replicates), len(second.replicates))
-    with np.errstate(invalid="ignore"):
-        return np.asarray((first.replicates[:number] + second.replicates[:number]) / 2.0)

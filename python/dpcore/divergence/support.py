@@ -19,15 +19,13 @@ Units are counted: the groups of a set that has any, else its distinct rows.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from .neighbours import Finder
-from .points import Ids, Labels, Points, Reals
+from .points import Ids, Labels, Points, Reals, iterate_blocks
 from .score import CrossFit
 
 RARE: Final = 1e-4
@@ -47,29 +45,10 @@ _MAX_IGNORED_ROWS: Final = 5
 """So few rows are not looked at more closely: no limit is below them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
-    """Units of a set beyond the other one.
-
-    Args:
-        number: of them.
-        units: of the set.
-        where: what they are, and beyond what, in words.
-    """
-
-    number: int
-    units: int
-    where: str
-
-    def __str__(self) -> str:
-        """Return a clause with the number, the total and the place."""
-        return f"{self.number:,} of {self.units:,} {self.where}"
-
-
 def find_outside_units(
     points: Points, fit: CrossFit | None, rng: np.random.Generator, threads: int
-) -> tuple[Beyond | None, Beyond | None]:
-    """Find units of each set beyond the other one that the estimate cannot explain.
+) -> tuple[str | None, str | None]:
+    """Describe the units of each set beyond the other one that the estimate cannot explain.
 
     Args:
         points: both sets.
@@ -78,7 +57,7 @@ def find_outside_units(
         threads: for that search.
 
     Returns:
-        For D(P0||P1) and for D(P1||P0) what there is too much of, or None.
+        For D(P0||P1) and for D(P1||P0) a clause with the number, the total and the place, or None.
     """
     most = _MAX_SORTED_ROWS if points.dim == 1 else _MAX_SEARCHED_ROWS
     # Rows of a group are near each other: the next one must be of another group.
@@ -119,10 +98,10 @@ def max_outside_units(units: int, others: int, level: float = RARE) -> int:
     return max(by_share, min(by_chance, units))
 
 
-def _find_outside_coordinates(points: Points, side: int) -> Beyond | None:
+def _find_outside_coordinates(points: Points, side: int) -> str | None:
     rows, others = points.rows[side], points.rows[1 - side]
     low, high = others.min(axis=0), others.max(axis=0)
-    outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for b in _split_rows(rows))
+    outside: Any = sum(((b < low) | (b > high)).sum(axis=0) for _, b in iterate_blocks(rows))
     columns = np.flatnonzero(outside > _MAX_IGNORED_ROWS)
     if not len(columns):
         return None
@@ -135,17 +114,17 @@ def _find_outside_coordinates(points: Points, side: int) -> Beyond | None:
         found.append((_count_outside_ends(values, labels, level), -int(column)))
     number, place = max(found)
     where = f" in coordinate {-place}" if points.dim > 1 else ""
-    return _make_beyond(points, side, number, f"lie beyond all of y{1 - side}{where}")
+    return _describe_units(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
 
-def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> Beyond | None:
+def _find_outside_scores(points: Points, fit: CrossFit, side: int) -> str | None:
     labels, number = (_unit_labels(points, side), _unit_labels(points, 1 - side)), 0
     level = RARE / (2 * len(fit.folds))
     for fold in fit.folds:
         values = fold.values[side], fold.values[1 - side]
         own = labels[0][fold.rows[side]], labels[1][fold.rows[1 - side]]
         number += _count_outside_ends(values, own, level)
-    return _make_beyond(points, side, number, f"have held-out scores beyond all of y{1 - side}")
+    return _describe_units(points, side, number, f"have held-out scores beyond all of y{1 - side}")
 
 
 def _count_outside_ends(values: tuple[Any, Any], labels: tuple[Any, Any], level: float) -> int:
@@ -172,7 +151,7 @@ def _count_above_top(
     return number if p <= level else 0
 
 
-def _find_separate_rows(points: Points, side: int, threads: int) -> Beyond | None:
+def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
     both = [np.flatnonzero(m).astype(np.uint32) for m in points.multiplicity]
     own, others = both[side], both[1 - side]
     if min(len(own), len(others)) < 2:
@@ -184,16 +163,15 @@ def _find_separate_rows(points: Points, side: int, threads: int) -> Beyond | Non
         own = own[(values > ends.min()) & (values < ends.max())]
     if not len(own):
         return None
-    far = own[
-        _nearest_distances(points, own, others, threads) > _SEPARATE_DISTANCE_RATIO**2 * largest
-    ]
+    squared = _nearest_distances(points, own, others, threads)
+    far = own[squared > _SEPARATE_DISTANCE_RATIO**2 * largest]
     if len(far) <= _MAX_IGNORED_ROWS:
         return None
     number = _count_distinct(_unit_labels(points, side)[np.isin(points.ids[side], far)])
     if number <= max_outside_units(_count_units(points, side), _count_units(points, 1 - side)):
         return None
     where = f"lie farther from y{1 - side} than three times any row of it from the next"
-    return _make_beyond(points, side, number, where)
+    return _describe_units(points, side, number, where)
 
 
 def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -> Reals:
@@ -203,11 +181,11 @@ def _nearest_distances(points: Points, queries: Ids, among: Ids, threads: int) -
     return np.asarray(finder.nearest(queries, 1 + own)[1][:, own])
 
 
-def _make_beyond(points: Points, side: int, number: int, where: str) -> Beyond | None:
+def _describe_units(points: Points, side: int, number: int, where: str) -> str | None:
+    """Return a clause on units beyond the other set, with their total; None if there are none."""
     kind = "distinct rows" if points.groups[side] is None else "groups"
-    return (
-        Beyond(number, _count_units(points, side), f"{kind} of y{side} {where}") if number else None
-    )
+    total = _count_units(points, side)
+    return f"{number:,} of {total:,} {kind} of y{side} {where}" if number else None
 
 
 def _unit_labels(points: Points, side: int) -> Labels | Ids:
@@ -225,8 +203,3 @@ def _count_units(points: Points, side: int) -> int:
 
 def _count_distinct(labels: npt.NDArray[Any]) -> int:
     return len(np.unique(labels))
-
-
-def _split_rows(rows: npt.NDArray[Any]) -> Iterator[npt.NDArray[Any]]:
-    step = max(1, 2**20 // rows.shape[1])
-    return (rows[start : start + step] for start in range(0, len(rows), step))

@@ -14,13 +14,7 @@ from .domains import (
     Simplex,
     Sphere,
 )
-from .refutation import (
-    SEARCH_METHODS,
-    Refutation,
-    SensitivityError,
-    assert_sensitivity,
-    refute,
-)
+from .refutation import SEARCH_METHODS, Refutation, SensitivityError, assert_sensitivity, refute
 from .refutation import members_of as members_of
 from .refutation import pairs_of as pairs_of
 

@@ -1,12 +1,13 @@
-"""The common-ball divergence by brute force, for tests: plain loops, gamma functions by mpmath.
+"""Divergences for tests: the common ball by brute force, and estimates made by hand.
 
-`naive_ball` follows the rules one query at a time and shares nothing with the package; `freeze`
-keeps atoms and depths of a sample for data resampled from it. `Lists` makes lists of neighbours by
-sorting all distances, for the core to walk.
+`naive_ball` follows the rules one query at a time, with plain loops and gamma functions by mpmath,
+and shares nothing with the package; `freeze` keeps atoms and depths of a sample for data resampled
+from it. `Lists` makes lists of neighbours by sorting all distances, for the core to walk.
 """
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 from functools import cache
@@ -15,10 +16,79 @@ import mpmath
 import numpy as np
 
 from dpcore import _core
+from dpcore.divergence import Diagnostics, Estimate
+from dpcore.divergence.certificates import Certificate
+from dpcore.divergence.points import Raw, Task, plan_replicates
+from dpcore.divergence.reliability import ESTIMATE, UNRESOLVED, Case, judge_estimate
+from dpcore.records import Counts
 
 KAPPA = 5
 LANES = 8
 DIGITS = 30
+
+GRID = np.sort(np.append(1.1 ** np.arange(1, 37), 1.0))
+"""Orders of `make_estimate`."""
+
+
+def normal(size, dim, seed, shift=0.0):
+    """Rows of normal numbers."""
+    return np.random.default_rng(seed).normal(size=(size, dim)) + shift
+
+
+def run_task(estimate, found, alphas, k, plan=None, **options):
+    """What an estimator returns for two sets of points."""
+    task = Task(found, np.asarray(alphas, float), k, plan, threads=2, progress=False)
+    return estimate(task, **options)
+
+
+def plan_for(kind, found, replicates, seed=3):
+    """A plan to resample the points, with a number of replicates where that is free."""
+    number = None if kind == "jackknife" else replicates
+    return plan_replicates(kind, found.sizes, found.groups, np.random.default_rng(seed), number)
+
+
+def make_raw(value, shape, spread=0.01, ceiling=4.0, **fields):
+    """What a method might return: one value, or an array of them."""
+    value = np.broadcast_to(np.asarray(value, float), shape).copy()
+    error, nan = np.full(shape, float(spread)), np.full(shape, np.nan)
+    return Raw(value, error, (20, 20), np.full(shape, float(ceiling)), nan, **fields)
+
+
+def judge(alphas, value, spread=0.01, ceiling=4.0, rows=np.nan, k=20, **options):
+    """The belief in values from 1,000 rows of each set."""
+    raw = make_raw(value, (2, len(alphas)), spread, ceiling, rows_per_atom=rows)
+    return judge_estimate(Case(alphas=alphas, raw=raw, sizes=(1000, 1000), k=k, **options))
+
+
+def make_estimate(alphas=GRID, value=None, belief=None, replicates=None, **fields):
+    """An estimate made by hand; resolved up to order 3 unless `belief` says otherwise."""
+    alphas = np.asarray(alphas, dtype=np.float64)
+    shape = (2, len(alphas))
+    value = np.stack([alphas / 8.0, alphas / 7.0]) if value is None else np.asarray(value)
+    if belief is None:
+        belief = np.tile(np.where(alphas <= 3.0, ESTIMATE, UNRESOLVED), (2, 1))
+    resolved = belief == ESTIMATE
+    known = {
+        "belief": belief, "reason": "from order 3.138 on, too few rows decide the average",
+        "method": "ball", "alphas": alphas, "value": value,
+        "std_error": np.where(resolved, 0.02, np.nan), "resolved": resolved,
+        "ceiling": np.full(shape, 3.9), "alpha_max": (2.853, 2.853), "kl": np.array([0.125, 0.143]),
+        "sizes": (1000, 500), "dim": 2, "k": 20, "depth": (20, 20), "error": "jackknife",
+        "beside": None, "checks": None, "certificate": None, "held_out": None, "stated": False,
+        "confidence": 0.95, "notes": (), "seed": 123, "seconds": 0.1234,
+        "diagnostics": Diagnostics(
+            np.full(shape, 100.0), np.zeros(2), np.zeros(2), math.nan, {"run_outs": 3}, None,
+            replicates,
+        ),
+    }  # fmt: skip
+    return Estimate(**{**known, **fields})
+
+
+def make_certificate(bound, alphas=GRID):
+    """A certificate with these bounds."""
+    counts, bins = Counts(200, 250, 50, 250), np.ones((2, 3), dtype=np.int64)
+    events, both = ("s > 1", "s < 1"), (counts, counts)
+    return Certificate(alphas, bound, events, both, (bins, bins), 0.95, False)
 
 
 @dataclass(frozen=True)
