@@ -14,9 +14,8 @@ import dpcore
 from dpcore import Counts, Laplace
 from dpcore.attacks import MajorityVote
 from dpcore.bounds import clopper_pearson
-from dpcore.bounds.canaries import gaussian_rate, guesses_power, loss_of_factor
-from dpcore.bounds.power import certifies, trials_for
-from dpcore.results.planned import AUTO_FACTOR
+from dpcore.bounds.canaries import gaussian_rate, guesses_power
+from dpcore.bounds.power import AUTO_FACTOR, certifies, loss_of_factor, trials_for
 
 SIGNIFICANCE = 1e-3
 

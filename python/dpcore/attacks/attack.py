@@ -20,7 +20,7 @@ from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
-from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import name_of
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
 from ..sampling.tally import Sketch
 from ..sampling.timed import Call

@@ -37,13 +37,8 @@ from ..mechanisms.answers import (
     outputs_of,
     refuse_nested,
 )
-from ..mechanisms.callables import (
-    call_mechanism,
-    make_generator,
-    makes_tensors,
-    name_of,
-    one_by_one,
-)
+from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors, one_by_one
+from ..mechanisms.declarations import name_of
 from ..records import Counts, Pair, SeenOutput, one_line
 from ..sampling.driver import Source
 from ..sampling.sources import Course, Place

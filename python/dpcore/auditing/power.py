@@ -13,8 +13,8 @@ import numpy as np
 from ..attacks import Attack, AttackName
 from ..attacks.attack import AuditAttack
 from ..bounds import limits
-from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for, loss_of_factor
-from ..bounds.power import gaussian_event, trials_for
+from ..bounds.canaries import gaussian_rate, gdp_epsilon, guesses_for
+from ..bounds.power import gaussian_event, loss_of_factor, trials_for
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import (
     claim_level,
@@ -27,7 +27,7 @@ from ..errors import (
     suggest_arguments,
 )
 from ..events.event import Event
-from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import name_of
 from ..pairs import Search
 from ..progress import Progress
 from ..published import is_native

@@ -27,7 +27,8 @@ import numpy.typing as npt
 from ..attacks.arrays import grains_of
 from ..errors import invalid
 from ..mechanisms.answers import join_outputs
-from ..mechanisms.callables import name_of, one_by_one
+from ..mechanisms.callables import one_by_one
+from ..mechanisms.declarations import name_of
 from ..sampling.replay import encode_rows
 from ..sampling.sources import CallableDraws, Course, Place
 from ..sampling.workers import runs_in

@@ -34,13 +34,14 @@ from ..errors import (
     real,
     whole,
 )
-from ..mechanisms.callables import is_shared, mechanism_of, name_of, one_by_one
+from ..mechanisms.callables import is_shared, mechanism_of, one_by_one
 from ..mechanisms.commands import SEED_VARIABLE, Tool
 from ..mechanisms.declarations import (
     StatedLogRatio,
     clean_pair,
     declared_loss,
     mechanism_attribute,
+    name_of,
     notes_on,
     stated_log_ratio,
 )

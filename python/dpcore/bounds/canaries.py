@@ -454,32 +454,6 @@ def bisect_largest(holds: Callable[[float], bool], most: float = _MAX_EPSILON) -
     return low
 
 
-def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
-    """Compute the true loss if the noise's scale is `factor` times the one for the claim.
-
-    ``claim / factor`` for Laplace noise, whose loss is its sensitivity over its scale, and for any
-    other noise of delta 0 whose loss falls so. With delta > 0 it is that of Gaussian noise: mu of
-    the claim solves ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``, the true mu
-    is mu / factor, and the true loss solves the same equation for it.
-
-    Args:
-        claim: the claimed epsilon.
-        factor: scale of the noise over the right one, above 0.
-        delta: the delta of the claim.
-
-    Returns:
-        The true epsilon at that delta.
-
-    Source:
-        Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian.
-
-    Example:
-        >>> round(loss_of_factor(1.0, 0.9), 4), round(loss_of_factor(1.0, 0.9, 1e-5), 4)
-        (1.1111, 1.1228)
-    """
-    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
-
-
 def gaussian_rate(p: float, true_epsilon: float, delta: float) -> float:
     """Compute the other side's probability of a threshold on Gaussian noise.
 

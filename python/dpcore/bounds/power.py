@@ -17,7 +17,7 @@ import numpy.typing as npt
 from ..errors import confidence_level, count, delta_level, invalid, real, suggest_arguments
 from ..records import Counts
 from .binomial import clopper_pearson
-from .canaries import gdp_mu
+from .canaries import gdp_epsilon, gdp_mu
 from .declaration import BoundName, bound_of
 
 _Floats = npt.NDArray[np.float64]
@@ -34,6 +34,18 @@ _MIN_SMOOTH_DEVIATION = 1e5
 """Standard deviation from which on a count more or less is nothing."""
 MOST_TRIALS: Final = 2**53
 """Trials of the largest plan: up to here a float counts every one."""
+
+AUTO_FACTOR: Final = 4
+"""Ratio of the trials of `auto`, which chooses its event on pilot draws, to those of a known event.
+
+Measured with noise a tenth too small for epsilon 1 (120 to 160 audits each): refuted with the
+trials of the plan, and with AUTO_FACTOR times as many (three times where marked *),
+
+- Laplace noise in one entry 79 and 98* %, in one of 8 entries 74 and 99* %, clipped 81 and 99* %,
+  spread over two entries 22 and 95 %;
+- Gaussian noise at delta .01 49 and 100 %; randomised response 97 % with the plan's own;
+- geometric noise 83 and 91 %: it takes 16 times as many for 95 %.
+"""
 
 
 @suggest_arguments
@@ -336,6 +348,32 @@ def _find_fewest(margin: Callable[[int], float], start: int, parts: int) -> int 
         else:
             low, at_low = point, value
     return high
+
+
+def loss_of_factor(claim: float, factor: float, delta: float = 0.0) -> float:
+    """Compute the true loss if the noise's scale is `factor` times the one for the claim.
+
+    ``claim / factor`` for Laplace noise, whose loss is its sensitivity over its scale, and for any
+    other noise of delta 0 whose loss falls so. With delta > 0 it is that of Gaussian noise: mu of
+    the claim solves ``delta = Phi(mu/2 - claim/mu) - e^claim Phi(-mu/2 - claim/mu)``, the true mu
+    is mu / factor, and the true loss solves the same equation for it.
+
+    Args:
+        claim: the claimed epsilon.
+        factor: scale of the noise over the right one, above 0.
+        delta: the delta of the claim.
+
+    Returns:
+        The true epsilon at that delta.
+
+    Source:
+        Dwork et al. (2006) for Laplace noise; Balle and Wang (2018), theorem 8, for Gaussian.
+
+    Example:
+        >>> round(loss_of_factor(1.0, 0.9), 4), round(loss_of_factor(1.0, 0.9, 1e-5), 4)
+        (1.1111, 1.1228)
+    """
+    return gdp_epsilon(gdp_mu(claim, delta) / factor, delta) if delta else claim / factor
 
 
 def gaussian_event(

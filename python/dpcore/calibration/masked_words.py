@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
-from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import name_of
 from ..records import Pair, Shown
 from ..streams import Rng, check_size
 from .pure import Entries, Floats, make_generator

@@ -22,7 +22,7 @@ from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
 from ..packages import converts_to_array, imported_module, is_tensor
 from ..progress import count_with_progress
-from ..records import Shown, qualified_name
+from ..records import Shown
 from ..streams import seeded_globals
 from .answers import (
     is_deep,
@@ -33,7 +33,7 @@ from .answers import (
     table_to_mapping,
     to_object_array,
 )
-from .declarations import mechanism_attribute
+from .declarations import dotted_name, mechanism_attribute, name_of
 
 Seeded = Literal["rng", "global", "own"]
 SEEDED: Final[tuple[Seeded, ...]] = get_args(Seeded)
@@ -47,19 +47,6 @@ def make_generator(
     """Make the generator of one block of a Python callable, or a further one of that block."""
     sequence = np.random.SeedSequence(seed, spawn_key=(purpose, side, block, *further))
     return np.random.Generator(np.random.PCG64(sequence))
-
-
-def dotted_name(fn: Any) -> str:
-    """Return the dotted name of a function, as messages and reports show it."""
-    name = qualified_name(fn)
-    module = getattr(fn, "__module__", None)
-    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
-
-
-def name_of(mechanism: Any) -> str:
-    """Return the name that reports use for a mechanism that is not one of dpcore's."""
-    own = mechanism_attribute(mechanism, "name")
-    return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 def mechanism_of(

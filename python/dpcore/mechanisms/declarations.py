@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import instance, mistyped
-from ..records import Pair, Record, attribute_of
+from ..records import Pair, Record, attribute_of, qualified_name
 
 _PRIVACY_METHODS: Final = ("clean", "log_ratio", "log_rows")
 """Methods that mark a mechanism whose `loss` and `notes_on` are about privacy."""
@@ -104,6 +104,19 @@ def mechanism_attribute(mechanism: Any, name: str) -> Any:
         (0.0, None)
     """
     return attribute_of(MechanismAttributes, mechanism, name)
+
+
+def dotted_name(fn: Any) -> str:
+    """Return the dotted name of a function, as messages and reports show it."""
+    name = qualified_name(fn)
+    module = getattr(fn, "__module__", None)
+    return str(name if module in (None, "__main__", "builtins") else f"{module}.{name}")
+
+
+def name_of(mechanism: Any) -> str:
+    """Return the name that reports use for a mechanism that is not one of dpcore's."""
+    own = mechanism_attribute(mechanism, "name")
+    return own if isinstance(own, str) else dotted_name(mechanism)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

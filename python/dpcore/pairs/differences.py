@@ -167,9 +167,11 @@ def as_real_numbers(value: Any) -> npt.NDArray[Any] | None:
     Returns:
         The array in its own type, or None.
     """
-    if isinstance(value, (list, tuple, str, bytes)) or masked(value):
-        return None
-    if not (isinstance(value, (int, float)) or converts_to_array(value)):
+    if type(value) is not np.ndarray and (
+        isinstance(value, (list, tuple, str, bytes))
+        or masked(value)
+        or not (isinstance(value, (int, float)) or converts_to_array(value))
+    ):
         return None
     try:
         array = np.asarray(value)

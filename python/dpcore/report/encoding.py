@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from importlib import import_module
 from typing import Any, Final, TypeVar
@@ -15,13 +15,14 @@ from ..bounds import BOUNDS
 from ..bounds.declaration import find_declaration
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..events import SIDES, Vote
+from ..mechanisms.declarations import name_of
 from ..pairs import distances
 from ..published import NATIVE, is_native
 from ..records import Counts, Pair, Record, StoredRecord, WrittenRecord, class_of, word_of
 from ..results.audits import Audit
 from ..results.evidence import Finding, Slice, lists_to_tuples, may_lack, read_field
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
-from .text import describe_neighbours
+from .text import describe_event, describe_neighbours
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 _AnyStored = TypeVar("_AnyStored", bound=StoredRecord)
@@ -76,24 +77,15 @@ def encode_value(value: Any) -> Any:
         }
     if isinstance(value, (tuple, list)):
         return [encode_value(item) for item in value]
-    return {"repr": repr(value) if not callable(value) else _encode_name(value)}
+    return {"repr": name_of(value) if callable(value) else repr(value)}
 
 
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
     """Return the fields of a record; only its text if one of them cannot be stored."""
     values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
-    whole = type(value) in _LOOSE_RECORDS or not any(_is_name(item) for item in values.values())
+    names = [item for item in values.values() if isinstance(item, dict) and "repr" in item]
+    whole = type(value) in _LOOSE_RECORDS or not names
     return {"record": word, **values} if whole else {"repr": str(value)}
-
-
-def _is_name(item: Any) -> bool:
-    return isinstance(item, dict) and "repr" in item
-
-
-def _native_type(name: Any) -> type:
-    if not isinstance(name, str) or name not in _NATIVE_TYPES:
-        raise invalid("native", "the name of one of dpcore's mechanisms", name)
-    return _NATIVE_TYPES[name]
 
 
 def _find_class(word: Any) -> type:
@@ -102,9 +94,9 @@ def _find_class(word: Any) -> type:
     No file can name a module: only modules of this package are imported.
     """
     found = class_of(word)
-    for room in _LAZY_PACKAGES:
+    for package in _LAZY_PACKAGES:
         if found is None:
-            import_module(f"dpcore.{room}")
+            import_module(f"dpcore.{package}")
             found = class_of(word)
     if found is None:
         raise invalid("record", "a word that one of dpcore's records declares", word)
@@ -116,12 +108,6 @@ def _flatten_array(array: np.ndarray[Any, Any]) -> list[Any]:
     return [encode_float(item) for item in flat] if array.dtype.kind == "f" else flat
 
 
-def _encode_name(value: Any) -> str:
-    from ..mechanisms.callables import name_of
-
-    return name_of(value)
-
-
 def decode_value(value: Any) -> Any:
     """Decode the result of `encode_value`; return the name of an object that JSON cannot hold."""
     if isinstance(value, list):
@@ -129,8 +115,10 @@ def decode_value(value: Any) -> Any:
     if not isinstance(value, Mapping):
         return value
     if "native" in value:
-        rest = {key: decode_value(item) for key, item in value.items() if key != "native"}
-        return _native_type(value["native"])(**rest)
+        name = value["native"]
+        if not isinstance(name, str) or name not in _NATIVE_TYPES:
+            raise invalid("native", "the name of one of dpcore's mechanisms", name)
+        return _NATIVE_TYPES[name](**_decode_fields(value, "native"))
     if "array" in value:
         if np.dtype(value["dtype"]).kind not in "buif":
             raise invalid("dtype", "one of real numbers", value["dtype"])
@@ -138,7 +126,7 @@ def decode_value(value: Any) -> Any:
         return np.array(items, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if "record" in value:
         cls = _find_class(value["record"])
-        rest = {key: decode_value(item) for key, item in value.items() if key != "record"}
+        rest = _decode_fields(value, "record")
         # An input may be a list of its own; every other sequence in a record is a tuple.
         return cls(**rest if cls is Pair else {key: lists_to_tuples(rest[key]) for key in rest})
     if value.get("event") == "Vote":
@@ -148,19 +136,39 @@ def decode_value(value: Any) -> Any:
     raise invalid("record", "data that an audit wrote", dict(value))
 
 
+def _decode_fields(value: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    return {key: decode_value(item) for key, item in value.items() if key != kind}
+
+
+def result_to_dict(
+    result: Any, form: str, figures: Sequence[str], left_out: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Return the fields of a result as plain data, with its format and figures that follow.
+
+    Args:
+        result: a dataclass.
+        form: its format.
+        figures: attributes that are shown as derived figures, and not read again.
+        left_out: fields that no file holds.
+    """
+    names = [f.name for f in fields(result) if f.name not in left_out]
+    return {
+        "format": form,
+        **{name: encode_value(getattr(result, name)) for name in names},
+        "derived": {name: encode_value(getattr(result, name)) for name in figures},
+    }
+
+
 def audit_to_dict(audit: Audit) -> dict[str, Any]:
     """Return the plain data of an audit and the figures that follow from it."""
-    record: dict[str, Any] = {"format": AUDIT_FORMAT}
-    record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
-    record["seed"] = str(audit.seed)
-    record["derived"] = {name: encode_value(getattr(audit, name)) for name in _DERIVED_FIGURES}
-    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
-    apart = distances(audit.pair)
-    record["derived"]["distances"] = {
-        name: encode_value(value) for name, value in apart.items()
-    } or None
-    record["derived"]["neighbours"] = describe_neighbours(audit)
-    return record
+    record = result_to_dict(audit, AUDIT_FORMAT, _DERIVED_FIGURES)
+    apart = {name: encode_value(value) for name, value in distances(audit.pair).items()}
+    record["derived"].update(
+        source_sha256=[one.sha256 for one in audit.provenance],
+        distances=apart or None,
+        neighbours=describe_neighbours(audit),
+    )
+    return record | {"seed": str(audit.seed)}
 
 
 def parse_object(text: Any) -> dict[str, Any]:
@@ -248,17 +256,12 @@ def _check_audit_fields(audit: Audit) -> None:
 
 def outputs_audit_to_dict(audit: OutputsAudit) -> dict[str, Any]:
     """Return the plain data of an audit and the figures that follow from it."""
-    record: dict[str, Any] = {"format": OUTPUTS_FORMAT}
-    record.update({f.name: encode_value(getattr(audit, f.name)) for f in fields(audit)})
-    evidence = audit.evidence
-    record["evidence"] = {f.name: getattr(evidence, f.name) for f in fields(evidence)}
-    record["seed"] = str(audit.seed)
-    record["derived"] = {
-        name: encode_value(getattr(audit, name)) for name in _DERIVED_OUTPUTS_FIGURES
-    }
-    record["derived"]["source_sha256"] = [one.sha256 for one in audit.provenance]
-    record["derived"]["witness"] = dict(audit.lines())["witness"]
-    return record
+    record = result_to_dict(audit, OUTPUTS_FORMAT, _DERIVED_OUTPUTS_FIGURES)
+    record["derived"].update(
+        source_sha256=[one.sha256 for one in audit.provenance], witness=describe_event(audit)
+    )
+    evidence = {f.name: getattr(audit.evidence, f.name) for f in fields(audit.evidence)}
+    return record | {"seed": str(audit.seed), "evidence": evidence}
 
 
 def outputs_audit_from_dict(cls: type[OutputsAudit], record: Mapping[str, Any]) -> OutputsAudit:

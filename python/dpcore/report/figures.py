@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..bounds.canaries import guesses_for
+from ..bounds.power import AUTO_FACTOR
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..results.audits import Audit
 from ..results.outputs_audits import OutputsAudit
-from ..results.planned import AUTO_FACTOR, Plan, middle_of
-from .text import format_epsilon
+from ..results.planned import Plan, middle_of
+from .text import format_epsilon, format_rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -208,16 +209,16 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
     from matplotlib.collections import Collection
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
-    from matplotlib.text import Text
+    from matplotlib.text import Annotation, Text
 
     names: tuple[str, ...] = ()
     if isinstance(artist, Line2D):
         names = "color", "markerfacecolor", "markeredgecolor"
     elif isinstance(artist, Text):
         names = ("color",)
-        for part in (artist.get_bbox_patch(), getattr(artist, "arrow_patch", None)):
-            if part is not None:
-                _recolour_artist(part, meant)
+        arrow = artist.arrow_patch if isinstance(artist, Annotation) else None
+        for part in filter(None, (artist.get_bbox_patch(), arrow)):
+            _recolour_artist(part, meant)
     elif isinstance(artist, Patch):
         names = "facecolor", "edgecolor"
     elif isinstance(artist, Collection):
@@ -229,6 +230,27 @@ def _recolour_artist(artist: Any, meant: Any) -> None:
             new = meant(old)
             if new is not old:
                 getattr(artist, f"set_{name}")(new)
+
+
+def finish_axes(axes: Axes, title: str) -> Figure:
+    """Write the title of a picture of one panel, and return the whole figure."""
+    axes.set_title(title, loc="left", fontsize="medium")
+    thin_axes(axes)
+    return get_whole_figure(axes.figure)
+
+
+def format_title(name: str, verdict: str) -> str:
+    """Format the title of a picture of an audit: its name, shortened, above its verdict."""
+    # A pair of dollars would be read as mathematics.
+    name = name.replace("$", r"\$")
+    return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"
+
+
+def write_near(
+    axes: Axes, words: str, point: tuple[float, float], offset: tuple[int, int], **style: Any
+) -> None:
+    """Write words near a point, at an offset in points of a printer."""
+    axes.annotate(words, point, offset, textcoords="offset points", **style)
 
 
 def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
@@ -250,35 +272,18 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     low = min(labels) - 0.9
     if claim is not None:
         axes.axvline(claim, color=text_colour(), linestyle="--")
-        axes.annotate(
-            f"claim {claim:.6g}", (claim, low), (4, 3), textcoords="offset points", va="bottom"
-        )
+        write_near(axes, f"claim {claim:.6g}", (claim, low), (4, 3), va="bottom")
     certified = "no bound holds" if audit.checks else format_epsilon(audit.epsilon_lower)
     _write_label(axes, audit.epsilon_lower, 2, certified)
     axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
     axes.set_yticks(list(labels), list(labels.values()))
     verdict = "invalid: no bound holds" if audit.checks else audit.verdict
-    axes.set_title(f"{_shorten_name(audit.name)}\n{verdict}", loc="left", fontsize="medium")
-    thin_axes(axes)
-    return get_whole_figure(axes.figure)
-
-
-def _shorten_name(name: str) -> str:
-    # A pair of dollars would be read as mathematics.
-    name = name.replace("$", r"\$")
-    return name if len(name) <= 60 else f"{name[:57]}..."
+    return finish_axes(axes, format_title(audit.name, verdict))
 
 
 def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
     """Write words to the right of a point, on the background colour to cover the claim's line."""
-    axes.annotate(
-        words,
-        (value, row),
-        (7, 0),
-        textcoords="offset points",
-        va="center",
-        bbox=background_box(axes),
-    )
+    write_near(axes, words, (value, row), (7, 0), va="center", bbox=background_box(axes))
 
 
 def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
@@ -305,21 +310,15 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     axes.text(0.97, 0.97, words, ha="right", va="top")
     axes.plot([0, 1], [1, 0], color=text_colour(), alpha=0.5, linewidth=0.8)
     turned: dict[str, Any] = {"rotation": -45, "rotation_mode": "anchor", "fontsize": "small"}
-    axes.annotate(
-        "no information", (0.62, 0.38), (2, 2), textcoords="offset points", ha="center",
-        va="bottom", alpha=0.8, **turned,
-    )  # fmt: skip
+    turned |= {"ha": "center", "va": "bottom", "alpha": 0.8}
+    write_near(axes, "no information", (0.62, 0.38), (2, 2), **turned)
     if audit.claimed_epsilon is not None:
-        axes.plot(
-            errors, _compute_claimed_trade_off(audit, errors), color=text_colour(), linestyle="--"
-        )
+        claimed = _compute_claimed_trade_off(audit, errors)
+        axes.plot(errors, claimed, color=text_colour(), linestyle="--")
         _write_claim_at_bend(axes, audit)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="type I error", ylabel="type II error")
-    title = "Trade-off function: at or below the band"
-    axes.set_title(title, loc="left", fontsize="medium")
     axes.set_aspect("equal")
-    thin_axes(axes)
-    return get_whole_figure(axes.figure)
+    return finish_axes(axes, "Trade-off function: at or below the band")
 
 
 def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
@@ -330,8 +329,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     bend = _find_bend(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
-        place: dict[str, Any] = {"xytext": (-3, -3), "textcoords": "offset points", "va": "top"}
-        axes.annotate(claim, (bend, bend), ha="right", **place)
+        write_near(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
         return
     # Nothing is drawn beyond the line of no information.
     leader = {"arrowstyle": "-", "color": text_colour(), "lw": 0.6, "alpha": 0.6}
@@ -383,17 +381,12 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
         height = audit.delta if audit.delta > 0.0 else least
         marker = "o" if audit.delta > 0.0 else "v"
         axes.plot([claimed], [height], marker, color=cycle_colour(1), clip_on=False, zorder=3)
-        axes.annotate(
-            f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})", (claimed, height), (7, 4),
-            textcoords="offset points", va="bottom",
-        )  # fmt: skip
+        claim = f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})"
+        write_near(axes, claim, (claimed, height), (7, 4), va="bottom")
     if shown.any():
         axes.set_yscale("log")
     axes.set(xlim=(0, right), xlabel="epsilon", ylabel="delta")
-    title = "Privacy profile: no (epsilon, delta) below the line holds"
-    axes.set_title(title, loc="left", fontsize="medium")
-    thin_axes(axes)
-    return get_whole_figure(axes.figure)
+    return finish_axes(axes, "Privacy profile: no (epsilon, delta) below the line holds")
 
 
 def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
@@ -402,38 +395,36 @@ def list_plan_rows(plan: Plan) -> list[tuple[str, str]]:
     percent = f"{100 * plan.reached:.4g} % probability at {100 * plan.confidence:g} % confidence"
     claim = f"epsilon <= {plan.claim:.4g}{delta}"
     claim = claim if plan.curve is None else f"{plan.curve}; its tangent {claim}"
-    table = [("claim", claim), ("true loss", _describe_true_loss(plan))]
     if plan.guesses is None:
         who = ", for an attacker who knows the event" if _is_event_known(plan) else ""
-        table.append(
-            ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}")
-        )
-        table += _list_event_rows(plan)
+        size = [
+            ("trials", f"{plan.trials:,} on each side refute the claim with {percent}{who}"),
+            *_list_event_rows(plan),
+        ]
+        best = "the event as often as expected on one side, never on the other"
     else:
-        table.append(("canaries", f"{plan.canaries:,}, each included by its own fair coin"))
-        table.append(("guesses", f"{plan.guesses:,} refute the claim with {percent}"))
-        table.append(("assuming", f"a guess is right with probability {plan.guess_rate:.6g}"))
-    table.append(
-        (
-            "at most",
-            f"epsilon >= {plan.certifiable:.4f} could be certified: {_describe_best_event(plan)}",
-        )
-    )
-    if plan.reached < plan.power:
-        table.append(("needed", _describe_need(plan)))
-    table.append(("next", _format_audit_call(plan)))
-    return table
+        size = [
+            ("canaries", f"{plan.canaries:,}, each included by its own fair coin"),
+            ("guesses", f"{plan.guesses:,} refute the claim with {percent}"),
+            ("assuming", f"a guess is right with probability {plan.guess_rate:.6g}"),
+        ]
+        best = "all guesses right"
+    return [
+        ("claim", claim),
+        ("true loss", _describe_true_loss(plan)),
+        *size,
+        ("at most", f"epsilon >= {plan.certifiable:.4f} could be certified: {best}"),
+        *([("needed", _describe_need(plan))] if plan.reached < plan.power else []),
+        ("next", _format_audit_call(plan)),
+    ]
 
 
 def format_plan(plan: Plan) -> str:
     """Format the plan as lines of text; with a mechanism, the last line gives the time."""
-    lines = list_plan_rows(plan)
+    rows = list_plan_rows(plan)
     if plan.seconds is not None:
-        lines.append(
-            ("time", f"about {_format_duration(plan.seconds)}, at the speed of the pilots")
-        )
-    name = "Plan" if plan.mechanism is None else f"Plan for {plan.mechanism}"
-    return "\n".join([name, *(f"  {label:<12} {line}" for label, line in lines)])
+        rows.append(("time", f"about {_format_duration(plan.seconds)}, at the speed of the pilots"))
+    return format_rows("Plan" if plan.mechanism is None else f"Plan for {plan.mechanism}", rows)
 
 
 def _describe_true_loss(plan: Plan) -> str:
@@ -464,12 +455,6 @@ def _list_event_rows(plan: Plan) -> list[tuple[str, str]]:
     return [("event", f"such as {plan.event}"), ("rates", f"{rates} (limits from {seed})")]
 
 
-def _describe_best_event(plan: Plan) -> str:
-    if plan.guesses is not None:
-        return "all guesses right"
-    return "the event as often as expected on one side, never on the other"
-
-
 def _describe_need(plan: Plan) -> str:
     rate, settings = plan.guess_rate, (plan.delta, plan.confidence, plan.power)
     found = guesses_for(
@@ -481,17 +466,12 @@ def _describe_need(plan: Plan) -> str:
     return f"{found:,} guesses (and at least as many canaries) {wanted}"
 
 
-def _claim_constructor_code(claim: Claim) -> str:
-    """Return a claim as Python, or the name `claim` where it is a table."""
-    if claim.parameter is None:
-        return "claim"
-    return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter):g})"
-
-
 def _format_audit_call(plan: Plan) -> str:
     stated = f"claim={plan.claim:g}" + (f", delta={plan.delta:g}" if plan.delta else "")
     if plan.curve is not None:
-        stated = f"claim={_claim_constructor_code(plan.curve)}"
+        name = plan.curve.parameter
+        kind = f"dpcore.claims.{type(plan.curve).__name__}"
+        stated = f"claim={kind}({getattr(plan.curve, name):g})" if name else "claim=claim"
     stated += "" if plan.confidence == 0.95 else f", confidence={plan.confidence:g}"
     if plan.guesses is None:
         return f"dpcore.audit(mechanism, pair, {stated}, trials={_count_auto_trials(plan)})"
@@ -518,20 +498,11 @@ def draw_power(plan: Plan, ax: Any = None) -> Figure:
     [line] = axes.plot(sizes, [plan.power_at(int(size)) for size in sizes])
     axes.plot([plan.size], [plan.reached], "o", color=line.get_color())
     label = f"{plan.size:,} {what}"
-    axes.annotate(label, (plan.size, plan.reached), (6, -12), textcoords="offset points", va="top")
+    write_near(axes, label, (plan.size, plan.reached), (6, -12), va="top")
     axes.axhline(plan.power, color=text_colour(), alpha=0.6, linewidth=0.8, linestyle="--")
-    axes.annotate(
-        f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), textcoords="offset points",
-        alpha=0.8,
-    )  # fmt: skip
+    write_near(axes, f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), alpha=0.8)
     axes.set(xscale="log", ylim=(0.0, 1.05), xlabel=what, ylabel="probability of refuting")
-    axes.set_title(
-        f"epsilon <= {plan.claim:g}, in truth {plan.true_epsilon:.4g}",
-        loc="left",
-        fontsize="medium",
-    )
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_minor_locator(NullLocator())
     axes.xaxis.set_major_formatter(lambda size, _: f"{size:,.0f}" if size < 1e7 else f"{size:.0e}")
-    thin_axes(axes)
-    return get_whole_figure(axes.figure)
+    return finish_axes(axes, f"epsilon <= {plan.claim:g}, in truth {plan.true_epsilon:.4g}")

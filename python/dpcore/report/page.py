@@ -14,7 +14,7 @@ import math
 import os
 import platform
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
@@ -31,7 +31,7 @@ from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
 from .figures import BLUE, GREY, RED, use_own_style
 from .script import make_script
-from .text import format_epsilon, format_report, list_report_rows
+from .text import format_epsilon, format_report, has_nan, list_report_rows
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -130,51 +130,31 @@ def list_run_rows(provenance: Provenance) -> list[tuple[str, str]]:
     return [(label, text) for label, text in rows if text]
 
 
-def list_proof_steps(audit: Audit) -> list[str]:
-    """List the four steps from pilot draws to the bound, with the numbers of this audit."""
-    up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
-    pilot = (
-        f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
-        if audit.pilot
-        else "by rule, without a look at any draw"
-    )
-    chosen = f"The event E and the side of the numerator, {up}, were chosen {pilot}."
-    return [chosen, *_list_count_steps(audit, audit.counts, up, down, "On fresh draws")]
-
-
-def steps_of_outputs(audit: OutputsAudit) -> list[str]:
-    """List the steps from recorded rows, or from guesses about canaries, to the bound."""
-    if isinstance(audit.evidence, Guesses):
-        found, title = (
-            audit.evidence,
-            find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title,
-        )
+def list_proof_steps(audit: _PageResult) -> list[str]:
+    """List the steps from pilot draws or recorded rows, or from guesses, to the bound."""
+    if isinstance(audit, OutputsAudit) and isinstance(audit.evidence, Guesses):
+        found = audit.evidence
+        title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
         return [
             f"Of {found.canaries:,} canaries, each in or out by its own fair coin, "
             f"{found.guesses:,} were guessed: {audit.attack}.",
             f"{found.correct:,} of {found.guesses:,} guesses are right.",
-            f"With {_format_confidence(audit)} confidence "
-            f"epsilon >= {format_epsilon(audit.epsilon_lower)} ({title}).",
+            f"{_format_certified(audit)} ({title}).",
             *_list_verdict_steps(audit),
         ]
+    if isinstance(audit, OutputsAudit):
+        x, x_prime = audit.pilot
+        where = "On the other rows"
+        chosen = f"on {x:,} rows on x and {x_prime:,} on x', which were not counted"
+    else:
+        where, chosen = "On fresh draws", "by rule, without a look at any draw"
+        if audit.pilot:
+            chosen = f"on {audit.pilot:,} pilot draws a side, which were then thrown away"
+    assert audit.counts is not None
+    counts = numerator_first(audit.counts, audit.direction)
     up, down = ("x", "x'") if audit.direction == "x" else ("x'", "x")
-    chosen = (
-        f"The event E and the side of the numerator, {up}, were chosen on {audit.pilot[0]:,} rows "
-        f"on x and {audit.pilot[1]:,} on x', which were not counted."
-    )
-    return [chosen, *_list_count_steps(audit, audit.evidence, up, down, "On the other rows")]
-
-
-def _format_confidence(audit: Audit | OutputsAudit) -> str:
-    return f"{100 * audit.confidence:g} %"
-
-
-def _list_count_steps(
-    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str, where: str
-) -> list[str]:
-    """List the steps from counts to the bound and to the verdict on the claim."""
-    counts = numerator_first(counts, audit.direction)
     return [
+        f"The event E and the side of the numerator, {up}, were chosen {chosen}.",
         f"{where} E happened {counts.k:,} times in {counts.n:,} on {up} and "
         f"{counts.k_prime:,} times in {counts.n_prime:,} on {down}.",
         *_list_quotient_steps(audit, counts, up, down),
@@ -182,9 +162,16 @@ def _list_count_steps(
     ]
 
 
-def _list_quotient_steps(
-    audit: Audit | OutputsAudit, counts: Counts, up: str, down: str
-) -> list[str]:
+def _format_confidence(audit: _PageResult) -> str:
+    return f"{100 * audit.confidence:g} %"
+
+
+def _format_certified(audit: _PageResult) -> str:
+    bound = format_epsilon(audit.epsilon_lower)
+    return f"With {_format_confidence(audit)} confidence epsilon >= {bound}"
+
+
+def _list_quotient_steps(audit: _PageResult, counts: Counts, up: str, down: str) -> list[str]:
     """List the two limits and their quotient if the audit's bound follows from them."""
     level, alpha = _format_confidence(audit), (1.0 - audit.confidence) / 2.0
     p_low = limits(counts.k, counts.n, alpha)[0]
@@ -193,7 +180,7 @@ def _list_quotient_steps(
     apart = 1.0 if audit.delta else audit.pair.distance
     if not math.isclose(max(0.0, value) / apart, audit.epsilon_lower, rel_tol=1e-9, abs_tol=1e-12):
         # Another bound than the quotient of two limits.
-        return [f"With {level} confidence epsilon >= {format_epsilon(audit.epsilon_lower)}."]
+        return [f"{_format_certified(audit)}."]
     top = f"({p_low:.6g} - {audit.delta:g})" if audit.delta else f"{p_low:.6g}"
     limit = (
         f"With probability at least {level} both hold: P(E | {up}) >= {p_low:.6g} and "
@@ -211,7 +198,7 @@ def _list_quotient_steps(
     return [limit, f"{law}{result}."]
 
 
-def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
+def _list_verdict_steps(audit: _PageResult) -> list[str]:
     if audit.claimed_epsilon is None:
         return []
     if isinstance(audit.claim, Claim):
@@ -224,7 +211,7 @@ def _list_verdict_steps(audit: Audit | OutputsAudit) -> list[str]:
     return [f"The certified {format_epsilon(audit.epsilon_lower)} {relation} {claimed}."]
 
 
-def _describe_curve_step(audit: Audit | OutputsAudit) -> str:
+def _describe_curve_step(audit: _PageResult) -> str:
     """Return the step from limits to a claim that is a curve."""
     relation = "refuted" if audit.refuted else "not refuted"
     if audit.point is not None:
@@ -263,7 +250,7 @@ class Paged(Protocol):
         """Return all fields as plain data."""
 
 
-def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
+def make_page(audit: _PageResult, path: str | os.PathLike[str] | None = None) -> str:
     """Make the page of an audit.
 
     Args:
@@ -280,29 +267,25 @@ def make_page(audit: Audit, path: str | os.PathLike[str] | None = None) -> str:
         >>> text.splitlines()[0], "not refuted by this attack" in text
         ('<!DOCTYPE html>', True)
     """
+    footer, script = list_versions(f"Seed {audit.seed}. "), ""
+    if isinstance(audit, OutputsAudit):
+        rows = audit.lines()
+    else:
+        rows = list_report_rows(audit)
+        script = f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"
+        time = format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
+        footer += f'\n<p class="soft">Time: {_escape_text(time)}</p>'
     sections = [
         ("Pictures", _make_pictures(audit)),
-        ("Report", make_table(list_report_rows(audit))),
-        ("Counts", _make_count_table(audit)),
+        ("Report", make_table(rows)),
+        ("Counts", "" if audit.counts is None else _make_count_table(audit, audit.counts)),
         ("How the bound is proved", _make_proof(audit)),
-        ("Repeat it", f"<pre><code>{_escape_text(make_script(audit))}</code></pre>"),
+        ("Repeat it", script),
         ("How this was made", make_origins(audit)),
         ("Data", make_data(audit)),
     ]
-    return save_page(make_document(audit, _make_head(audit), sections, _make_footer(audit)), path)
-
-
-def page_of_outputs(audit: OutputsAudit, path: str | os.PathLike[str] | None = None) -> str:
-    """Make the page of an audit of recorded outputs, see `make_page`."""
-    sections = [
-        ("Pictures", _make_pictures(audit)),
-        ("Report", make_table(audit.lines())),
-        *([("Counts", _make_count_table(audit))] if audit.counts is not None else []),
-        ("How the bound is proved", _make_proof(audit)),
-        ("How this was made", make_origins(audit)),
-        ("Data", make_data(audit)),
-    ]
-    return save_page(make_document(audit, _make_head(audit), sections, _list_seed(audit)), path)
+    shown = [(title, part) for title, part in sections if part]
+    return save_page(make_document(audit, _make_head(audit), shown, footer), path)
 
 
 def page_of_table(
@@ -335,26 +318,15 @@ def page_of_table(
     """
     shown = SimpleNamespace(name=name, verdict=outcome, refuted=None, plot=result.plot)
     heading, height = picture
-    header, *body = (
-        "".join(f"<{tag}>{_escape_text(cell)}</{tag}>" for cell in row)
-        for tag, row in zip(["th", *["td"] * (len(rows) - 1)], rows, strict=True)
-    )
-    table = "\n".join(f"<tr>{row}</tr>" for row in body)
+    header = "".join(f"<th>{_escape_text(cell)}</th>" for cell in rows[0])
+    body = ["".join(f"<td>{_escape_text(cell)}</td>" for cell in row) for row in rows[1:]]
     data = json.dumps(result.to_dict(), allow_nan=False)
     sections = [
         ("Answers", make_table(answers)),
         ("Pictures", make_picture(shown, "plot", (heading, answers[0][1]), height)),
-        (
-            "Figures",
-            f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
-            f"<tbody>\n{table}\n</tbody>\n</table>\n</div>",
-        ),
+        ("Figures", _make_figure_table(header, body)),
         ("Notes", make_table([("note", note) for note in notes])),
-        (
-            "Data",
-            "<details>\n<summary>The figures as JSON</summary>\n"
-            f"<pre><code>{_escape_text(data)}</code></pre>\n</details>",
-        ),
+        ("Data", _fold_data("The figures as JSON", data)),
     ]
     head = make_header(shown, meaning, [(one, _escape_text(other)) for one, other in figures], kind)
     return save_page(make_document(shown, head, sections, list_versions()), path)
@@ -410,7 +382,7 @@ def _make_head(audit: _PageResult) -> str:
         (claimed, claim),
         ("epsilon certified", "none" if invalid else format_epsilon(audit.epsilon_lower)),
         ("epsilon estimated", format_epsilon(audit.epsilon_hat)),
-        ("confidence", f"{100 * audit.confidence:g} %"),
+        ("confidence", _format_confidence(audit)),
     ]
     curve = isinstance(audit.claim, Claim)
     if audit.delta:
@@ -456,32 +428,42 @@ def make_table(rows: list[tuple[str, str]]) -> str:
     return f'<table class="rows">\n<tbody>\n{lines}\n</tbody>\n</table>'
 
 
-def _make_count_table(audit: _PageResult) -> str:
-    c = audit.counts
-    assert c is not None
+def _make_figure_table(header: str, rows: Iterable[str]) -> str:
+    """Make a table of figures from the cells of its header and of its rows."""
+    lines = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="scroll">\n<table class="counts">\n<thead><tr>{header}</tr></thead>\n'
+        f"<tbody>\n{lines}\n</tbody>\n</table>\n</div>"
+    )
+
+
+def _fold_data(summary: str, text: str) -> str:
+    """Make an element that opens and shows data unchanged."""
+    code = f"<pre><code>{_escape_text(text)}</code></pre>"
+    return f"<details>\n<summary>{summary}</summary>\n{code}\n</details>"
+
+
+def _make_count_table(audit: _PageResult, c: Counts) -> str:
     table = [
         ("event happened", f"{c.k:,}", f"{c.k_prime:,}"),
         ("draws", f"{c.n:,}", f"{c.n_prime:,}"),
         ("share", f"{c.k / c.n:.6g}", f"{c.k_prime / c.n_prime:.6g}"),
     ]
-    if isinstance(audit, Audit) and (audit.nan or audit.nan_prime):
+    if isinstance(audit, Audit) and has_nan(audit):
         table.append(("NaN entries", f"{audit.nan:,}", f"{audit.nan_prime:,}"))
-    lines = "\n".join(
-        f'<tr><th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td></tr>'
+    rows = [
+        f'<th scope="row">{label}</th><td>{on_x}</td><td>{on_x_prime}</td>'
         for label, on_x, on_x_prime in table
-    )
-    head = "".join(f'<th scope="col">{_escape_text(side)}</th>' for side in ("input", "x", "x'"))
-    return (
-        f"<p>The event: {_escape_text(audit.event)}.</p>\n"
-        f'<div class="scroll">\n<table class="counts">\n<thead><tr>{head}</tr></thead>\n'
-        f"<tbody>\n{lines}\n</tbody>\n</table>\n</div>"
-    )
+    ]
+    header = "".join(f'<th scope="col">{_escape_text(side)}</th>' for side in ("input", "x", "x'"))
+    event = f"<p>The event: {_escape_text(audit.event)}.</p>"
+    return f"{event}\n{_make_figure_table(header, rows)}"
 
 
 def _make_proof(audit: _PageResult) -> str:
     """Write the steps from pilot draws to the bound, or the reason why no bound holds."""
-    proof = list_proof_steps(audit) if isinstance(audit, Audit) else steps_of_outputs(audit)
-    shown = "\n".join(f"<li>{_escape_text(said)}</li>" for said in audit.checks or proof)
+    steps = audit.checks or list_proof_steps(audit)
+    shown = "\n".join(f"<li>{_escape_text(step)}</li>" for step in steps)
     if audit.checks:
         return f"<p>{_INVALID_SENTENCE}</p>\n<ol>\n{shown}\n</ol>"
     taken = "The draws are taken to be independent."
@@ -502,7 +484,7 @@ def _make_pictures(audit: _PageResult) -> str:
         words = _describe_picture(audit) if name == "plot" else audit.name
         shown += filter(None, [make_picture(audit, name, (title, words), height)])
     if len(shown) > 1:
-        shown.insert(0, _SEPARATE_CONFIDENCE_NOTE.format(level=f"{100 * audit.confidence:g} %"))
+        shown.insert(0, _SEPARATE_CONFIDENCE_NOTE.format(level=_format_confidence(audit)))
     return "\n".join(shown)
 
 
@@ -519,9 +501,8 @@ def make_picture(audit: Paged, name: str, words: tuple[str, str], height: float)
     versions = []
     for kind, size in (("wide", (WIDE, height)), ("narrow", (NARROW, min(height, 3.4)))):
         drawing = _picture_to_svg(audit, name, size, f"{name}-{kind}")
-        start = (
-            f'<svg class="{kind}" role="img" aria-label="{_escape_text(f"{title}. {described}")}" '
-        )
+        label = _escape_text(f"{title}. {described}")
+        start = f'<svg class="{kind}" role="img" aria-label="{label}" '
         versions.append(drawing.replace("<svg ", start, 1))
     inner = "\n".join(versions)
     return f"<h3>{title}</h3>\n<figure>\n{inner}\n</figure>" if all(versions) else ""
@@ -535,9 +516,8 @@ def _describe_picture(audit: _PageResult) -> str:
     ]
     if audit.exact is not None:
         parts.append(f"closed form {format_epsilon(audit.exact)}")
-    parts.append(
-        "no claim" if audit.claimed_epsilon is None else f"claim {audit.claimed_epsilon:g}"
-    )
+    claim = audit.claimed_epsilon
+    parts.append("no claim" if claim is None else f"claim {claim:g}")
     return f"Epsilon: {', '.join(parts)}."
 
 
@@ -582,9 +562,7 @@ def make_origins(audit: Paged) -> str:
         parts.append(make_table(list_run_rows(one)))
         if one.source and one.source not in shown:
             shown.add(one.source)
-            summary = f"<summary>Source text of {_escape_text(one.origin)}</summary>"
-            text = f"<pre><code>{_escape_text(one.source)}</code></pre>"
-            parts.append(f"<details>\n{summary}\n{text}\n</details>")
+            parts.append(_fold_data(f"Source text of {_escape_text(one.origin)}", one.source))
     return "\n".join(parts) or '<p class="soft">This record does not tell.</p>'
 
 
@@ -598,24 +576,12 @@ def make_data(audit: Paged) -> str:
     record = "{\n" + ",\n".join(fields) + "\n}"
     # Inside a script nothing is unescaped, so < and & are written as JSON's own escapes.
     inert = record.replace("&", r"\u0026").replace("<", r"\u003c").replace(">", r"\u003e")
-    return (
-        f"<details>\n<summary>The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
-        "</summary>\n"
-        f"<pre><code>{_escape_text(record)}</code></pre>\n</details>\n"
-        f'<script type="application/json" id="audit">\n{inert}\n</script>'
-    )
+    summary = f"The audit as JSON (dpcore.{type(audit).__name__}.from_json reads it)"
+    script = f'<script type="application/json" id="audit">\n{inert}\n</script>'
+    return f"{_fold_data(summary, record)}\n{script}"
 
 
 def list_versions(before: str = "") -> str:
     """List the versions that made the page, on one line."""
     made_with = f"dpcore {__version__}, numpy {np.__version__}, Python {platform.python_version()}"
     return f'<p class="soft">{before}Page made with {_escape_text(made_with)}.</p>'
-
-
-def _list_seed(audit: _PageResult) -> str:
-    return list_versions(f"Seed {audit.seed}. ")
-
-
-def _make_footer(audit: Audit) -> str:
-    time = format_report(audit).splitlines()[-1].strip().removeprefix("time").strip()
-    return f'{_list_seed(audit)}\n<p class="soft">Time: {_escape_text(time)}</p>'

@@ -24,8 +24,19 @@ from ..results.evidence import LEFT_OUT
 from ..streams import block_of
 
 _MAX_SHOWN_ENTRIES = 16
-_MAX_SHOWN_ORDERS = 16
 """Entries of an array that are written out; beyond, a reader is helped by its name alone."""
+
+_PARTIAL_RUN_COMMENT = (
+    "# Not one whole run: the same trials again, but event and direction may be chosen on other "
+    "pilot draws."
+)
+_UNREPEATED_COMMENTS = {
+    "own": (
+        "# The mechanism draws its own randomness: the seed does not repeat it, and the counts "
+        "will be others."
+    ),
+    "rounding": "# The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
+}
 
 
 def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
@@ -77,30 +88,14 @@ def make_script(audit: Audit) -> str:
         lines.append(f"attack = ...  # {_shorten_comment(audit.attack)}")
     if audit.neighbour and neighbour_expression(audit) is None:
         lines.append(f"neighbour = ...  # {_shorten_comment(audit.neighbour)}")
-    if not _is_whole_run(audit):
-        lines.append(f"# {_PARTIAL_RUN_COMMENT}")
-    if audit.randomness in _UNREPEATED_COMMENTS:
-        lines.append(f"# {_UNREPEATED_COMMENTS[audit.randomness]}")
+    is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
+    lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
+    lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
     calls = []
     for arguments in list_call_keywords(audit):
         body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
         calls.append(f"dpcore.audit(\n{body})")
     return "\n".join([*lines, f"report = {' + '.join(calls)}"])
-
-
-_PARTIAL_RUN_COMMENT = (
-    "Not one whole run: the same trials again, but event and direction may be chosen on other "
-    "pilot draws."
-)
-
-
-_UNREPEATED_COMMENTS = {
-    "own": (
-        "The mechanism draws its own randomness: the seed does not repeat it, and the counts will "
-        "be others."
-    ),
-    "rounding": "The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
-}
 
 
 def list_call_keywords(audit: Audit) -> list[list[str]]:
@@ -120,24 +115,20 @@ def list_call_keywords(audit: Audit) -> list[list[str]]:
     common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
     common += ["null=True"] if inputs_equal(audit.pair.x, audit.pair.x_prime) else []
     common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
-    found = []
-    for start, stop in audit.ranges:
-        trials = [f"trials={stop - start}", *([f"start={start}"] if start else [])]
-        found.append([f"attack={attack_expression(audit) or 'attack'}", *trials, *common])
-    return found
+    attack = f"attack={attack_expression(audit) or 'attack'}"
+    return [
+        [attack, f"trials={stop - start}", *([f"start={start}"] if start else []), *common]
+        for start, stop in audit.ranges
+    ]
 
 
 def _claim_to_code(claim: Any) -> str:
     """Return the claim as Python, or the name `claim` if it is a long table."""
-    if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ORDERS:
+    if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
         return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
     if isinstance(claim, Claim) and claim.parameter is not None:
         return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
     return "claim" if isinstance(claim, Claim) else repr(claim)
-
-
-def _is_whole_run(audit: Audit) -> bool:
-    return len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
 
 
 def attack_expression(audit: Audit) -> str | None:
@@ -172,8 +163,8 @@ def mechanism_expression(mechanism: Any) -> str | None:
         ('numpy.linalg.norm', None)
     """
     if is_native(mechanism):
-        room = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
-        return f"{room}.{mechanism!r}"
+        place = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
+        return f"{place}.{mechanism!r}"
     if isinstance(mechanism, Tool):
         return f"dpcore.{mechanism!r}"
     module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))

@@ -6,7 +6,7 @@ They include the distances of the inputs, and the next step after a claim was no
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -14,15 +14,21 @@ from typing import Any, Final
 import numpy as np
 
 from ..bounds import BOUNDS, clopper_pearson
-from ..bounds.canaries import loss_of_factor
 from ..bounds.declaration import find_declaration
-from ..bounds.power import MOST_TRIALS, gaussian_event, trials_for
+from ..bounds.power import (
+    AUTO_FACTOR,
+    MOST_TRIALS,
+    gaussian_event,
+    loss_of_factor,
+    trials_for,
+)
 from ..claims.trade_off import Claim
 from ..exact import explain_infinite_loss
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
-from ..records import Counts
+from ..published import is_native
+from ..records import Counts, Pair
 from ..results.audits import Audit
 from ..results.certificate import (
     draws_needed,
@@ -33,7 +39,6 @@ from ..results.certificate import (
 )
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
-from ..results.planned import AUTO_FACTOR
 from ..sampling.slices import shared_block
 from .card import make_card
 
@@ -51,7 +56,6 @@ _NO_SUFFICIENT_NUMBER: Final = "At these frequencies no number of {rows} is enou
 _MANY_CHANGED_ENTRIES: Final = 8
 """From so many entries on, spreading costs `auto` a third of the loss or more (measured: .69 of 1
 at 8 entries, .93 at 4, with 2 x 10^5 trials)."""
-_AUTO_MULTIPLE: Final = f"{AUTO_FACTOR} times as many"
 _EXAMPLE_SCALE_FACTOR: Final = 0.9
 """Ratio of the scale to the right one in the violation that a report uses as its example."""
 _SMALL_CLAIM_SHARE: Final = 0.5
@@ -66,6 +70,8 @@ ROUNDING = (
 )
 """Text of a floating-point finding: its cause and its remedy."""
 
+_AUC_MEANING: Final = "of included canaries against others (certifies nothing)"
+
 NOTHING = "nothing: no bound holds, for the rows are not independent draws"
 """Text of the row `certified` of an audit that a check of its rows made invalid."""
 
@@ -76,17 +82,6 @@ REPEATED = {
     "not known": "whether the seed repeats the outputs is not known",
 }
 """Notes on how far the seed repeats a callable's draws, by `Audit.randomness`."""
-
-
-def list_distance_rows(audit: Audit) -> list[tuple[str, str]]:
-    """List the report's rows about the pair: its distances and the relation of neighbours."""
-    encoded = "" if audit.clean is None else _format_distances(distances(audit.clean))
-    found = [
-        ("distances", _format_distances(distances(audit.pair))),
-        ("encoded", encoded),
-        ("neighbours", describe_neighbours(audit)),
-    ]
-    return [(label, text) for label, text in found if text]
 
 
 def describe_neighbours(audit: Audit) -> str:
@@ -118,7 +113,8 @@ def _describe_own_neighbours(audit: Audit) -> str:
     return f" (the mechanism speaks of {_NORM_NAMES[norm]} distance at most {most:g})"
 
 
-def _format_distances(found: dict[str, Any]) -> str:
+def _format_distances(pair: Pair | None) -> str:
+    found: dict[str, Any] = {} if pair is None else distances(pair)
     parts = [f"{shown} {found[norm]:.6g}" for norm, shown in _NORM_NAMES.items() if norm in found]
     if "changed" in found:
         entries = _format_plural_count(found["entries"], "entry")
@@ -170,7 +166,8 @@ def next_step(audit: Audit) -> str:
     if tells_nothing(audit.counts):
         return f"{' or '.join(other)}. With this event no number of trials is enough."
     trials = trials_needed(audit)
-    if trials is None and not _has_excess_frequencies(audit):
+    claim = _whole_claim(audit)
+    if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
         return _describe_step_without_trials(audit, other)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
@@ -224,10 +221,9 @@ def _list_other_steps(audit: Audit, pair: str) -> list[str]:
     return [pair, _OWN_SCORE if _certifies_little(audit) or not left else attacks]
 
 
-def _has_excess_frequencies(audit: Audit) -> bool:
-    """Return True if the frequencies of the event show more than the claim."""
-    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
-    return exceeds_claim(audit.bound_counts, claim, audit.delta)
+def _whole_claim(audit: Audit | OutputsAudit) -> float:
+    """Return the claim on the pair at its distance, 0 without a claim."""
+    return (audit.claimed_epsilon or 0.0) * audit.pair.distance
 
 
 def _format_large_number(number: int) -> str:
@@ -263,7 +259,7 @@ def more_rows(audit: OutputsAudit) -> str:
         better = "canaries that stand out more, or scores that separate them better."
         return better if enough and _certifies_little(audit) else ""
     seen = numerator_first(audit.counts, audit.direction)
-    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
+    claim = _whole_claim(audit)
     rows = draws_needed(seen, claim, audit.delta, audit.confidence)
     other = "outputs of another pair, or another attack"
     if _certifies_little(audit):
@@ -296,7 +292,7 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
     if isinstance(audit, Audit) and audit.route == "timed":
         # Of calls on either side, half are on each.
         seen = Counts(seen.k, seen.n // 2, seen.k_prime, seen.n_prime // 2)
-    claim, delta = audit.claimed_epsilon * audit.pair.distance, audit.delta
+    claim, delta = _whole_claim(audit), audit.delta
     true = loss_of_factor(claim, _EXAMPLE_SCALE_FACTOR, delta)
     mass, trials = _mass_and_trials(
         claim, true, _event_frequency(seen, true), delta, audit.confidence
@@ -311,11 +307,8 @@ def size_for_a_tenth(audit: Audit | OutputsAudit) -> str:
         f"each side, for an attacker who knows the event (probability {mass:.2g})."
     )
     # Where the attack saw little, it takes far more.
-    return (
-        found
-        if _certifies_little(audit)
-        else f"{found} `auto` usually takes up to {_AUTO_MULTIPLE}."
-    )
+    auto = f" `auto` usually takes up to {AUTO_FACTOR} times as many."
+    return found if _certifies_little(audit) else f"{found}{auto}"
 
 
 def _certifies_little(audit: Audit | OutputsAudit) -> bool:
@@ -388,6 +381,17 @@ def align_rows(rows: Sequence[Sequence[str]], left: Sequence[int] = (0,)) -> str
     return "\n".join(lines)
 
 
+def format_rows(name: str, rows: Iterable[tuple[str, str]]) -> str:
+    """Format the rows of a report as lines of text below the name of what it is about.
+
+    Example:
+        >>> print(format_rows("a < b", [("verdict", "not refuted")]))
+        a < b
+          verdict      not refuted
+    """
+    return "\n".join([name, *(f"  {label:<12} {text}" for label, text in rows)])
+
+
 def format_epsilon(value: float | None) -> str:
     """Format an epsilon for a report: four decimals, or the word infinite."""
     if value is None:
@@ -397,52 +401,54 @@ def format_epsilon(value: float | None) -> str:
 
 def list_report_rows(audit: Audit) -> list[tuple[str, str]]:
     """List the rows (label, text) of the report, without time and speed."""
-    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    bound = f"{format_certified(audit)}{unit} ({describe_bound(audit)})"
-    if audit.checks:
-        bound = NOTHING
+    floats = _describe_floats(audit)
     table = [
         ("verdict", audit.verdict),
         ("claim", _describe_claim(audit)),
-        ("certified", bound),
+        ("certified", NOTHING if audit.checks else _format_bound(audit, describe_bound(audit))),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (empirical loss, certifies nothing)"),
-    ]
-    if audit.exact is not None:
-        table.append(
-            ("closed form", f"{format_epsilon(audit.exact)} (the loss this attack can see)")
-        )
-    elif not isinstance(audit.mechanism, str):
-        reason = explain_infinite_loss(audit.mechanism, audit.pair)
-        if reason is not None:
-            table.append(("closed form", f"infinite loss: {reason}"))
-    if audit.declared_loss is not None:
-        table.append(("exact loss", _describe_declared_loss(audit)))
-    table += [
-        ("witness", f"{audit.event}, {_format_side(audit.direction)} in the numerator"),
-        *list_inside_rows(audit),
+        ("closed form", _describe_closed_form(audit)),
+        ("exact loss", _describe_declared_loss(audit)),
+        ("witness", describe_event(audit)),
+        *(("inside", str(one)) for one in audit.inside),
         ("counts", format_counts(audit.counts)),
         *_list_pooled_rows(audit),
         ("pair", f"x = {_shorten_value(audit.pair.x)}, x' = {_shorten_value(audit.pair.x_prime)}"),
-        *_list_search_rows(audit),
-        *list_distance_rows(audit),
-        *list_read_rows(audit),
+        ("search", _describe_search(audit)),
+        ("distances", _format_distances(audit.pair)),
+        ("encoded", _format_distances(audit.clean)),
+        ("neighbours", describe_neighbours(audit)),
+        ("read", _describe_read(audit)),
+        ("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'" if has_nan(audit) else ""),
+        ("rounding", floats),
+        ("meaning", ROUNDING if floats else ""),
+        ("seed", _describe_seed(audit)),
+        ("device", audit.runs_on),
+        ("needed", next_step(audit)),
+        ("plan", size_for_a_tenth(audit)),
+        ("note", "interrupted: only the trials shown were counted" if audit.partial else ""),
+        *(("note", one) for one in (by_itself(audit), audit.power, *audit.notes, *audit.checks)),
     ]
-    if audit.nan or audit.nan_prime:
-        table.append(("NaN entries", f"{audit.nan:,} on x, {audit.nan_prime:,} on x'"))
-    if audit.floating_point is not None and not audit.checks:
-        table += [("rounding", _describe_floats(audit)), ("meaning", ROUNDING)]
-    table.append(("seed", _describe_seed(audit)))
-    if audit.runs_on:
-        table.append(("device", audit.runs_on))
-    needed = next_step(audit)
-    if needed:
-        table.append(("needed", needed))
-    planned = size_for_a_tenth(audit)
-    if planned:
-        table.append(("plan", planned))
-    ended = "interrupted: only the trials shown were counted" if audit.partial else ""
-    notes = (ended, by_itself(audit), audit.power, *audit.notes, *audit.checks)
-    return [*table, *(("note", note) for note in notes if note)]
+    return [(label, text) for label, text in table if text]
+
+
+def has_nan(audit: Audit) -> bool:
+    """Return True if an output entry was NaN."""
+    return audit.nan + audit.nan_prime > 0
+
+
+def _describe_closed_form(audit: Audit) -> str:
+    if audit.exact is not None:
+        return f"{format_epsilon(audit.exact)} (the loss this attack can see)"
+    is_explained = is_native(audit.mechanism)
+    reason = explain_infinite_loss(audit.mechanism, audit.pair) if is_explained else None
+    return f"infinite loss: {reason}" if reason else ""
+
+
+def _format_bound(audit: Audit | OutputsAudit, level: str) -> str:
+    """Format the certified figure with its unit and its level of confidence."""
+    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
+    return f"{format_certified(audit)}{unit} ({level})"
 
 
 def format_certified(audit: Audit | OutputsAudit) -> str:
@@ -462,33 +468,28 @@ def format_certified(audit: Audit | OutputsAudit) -> str:
     )
 
 
-def list_inside_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """List the outputs inside the event that the pilot drew most often, one row each."""
-    return [("inside", str(one)) for one in audit.inside]
-
-
-def list_read_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
-    """List how much of the outputs was read; no row if the output is a single number."""
-    return [("read", str(audit.read))] if audit.read is not None and audit.read.found > 1 else []
+def _describe_read(audit: Audit | OutputsAudit) -> str:
+    """Describe how much of the outputs was read; return "" for outputs of a single number."""
+    return str(audit.read) if audit.read is not None and audit.read.found > 1 else ""
 
 
 def _describe_declared_loss(audit: Audit) -> str:
-    """Describe the loss of the pair under the noise that the mechanism declares."""
+    """Describe the loss of the pair under the declared noise, or return ""."""
+    if audit.declared_loss is None:
+        return ""
     at = f" at delta {audit.delta:g}" if audit.delta else ""
     loss = format_epsilon(audit.declared_loss)
     return f"{loss}{at} for this pair (computed from the declared noise, not certified)"
 
 
-def _list_search_rows(audit: Audit) -> list[tuple[str, str]]:
-    """List the row that describes the cost of the search for the pair."""
+def _describe_search(audit: Audit) -> str:
+    """Describe the cost of the search for the pair; return "" without a search."""
     found = audit.searched
     if found is None:
-        return []
+        return ""
     rounds = f"{found.finished} of {_format_plural_count(found.rounds, 'round')} finished"
     ended = f": its {found.seconds:g} s were over" if found.ended else ""
-    return [
-        ("search", f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}")
-    ]
+    return f"{_format_plural_count(found.evaluations, 'pilot')} compared, {rounds}{ended}"
 
 
 def by_itself(audit: Audit) -> str:
@@ -528,17 +529,16 @@ def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
     """List the assumption of pooled coordinates and the counts of each group."""
     if not audit.pooled:
         return []
-    told = [
-        f"{format_counts(c)} (group of {many})"
-        for c, many in zip(audit.pooled, audit.event.multiplicities, strict=True)
-    ]
-    return [("assuming", audit.event.assumption), *(("coordinates", line) for line in told)]
+    groups = zip(audit.pooled, audit.event.multiplicities, strict=True)
+    rows = [("coordinates", f"{format_counts(c)} (group of {many})") for c, many in groups]
+    return [("assuming", audit.event.assumption), *rows]
 
 
 def _describe_floats(audit: Audit) -> str:
-    """Describe the floating-point finding in one line."""
+    """Describe the floating-point finding in one line; return "" if there is none, or no bound."""
     found = audit.floating_point
-    assert found is not None
+    if found is None or audit.checks:
+        return ""
     # Where it counts it has half of the error probability, as the certified bound says.
     lower = clopper_pearson(found.bound_counts, found.delta, single_bound_level(audit))
     counts = "counted in the verdict" if audit.floats else "not part of the verdict"
@@ -565,14 +565,9 @@ def _describe_claim(audit: Audit) -> str:
     if audit.claimed_epsilon is None:
         return text
     if audit.delta and audit.pair.distance != 1.0:
-        whole = audit.claimed_epsilon * audit.pair.distance
-        text += f" (metric: epsilon <= {whole:g} at distance {audit.pair.distance:g})"
+        text += f" (metric: epsilon <= {_whole_claim(audit):g} at distance {audit.pair.distance:g})"
     own = audit.own_claim
     return text if own is None or own == audit.claim else f"{text} (the mechanism's own: {own:g})"
-
-
-def _format_side(name: str) -> str:
-    return "x'" if name == "x_prime" else "x"
 
 
 def format_counts(c: Counts) -> str:
@@ -620,20 +615,20 @@ def _describe_idle_threads(audit: Audit) -> str:
     return f", of which {blocks} had work: block={shared_block(audit.trials, audit.threads)}"
 
 
-def format_report(audit: Audit) -> str:
-    """Format the report as lines of text, the last one with time and speed."""
-    lines = [
-        f"  {label:<12} {line}"
-        for label, line in [*list_report_rows(audit), ("time", _describe_time(audit))]
-    ]
-    return "\n".join([audit.name, *lines])
+def format_report(audit: Audit | OutputsAudit) -> str:
+    """Format the report as lines of text; the last one of an `Audit` has time and speed."""
+    return format_rows(audit.name, _list_all_rows(audit))
 
 
-def report_to_html(audit: Audit) -> str:
+def report_to_html(audit: Audit | OutputsAudit) -> str:
     """Format the report as HTML for a notebook."""
-    return make_card(
-        audit.name, [*list_report_rows(audit), ("time", _describe_time(audit))], audit.refuted
-    )
+    return make_card(audit.name, _list_all_rows(audit), audit.refuted)
+
+
+def _list_all_rows(audit: Audit | OutputsAudit) -> list[tuple[str, str]]:
+    if isinstance(audit, OutputsAudit):
+        return list_outputs_rows(audit)
+    return [*list_report_rows(audit), ("time", _describe_time(audit))]
 
 
 def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
@@ -645,39 +640,30 @@ def list_outputs_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
     Returns:
         The rows, verdict first.
     """
-    return [
+    table = [
         ("verdict", audit.verdict),
         ("claim", format_claim(audit)),
         ("certified", _format_outputs_certified(audit)),
         ("estimate", f"{format_epsilon(audit.epsilon_hat)} (certifies nothing)"),
-        ("witness", describe_outputs_event(audit)),
-        *list_inside_rows(audit),
+        ("witness", describe_event(audit)),
+        *(("inside", str(one)) for one in audit.inside),
         ("counts", _format_outputs_counts(audit)),
-        *_list_reach_rows(audit),
-        *_list_auc_rows(audit),
+        ("reach", _describe_reach(audit)),
+        ("AUC", "" if audit.auc is None else f"{audit.auc:.4f} {_AUC_MEANING}"),
         ("rows", _describe_rows(audit)),
         *(("read from", str(one)) for one in audit.files),
-        *list_read_rows(audit),
+        ("read", _describe_read(audit)),
         ("seed", f"{audit.seed} ({_describe_seed_use(audit)})"),
-        *(("needed", step) for step in (more_rows(audit),) if step),
-        *(("plan", size) for size in (size_for_a_tenth(audit),) if size),
+        ("needed", more_rows(audit)),
+        ("plan", size_for_a_tenth(audit)),
         *(("note", note) for note in audit.notes),
     ]
+    return [(label, text) for label, text in table if text]
 
 
-def format_outputs_report(audit: OutputsAudit) -> str:
-    """Format the report as lines of text."""
-    return "\n".join([audit.name, *(f"  {label:<12} {line}" for label, line in audit.lines())])
-
-
-def outputs_report_to_html(audit: OutputsAudit) -> str:
-    """Format the report as HTML for a notebook."""
-    return make_card(audit.name, audit.lines(), audit.refuted)
-
-
-def describe_outputs_event(audit: OutputsAudit) -> str:
+def describe_event(audit: Audit | OutputsAudit) -> str:
     """Describe in words the event or the guesses that were counted."""
-    if isinstance(audit.evidence, Guesses):
+    if audit.counts is None:
         return audit.attack
     side = "x'" if audit.direction == "x_prime" else "x"
     return f"{audit.event}, {side} in the numerator"
@@ -687,9 +673,7 @@ def _format_outputs_certified(audit: OutputsAudit) -> str:
     if audit.doubts:
         return "nothing: no bound holds"
     title = find_declaration(OUTPUTS_BOUNDS[audit.rows][audit.bound]).title
-    level = f"{100 * audit.confidence:g} % confidence, {title}"
-    unit = "" if audit.pair.distance == 1.0 or audit.delta else " per unit of distance"
-    return f"{format_certified(audit)}{unit} ({level})"
+    return _format_bound(audit, f"{100 * audit.confidence:g} % confidence, {title}")
 
 
 def _format_outputs_counts(audit: OutputsAudit) -> str:
@@ -703,13 +687,13 @@ def _format_outputs_counts(audit: OutputsAudit) -> str:
     return format_counts(c)
 
 
-def _list_reach_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """List the largest bound that the guesses or groups can certify.
+def _describe_reach(audit: OutputsAudit) -> str:
+    """Describe the largest bound that the guesses or groups can certify; else return "".
 
     Without it a large claim seems to have withstood a test.
     """
     if audit.ceiling is None:
-        return []
+        return ""
     most = f"epsilon >= {format_epsilon(audit.ceiling)}"
     if isinstance(audit.claim, Claim):
         most += f" at delta {audit.delta:g}"
@@ -717,25 +701,18 @@ def _list_reach_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
             most = f"{audit.claim.parameter} >= {format_epsilon(audit.parameter_ceiling)}; {most}"
     if audit.groups is not None and audit.counts is not None:
         counted = f"{audit.counts.n:,} and {audit.counts.n_prime:,} counted groups"
-        told = f"{counted} certify at most {most}"
         short = audit.claimed_epsilon is not None and audit.ceiling <= audit.claimed_epsilon
-        return [("reach", f"{told}: too few to refute the claim" if short else told)]
-    told = f"{audit.guesses:,} guesses certify at most {most}"
-    if audit.claimed_epsilon is not None:
-        needed = audit.guesses_needed
-        many = "more guesses than any run has" if needed is None else _format_guesses(needed)
-        told += f"; to refute the claim takes {many}"
-    return [("reach", told)]
+        few = ": too few to refute the claim" if short else ""
+        return f"{counted} certify at most {most}{few}"
+    reach = f"{audit.guesses:,} guesses certify at most {most}"
+    if audit.claimed_epsilon is None:
+        return reach
+    return f"{reach}; to refute the claim takes {_format_guesses(audit.guesses_needed)}"
 
 
-def _list_auc_rows(audit: OutputsAudit) -> list[tuple[str, str]]:
-    """List the area under the curve of the scores, which needs no number of guesses."""
-    if audit.auc is None:
-        return []
-    return [("AUC", f"{audit.auc:.4f} of included canaries against others (certifies nothing)")]
-
-
-def _format_guesses(guesses: int) -> str:
+def _format_guesses(guesses: int | None) -> str:
+    if guesses is None:
+        return "more guesses than any run has"
     if guesses == 1:
         return "1 right guess"
     return f"{guesses:,} guesses (and canaries) or more, all of them right"

@@ -15,8 +15,7 @@ from .. import exact
 from ..bounds import Band, mu_lower
 from ..errors import delta_level, instance, invalid, mistyped
 from ..events import event_of
-from ..mechanisms.callables import name_of
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..published import is_native
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges

@@ -484,9 +484,9 @@ class OutputsAudit(StoredRecord):
 
     def __str__(self) -> str:
         """Return the report."""
-        from ..report.text import format_outputs_report
+        from ..report.text import format_report
 
-        return format_outputs_report(self)
+        return format_report(self)
 
     def lines(self) -> list[tuple[str, str]]:
         """List the rows (label, text) of the report."""
@@ -495,9 +495,9 @@ class OutputsAudit(StoredRecord):
         return list_outputs_rows(self)
 
     def _repr_html_(self) -> str:
-        from ..report.text import outputs_report_to_html
+        from ..report.text import report_to_html
 
-        return outputs_report_to_html(self)
+        return report_to_html(self)
 
     def to_html(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return one page with the whole report; also write it to the file `path` if given.
@@ -511,9 +511,9 @@ class OutputsAudit(StoredRecord):
         Raises:
             OSError: if the file cannot be written.
         """
-        from ..report.page import page_of_outputs
+        from ..report.page import make_page
 
-        return page_of_outputs(self, path)
+        return make_page(self, path)
 
     def plot(self, ax: Any = None) -> Figure:
         """Plot certified bound, estimate and claim on one axis, in the current style.

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from ..bounds import clopper_pearson, one_run
 from ..bounds.canaries import guesses_power
@@ -18,18 +18,6 @@ from .evidence import per_distance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
-
-AUTO_FACTOR: Final = 4
-"""Ratio of the trials of `auto`, which chooses its event on pilot draws, to those of a known event.
-
-Measured with noise a tenth too small for epsilon 1 (120 to 160 audits each): refuted with the
-trials of the plan, and with AUTO_FACTOR times as many (three times where marked *),
-
-- Laplace noise in one entry 79 and 98* %, in one of 8 entries 74 and 99* %, clipped 81 and 99* %,
-  spread over two entries 22 and 95 %;
-- Gaussian noise at delta .01 49 and 100 %; randomised response 97 % with the plan's own;
-- geometric noise 83 and 91 %: it takes 16 times as many for 95 %.
-"""
 
 
 def middle_of(rates: Sequence[tuple[float, float]]) -> tuple[float, float]:

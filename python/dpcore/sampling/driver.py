@@ -24,8 +24,8 @@ from ..errors import invalid
 from ..events import event_of
 from ..events.event import Ballot, Event
 from ..mechanisms.answers import join_outputs, rows_to_objects
-from ..mechanisms.callables import name_of, one_by_one, torch_threads
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.callables import one_by_one, torch_threads
+from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from .replay import (
     MOST_FOLLOWED,

@@ -28,11 +28,11 @@ from ..mechanisms.callables import (
     call_mechanism,
     make_generator,
     makes_tensors,
-    name_of,
     one_by_one,
     tensor_of,
     torch_threads,
 )
+from ..mechanisms.declarations import name_of
 from ..mechanisms.native import Native, describe_natively, fill_outputs
 from ..progress import Progress
 from ..published import is_native

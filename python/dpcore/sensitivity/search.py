@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped, show
-from ..mechanisms.callables import dotted_name
+from ..mechanisms.declarations import dotted_name
 from ..packages import imported_module, is_tensor
 from ..pairs import Domain, Neighbour, distance
 from ..pairs.differences import Norm

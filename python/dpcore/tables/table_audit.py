@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -220,7 +220,9 @@ class TableAudit(StoredRecord):
 
     def __str__(self) -> str:
         """Return the report."""
-        return "\n".join([self.name, *(f"  {label:<12} {line}" for label, line in list_rows(self))])
+        from ..report.text import format_rows
+
+        return format_rows(self.name, list_rows(self))
 
     def lines(self) -> list[tuple[str, str]]:
         """Return the report as (label, text) rows."""
@@ -253,11 +255,9 @@ class TableAudit(StoredRecord):
             ("infinite pairs", f"{100 * self.infinite_share:.3g} %"),
         ]
         words = f"Exact epsilon {format_epsilon(self.epsilon)}, claim {claim}."
+        picture = page.make_picture(self, "plot", ("Worst loss of every input", words), 3.4)
         sections = [
-            (
-                "Pictures",
-                page.make_picture(self, "plot", ("Worst loss of every input", words), 3.4),
-            ),
+            ("Pictures", picture),
             ("Report", page.make_table(list_rows(self))),
             ("How this was made", page.make_origins(self)),
             ("Data", page.make_data(self)),
@@ -281,16 +281,11 @@ class TableAudit(StoredRecord):
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain data without the table: what `from_dict` needs, and derived figures."""
-        from ..report.encoding import encode_value
+        from ..report.encoding import result_to_dict
 
-        names = [f.name for f in fields(self) if f.name != "comparison"]
-        record: dict[str, Any] = {"format": TABLE_FORMAT}
-        record.update({name: encode_value(getattr(self, name)) for name in names})
-        record["derived"] = {
-            name: encode_value(getattr(self, name)) for name in _DERIVED_TABLE_FIGURES
-        }
-        record["derived"]["witness"] = _format_witness(self)
-        record["derived"]["source_sha256"] = [one.sha256 for one in self.provenance]
+        record = result_to_dict(self, TABLE_FORMAT, _DERIVED_TABLE_FIGURES, ["comparison"])
+        hashes = [one.sha256 for one in self.provenance]
+        record["derived"].update(witness=_format_witness(self), source_sha256=hashes)
         return record
 
     @classmethod
@@ -379,8 +374,7 @@ def audit_table(
     own = mechanism_attribute(table, "claim") if has_rows else None
     own = None if own is None else real("claim of the table", own, low=0.0)
     claim = own if claim is None else real("claim", claim, low=0.0)
-    if tolerance is not None:
-        tolerance = real("tolerance", tolerance, low=0.0)
+    tolerance = None if tolerance is None else real("tolerance", tolerance, low=0.0)
     read = Table(table, distances, log, threads_of(threads))
     comparison = Comparison(read, read_neighbours(neighbour, read.inputs), read.threads, progress)
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
@@ -389,11 +383,11 @@ def audit_table(
     settled = _CLAIM_TOLERANCE[read.single] if tolerance is None else tolerance
     tally, output = comparison.tally_losses(claim, settled)
     output = _witness_output(read, tally, output)
-    remarks = _list_underflow_doubts(read, tally)
-    for remark in remarks:
-        warnings.warn(remark, AssumptionWarning, stacklevel=3)
+    # Logarithms of float64 have no underflow.
+    doubtful = tally.infinite and not read.log and (read.single or read.tiny)
+    if doubtful:
+        warnings.warn(_UNDERFLOW_DOUBT, AssumptionWarning, stacklevel=3)
     epsilon, x, x_prime, loss, distance = tally.best
-    per_input = np.maximum(tally.per_input, 0.0)
     return TableAudit(
         name=_name_table(read),
         inputs=read.inputs,
@@ -405,7 +399,7 @@ def audit_table(
         labels=_label_witness(read, (x, x_prime, output)),
         loss=loss,
         distance=distance,
-        per_input=per_input,
+        per_input=np.maximum(tally.per_input, 0.0),
         pairs=tally.pairs,
         infinite_pairs=tally.infinite,
         neighbours=comparison.neighbours.name,
@@ -414,7 +408,7 @@ def audit_table(
         own_claim=own,
         excess=None if claim is None else tally.excess[0],
         excess_pair=None if claim is None else tally.excess[1:],
-        remarks=remarks,
+        remarks=(_UNDERFLOW_DOUBT,) if doubtful else (),
         provenance=(made,),
         comparison=comparison,
     )
@@ -439,12 +433,6 @@ def _witness_output(table: Table, tally: Tally, output: int) -> int:
     return output
 
 
-def _list_underflow_doubts(table: Table, tally: Tally) -> tuple[str, ...]:
-    """Return doubts of zeros that may be underflow; logarithms of float64 have none."""
-    doubtful = tally.infinite and not table.log and (table.single or table.tiny)
-    return (_UNDERFLOW_DOUBT,) if doubtful else ()
-
-
 def _name_table(table: Table) -> str:
     if table.owner is not None:
         return one_line(format_neighbour(table.owner), 80)
@@ -460,39 +448,32 @@ def _label_witness(table: Table, witness: tuple[int, int, int]) -> tuple[str, ..
 
 
 def list_rows(audit: TableAudit) -> list[tuple[str, str]]:
-    """Return the report as (label, text) rows.
-
-    Args:
-        audit: the audit.
-
-    Returns:
-        The rows, verdict first.
-    """
+    """Return the report as (label, text) rows, verdict first."""
     from ..report.text import format_epsilon
 
     unit = " per unit of distance" if audit.metric else ""
-    return [
+    at = f" at distance {audit.distance:g}" if audit.metric else ""
+    claim = "none given" if audit.claim is None else f"epsilon <= {audit.claim:g}{unit}"
+    if audit.own_claim not in (None, audit.claim):
+        claim += f" (the mechanism's own: {audit.own_claim:g})"
+    rows = [
         ("verdict", audit.verdict),
-        ("claim", _format_table_claim(audit)),
+        ("claim", claim),
         ("exact", f"epsilon = {format_epsilon(audit.epsilon)}{unit}"),
         ("witness", _format_witness(audit)),
-        ("loss", _format_loss(audit)),
-        *([("beyond", _format_excess(audit))] if audit.refuted else []),
+        ("loss", f"{format_epsilon(audit.loss)} nats{at}"),
         ("infinite", f"{audit.infinite_pairs:,} of {audit.pairs:,} ordered pairs"),
         ("table", f"{audit.inputs:,} inputs, {audit.outputs:,} outputs"),
         ("neighbours", audit.neighbours),
         ("tolerance", f"{audit.tolerance:g} nats"),
         *(("note", note) for note in audit.notes),
     ]
-
-
-def _format_table_claim(audit: TableAudit) -> str:
-    if audit.claim is None:
-        return "none given"
-    unit = " per unit of distance" if audit.metric else ""
-    own = audit.own_claim
-    more = "" if own is None or own == audit.claim else f" (the mechanism's own: {own:g})"
-    return f"epsilon <= {audit.claim:g}{unit}{more}"
+    if audit.refuted and audit.excess_pair is not None:
+        allowed = "claim x distance" if audit.metric else "the claim"
+        place = "x = {}, x' = {}".format(*audit.excess_pair)
+        excess = format_epsilon(audit.excess)
+        rows.insert(5, ("beyond", f"{excess} nats more than {allowed}, at most, for {place}"))
+    return rows
 
 
 def _format_witness(audit: TableAudit) -> str:
@@ -500,23 +481,6 @@ def _format_witness(audit: TableAudit) -> str:
     if audit.labels:
         names = [f"{label!r} ({name})" for label, name in zip(audit.labels, names, strict=True)]
     return f"x = {names[0]}, x' = {names[1]}, output {names[2]}"
-
-
-def _format_loss(audit: TableAudit) -> str:
-    from ..report.text import format_epsilon
-
-    at = f" at distance {audit.distance:g}" if audit.metric else ""
-    return f"{format_epsilon(audit.loss)} nats{at}"
-
-
-def _format_excess(audit: TableAudit) -> str:
-    from ..report.text import format_epsilon
-
-    assert audit.excess is not None
-    assert audit.excess_pair is not None
-    allowed = "claim x distance" if audit.metric else "the claim"
-    place = "x = {}, x' = {}".format(*audit.excess_pair)
-    return f"{format_epsilon(audit.excess)} nats more than {allowed}, at most, for {place}"
 
 
 def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
@@ -532,21 +496,15 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
     if infinite:
         axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
-        axes.annotate(f"{infinite:,} infinite", (1, top), (0, 4), textcoords="offset points")
+        figures.write_near(axes, f"{infinite:,} infinite", (1, top), (0, 4))
     if audit.claim is not None:
         axes.axhline(audit.claim, color=figures.text_colour(), linestyle="--")
-        axes.annotate(
-            f"claim {audit.claim:g}", (found.size, audit.claim), (0, 3),
-            textcoords="offset points", ha="right",
-        )  # fmt: skip
+        words = f"claim {audit.claim:g}"
+        figures.write_near(axes, words, (found.size, audit.claim), (0, 3), ha="right")
     unit = " per unit of distance" if audit.metric else ""
     axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
     axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, found.size + 1.0))
-    name = audit.name.replace("$", r"\$")
-    title = name if len(name) <= 60 else f"{name[:57]}..."
-    axes.set_title(f"{title}\n{audit.verdict}", loc="left", fontsize="medium")
-    figures.thin_axes(axes)
-    return figures.get_whole_figure(axes.figure)
+    return figures.finish_axes(axes, figures.format_title(audit.name, audit.verdict))
 
 
 def _check_table_fields(audit: TableAudit) -> None:

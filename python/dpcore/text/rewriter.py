@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import mistyped, real, suggest_arguments
-from ..mechanisms.callables import name_of
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown
 from .inference.attackers import takes_rng

@@ -24,7 +24,7 @@ from ..errors import (
     suggest_arguments,
 )
 from ..mechanisms import positive
-from ..mechanisms.callables import name_of
+from ..mechanisms.declarations import name_of
 from ..records import Record
 
 __all__ = [

@@ -25,8 +25,7 @@ from ..auditing.run import audit
 from ..bounds import gdp_epsilon
 from ..claims import GDP
 from ..errors import integer, invalid, mistyped, real, suggest_arguments
-from ..mechanisms.callables import name_of
-from ..mechanisms.declarations import mechanism_attribute
+from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..pairs.differences import fingerprint_input
 from ..records import Pair, Record, Shown
 from ..results.audits import Audit

@@ -28,7 +28,7 @@ from ...errors import (
     real,
     suggest_arguments,
 )
-from ...mechanisms.callables import name_of
+from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...records import Shown, attribute_of
 from ...streams import Rng, check_size, seed_of

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_arguments
-from ...mechanisms.callables import name_of
+from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...records import Record, frozen_array
