@@ -583,13 +583,14 @@ def masked(value: Any) -> bool:
     return module is not None and bool(module.is_masked(value))
 
 
-def numeric(name: str, requirement: str, value: Any) -> npt.NDArray[Any]:
+def numeric(name: str, requirement: str, value: Any, kinds: str = "buif") -> npt.NDArray[Any]:
     """Check that a value is read as real numbers, in any shape, and return them as an array.
 
     Args:
         name: what the message calls the value.
         requirement: what the message asks for.
         value: anything that numpy reads as bools, integers or floats.
+        kinds: numpy's letters of the kinds that are allowed.
 
     Returns:
         The array; the value itself where it is one already.
@@ -609,7 +610,7 @@ def numeric(name: str, requirement: str, value: Any) -> npt.NDArray[Any]:
     except ValueError:
         # Rows of different lengths have no array.
         raise invalid(name, requirement, value) from None
-    if array.dtype.kind not in "buif":
+    if array.dtype.kind not in kinds:
         raise mistyped(name, requirement, value)
     return array
 

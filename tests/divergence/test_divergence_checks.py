@@ -95,7 +95,7 @@ def test_control_folds_added_up_as_if_independent_are_found_out():
     for seed in range(RUNS):
         sets = find_points(*normal(seed, 60, 3))
         fit = cross_fit(sets, np.random.default_rng(seed))
-        aucs = [_checks._Units.of(fold, sets).auc for fold in fit.folds]
+        aucs = [_checks._Units(fold, sets).auc for fold in fit.folds]
         deviation = np.sqrt(61.0 / (12.0 * 30.0 * 30.0) / 2.0)
         wrong += (np.mean(aucs) - 0.5) / deviation > stats.norm.isf(LEVEL)
     assert wrong > MOST

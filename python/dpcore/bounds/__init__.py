@@ -36,28 +36,11 @@ ONE_RUN: Final[dict[str, Callable[..., float]]] = {
 """Those of one run: `(guesses, correct, canaries, delta, confidence) -> epsilon_lower`."""
 
 __all__ = [
-    "BOUNDS",
-    "Band",
-    "Martingale",
-    "anytime",
-    "berger_boos",
-    "clopper_pearson",
-    "conditional",
-    "delta_lower",
-    "detectable",
-    "epsilon_lower_at",
-    "every_coordinate",
-    "gdp_epsilon",
-    "guesses_needed",
-    "limits",
-    "mu_lower",
-    "one_run",
-    "one_run_curve",
-    "one_run_fdp",
-    "one_run_mu",
-    "predicted",
-    "tradeoff_band",
-]
+    "BOUNDS", "Band", "Martingale", "anytime", "berger_boos", "clopper_pearson", "conditional",
+    "delta_lower", "detectable", "epsilon_lower_at", "every_coordinate", "gdp_epsilon",
+    "guesses_needed", "limits", "mu_lower", "one_run", "one_run_curve", "one_run_fdp", "one_run_mu",
+    "predicted", "tradeoff_band",
+]  # fmt: skip
 
 explain_old_names(globals())
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, count, delta_level, invalid, mistyped, suggest_arguments
+from ..errors import confidence_level, count, delta_level, invalid, numeric, suggest_arguments
 
 __all__ = ["predicted"]
 
@@ -95,10 +95,10 @@ def predicted_limits(
 
 
 def _check_counts(k_name: str, k: Any, n_name: str, n: Any) -> tuple[_Floats, _Floats]:
-    for name, value in ((k_name, k), (n_name, n)):
-        if np.asarray(value).dtype.kind not in "uif":
-            raise mistyped(name, "an array of numbers", value)
-    hits, draws = np.asarray(k, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    hits, draws = (
+        numeric(name, "an array of numbers", value, "uif").astype(np.float64, copy=False)
+        for name, value in ((k_name, k), (n_name, n))
+    )
     if not (np.isfinite(draws) & (draws >= 1.0)).all():
         raise invalid(n_name, "at least 1 and finite", n)
     try:

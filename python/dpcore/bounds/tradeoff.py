@@ -21,7 +21,7 @@ from ..errors import (
     instance,
     integer,
     invalid,
-    mistyped,
+    numeric,
     suggest_arguments,
     vector,
 )
@@ -316,9 +316,7 @@ def _mu_of_rates(p_low: float, q_high: float) -> float:
     from scipy.special import ndtri
 
     # Both ends certify nothing or everything; at q_high = 0 no finite mu would be left.
-    if p_low <= q_high:
-        return 0.0
-    return float(ndtri(p_low)) - float(ndtri(q_high))
+    return float(ndtri(p_low)) - float(ndtri(q_high)) if p_low > q_high else 0.0
 
 
 def check_array(name: str, value: Any, low: float, high: float) -> _Floats:
@@ -328,19 +326,14 @@ def check_array(name: str, value: Any, low: float, high: float) -> _Floats:
         TypeError: if they are not numbers.
         ValueError: if one of them is out of range.
     """
-    array = np.asarray(value)
-    if array.dtype.kind not in "uif":
-        raise mistyped(name, "numbers", value)
-    array = array.astype(np.float64)
+    array = numeric(name, "numbers", value, "uif").astype(np.float64)
     if not ((array >= low) & (array <= high)).all():
         raise invalid(name, f"from {low:g} to {high:g} in every entry", value)
     return array
 
 
 def _check_exceedances(name: str, value: Any, n: int) -> npt.NDArray[np.int64]:
-    array = np.asarray(value)
-    if array.dtype.kind not in "ui":
-        raise mistyped(name, "a vector of integers", value)
+    array = numeric(name, "a vector of integers", value, "ui")
     if array.ndim != 1 or array.size == 0:
         raise invalid(name, "a non-empty vector", value)
     counts = array.astype(np.int64)

@@ -17,23 +17,11 @@ from .masked_words import COUNTEREXAMPLES, Counterexample, MaskedWords, word_dro
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, laplace
 
 __all__ = [
-    "COUNTEREXAMPLES",
-    "CalibratedGaussian",
-    "Counterexample",
-    "L2Laplace",
-    "MaskedWords",
-    "RandomisedResponse",
-    "RealEpsilon",
-    "gaussian_analytic",
-    "gaussian_classical",
-    "gaussian_delta",
-    "gaussian_epsilon",
-    "l2_laplace",
-    "laplace",
-    "noise_errors",
-    "real_epsilon",
+    "COUNTEREXAMPLES", "CalibratedGaussian", "Counterexample", "L2Laplace", "MaskedWords",
+    "RandomisedResponse", "RealEpsilon", "gaussian_analytic", "gaussian_classical",
+    "gaussian_delta", "gaussian_epsilon", "l2_laplace", "laplace", "noise_errors", "real_epsilon",
     "word_dropout",
-]
+]  # fmt: skip
 
 explain_old_names(globals())
 

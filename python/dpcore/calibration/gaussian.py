@@ -144,9 +144,8 @@ def gaussian_delta(sigma: float, epsilon: float, sensitivity: float | Sensitivit
         0.126937
     """
     epsilon = real("epsilon", epsilon, low=0.0)
-    return math.exp(
-        log_delta(epsilon, noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2")))
-    )
+    mu = noise_ratio(sigma, in_norm("sensitivity", sensitivity, "l2"))
+    return math.exp(log_delta(epsilon, mu))
 
 
 @suggest_arguments
@@ -273,7 +272,6 @@ def gaussian_analytic(
     apart = positive("sensitivity", in_norm("sensitivity", sensitivity, "l2"))
     sigma = noise_scale("sensitivity / mu", apart, mu_of(epsilon, delta))
     step = 2.0**-52
-    while gaussian_delta(sigma, epsilon, apart) > delta:
+    while (true_delta := gaussian_delta(sigma, epsilon, apart)) > delta:
         sigma, step = sigma * (1.0 + step), 2.0 * step
-    true_delta = gaussian_delta(sigma, epsilon, apart)
     return CalibratedGaussian(sigma, epsilon, delta, apart, true_delta, "analytic")

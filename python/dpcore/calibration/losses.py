@@ -18,7 +18,7 @@ from ..mechanisms.native import Cost, law_of, over_scale
 from ..pairs import Box, distance
 from ..pairs.differences import Norm
 from ..published import is_native
-from ..records import Pair, Record
+from ..records import Pair, Record, set_fields
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, sensitivity
 from .gaussian import CalibratedGaussian, gaussian_analytic
 from .pure import L2Laplace, RandomisedResponse, l2_laplace, l2_laplace_delta, laplace
@@ -50,14 +50,13 @@ def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, 
         TypeError: if the domain is none of them.
         ValueError: if there is no closed form after the clip.
     """
-    if type(domain) not in KNOWN:
-        raise mistyped("domain", "one of dpcore.sensitivity's, whose diameter is known", domain)
+    _check_domain(domain)
     if clip is None or (type(domain) is not HistogramCounts and _is_inside(domain, clip)):
         found = sensitivity(domain, norm)
         return found.value, found.pair
     if type(domain) is HistogramCounts:
-        requirement = "other than a histogram for a mechanism that clips (no closed form)"
-        raise invalid("domain", requirement, domain)
+        need = "other than a histogram for a mechanism that clips (no closed form)"
+        raise invalid("domain", need, domain)
     ball = Ball(clip.norm, clip.radius, domain.dim)
     whole = sensitivity(ball, norm)
     # The domain's members nearest to the ball's worst pair: often the pair itself.
@@ -70,6 +69,12 @@ def widest_pair(domain: Any, norm: Norm, clip: ClipStep | None) -> tuple[float, 
         )
         raise invalid("domain", requirement, domain)
     return whole.value, pair
+
+
+def _check_domain(domain: Any) -> Any:
+    if type(domain) not in KNOWN:
+        raise mistyped("domain", "one of dpcore.sensitivity's, whose diameter is known", domain)
+    return domain
 
 
 def _is_inside(domain: Any, clip: ClipStep) -> bool:
@@ -129,14 +134,13 @@ class RealEpsilon(Record, word="RealEpsilon"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        if self.value != math.inf:
-            object.__setattr__(self, "value", real("value", self.value, low=0.0))
+        value = self.value if self.value == math.inf else real("value", self.value, low=0.0)
         instance("pair", self.pair, Pair)
-        object.__setattr__(self, "distance", real("distance", self.distance, low=0.0))
+        apart = real("distance", self.distance, low=0.0)
         choice("norm", self.norm, _DISTANCE_NORMS)
         instance("reason", self.reason, str)
-        if self.mu is not None:
-            object.__setattr__(self, "mu", real("mu", self.mu, low=0.0))
+        mu = None if self.mu is None else real("mu", self.mu, low=0.0)
+        set_fields(self, value=value, distance=apart, mu=mu)
 
     @property
     def claim(self) -> float | None:
@@ -164,8 +168,8 @@ class RealEpsilon(Record, word="RealEpsilon"):
         if type(self.mechanism) is L2Laplace:
             return l2_laplace_delta(epsilon, self.value, self.pair.x.size)
         if epsilon < self.value:
-            requirement = f"at least the pure epsilon {self.value:g} of this noise"
-            raise invalid("epsilon", requirement, epsilon)
+            need = f"at least the pure epsilon {self.value:g} of this noise"
+            raise invalid("epsilon", need, epsilon)
         return 0.0
 
     def epsilon(self, delta: float = 0.0) -> float:
@@ -250,14 +254,14 @@ def real_epsilon(mechanism: Any, domain: Any) -> RealEpsilon:
     if type(mechanism) is RandomisedResponse:
         return _loss_of_response(mechanism, domain)
     if not is_native(mechanism):
-        requirement = "one of dpcore's, whose noise is known (audit any other)"
-        raise mistyped("mechanism", requirement, mechanism)
+        need = "one of dpcore's, whose noise is known (audit any other)"
+        raise mistyped("mechanism", need, mechanism)
     return _loss_of_steps(mechanism, domain)
 
 
 def _loss_of_steps(mechanism: Any, domain: Any) -> RealEpsilon:
     # The factor of the steps multiplies after the noise: post-processing, which costs nothing.
-    steps = mechanism.steps(domain.dim) if hasattr(domain, "dim") else mechanism.steps(1)
+    steps = mechanism.steps(_check_domain(domain).dim)
     law = law_of(steps.noise)
     apart, pair = widest_pair(domain, law.norm, steps.clip)
     if law.blind:

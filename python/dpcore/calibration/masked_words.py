@@ -109,9 +109,8 @@ def _check_conditions(masks: str, neighbours: str, masked_is_neighbour: bool) ->
     choice("masks", masks, get_args(Masks))
     if masks != "bernoulli":
         why = "with a fixed number of masks the masked word tells which others are kept"
-        raise invalid(
-            "masks", f"'bernoulli' ({why}: {_COUNTEREXAMPLE_HINT.format('exact_counts')})", masks
-        )
+        requirement = f"'bernoulli' ({why}: {_COUNTEREXAMPLE_HINT.format('exact_counts')})"
+        raise invalid("masks", requirement, masks)
     if choice("neighbours", neighbours, ("one word", "any two texts")) != "one word":
         why = "masks hide a difference of n words with probability mu^n only"
         requirement = f"'one word' ({why}: {_COUNTEREXAMPLE_HINT.format('any_two_texts')})"
@@ -293,10 +292,10 @@ class Counterexample(Shown):
 
     def __post_init__(self) -> None:
         """Check the fields that calculate."""
-        for name in ("mechanism", "sound"):
-            instance(name, getattr(self, name), MaskedWords)
-        for name in ("pair", "sound_pair"):
-            instance(name, getattr(self, name), Pair)
+        instance("mechanism", self.mechanism, MaskedWords)
+        instance("sound", self.sound, MaskedWords)
+        instance("pair", self.pair, Pair)
+        instance("sound_pair", self.sound_pair, Pair)
 
 
 def _coin_probabilities(shift: float, epsilon: float) -> tuple[float, float]:
@@ -333,31 +332,19 @@ def by_mask(words: tuple[str, ...], epsilon: float) -> tuple[float, float, float
 
 COUNTEREXAMPLES: tuple[Counterexample, ...] = (
     Counterexample(
-        "exact_counts",
-        MaskedWords(by_both, masks="exact"),
-        Pair("a b", "c b"),
-        MaskedWords(by_both),
-        Pair("a b", "c b"),
-        ("masks", "exact"),
+        "exact_counts", MaskedWords(by_both, masks="exact"), Pair("a b", "c b"),
+        MaskedWords(by_both), Pair("a b", "c b"), ("masks", "exact"),
         "one of two words is masked: without the first the second stays, two words away",
     ),
     Counterexample(
-        "masked_no_neighbour",
-        MaskedWords(by_mask),
-        Pair("a", "c"),
-        MaskedWords(by_any),
-        Pair("a", "c"),
-        ("masked_is_neighbour", False),
+        "masked_no_neighbour", MaskedWords(by_mask), Pair("a", "c"),
+        MaskedWords(by_any), Pair("a", "c"), ("masked_is_neighbour", False),
         "a masked text has an answer of its own, so that masks take nothing off the others",
     ),
     Counterexample(
-        "any_two_texts",
-        MaskedWords(by_any),
-        Pair("a b", "c d"),
-        MaskedWords(by_any),
-        Pair("a d", "c d"),
-        ("neighbours", "any two texts"),
+        "any_two_texts", MaskedWords(by_any), Pair("a b", "c d"),
+        MaskedWords(by_any), Pair("a d", "c d"), ("neighbours", "any two texts"),
         "both words differ, and are both masked with probability mu^2 only",
     ),
-)
+)  # fmt: skip
 """One for each condition of `word_dropout`, at epsilon 1 and mu .5."""

@@ -364,18 +364,11 @@ class RandomisedResponse(Record, word="RandomisedResponse"):
         weight = math.exp(-self.epsilon)
         total = 1.0 + (self.values - 1) * weight
         # The four roundings of each formula amount to less than the margin.
-        truth = -math.expm1(-self.epsilon) / total
+        truth, grid = -math.expm1(-self.epsilon) / total, _UNIFORM_GRID
         if truth < 0.5:
-            return (
-                1.0 - math.floor(truth * (1.0 - _ROUNDING_MARGIN) * _UNIFORM_GRID) / _UNIFORM_GRID
-            )
-        return (
-            max(
-                math.ceil(self.values * weight / total * (1.0 + _ROUNDING_MARGIN) * _UNIFORM_GRID),
-                1,
-            )
-            / _UNIFORM_GRID
-        )
+            return 1.0 - math.floor(truth * (1.0 - _ROUNDING_MARGIN) * grid) / grid
+        blind = self.values * weight / total
+        return max(math.ceil(blind * (1.0 + _ROUNDING_MARGIN) * grid), 1) / grid
 
     @property
     def keep(self) -> float:

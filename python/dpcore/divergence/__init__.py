@@ -1,24 +1,14 @@
 """Renyi and KL divergence between two samples, with what is known of their reliability."""
 
 from . import closed_forms
-from .conversion import Converted, Epsilon, Line, canonne_kamath_steinke, line
+from .conversion import Converted, Line, canonne_kamath_steinke, line
 from .estimation import METHODS, kl, renyi
-from .record import Beside, Diagnostics, Estimate
+from .record import Beside, Diagnostics, Epsilon, Estimate
 
 __all__ = [
-    "METHODS",
-    "Beside",
-    "Converted",
-    "Diagnostics",
-    "Epsilon",
-    "Estimate",
-    "Line",
-    "canonne_kamath_steinke",
-    "closed_forms",
-    "kl",
-    "line",
-    "renyi",
-]
+    "METHODS", "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line",
+    "canonne_kamath_steinke", "closed_forms", "kl", "line", "renyi",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

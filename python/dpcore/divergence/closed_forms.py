@@ -18,20 +18,14 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import explain_old_names, integer, invalid, mistyped, real, vector
+from ..errors import explain_old_names, integer, invalid, numeric, real, vector
 from ..mechanisms import LARGEST, positive
 from .points import Reals
 
 __all__ = [
-    "discrete_renyi",
-    "exponential_renyi",
-    "gaussian_mechanism",
-    "gaussian_renyi",
-    "laplace_mechanism",
-    "laplace_renyi",
-    "mixture_with_atom",
-    "randomised_response",
-]
+    "discrete_renyi", "exponential_renyi", "gaussian_mechanism", "gaussian_renyi",
+    "laplace_mechanism", "laplace_renyi", "mixture_with_atom", "randomised_response",
+]  # fmt: skip
 
 explain_old_names(globals())
 
@@ -50,13 +44,7 @@ Side = tuple[Reals, Reals, float]
 def read_orders(alphas: Any) -> Reals:
     """Read orders above 0, inf included, in any shape."""
     requirement = "an array of orders above 0"
-    try:
-        found = np.asarray(alphas)
-    except ValueError:
-        raise invalid("alphas", requirement, alphas) from None
-    if found.dtype.kind not in "uif":
-        raise mistyped("alphas", requirement, alphas)
-    found = found.astype(np.float64)
+    found = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
     # A NaN is not above 0 either.
     if not (found > 0.0).all():
         raise invalid("alphas", requirement, alphas)
@@ -116,23 +104,6 @@ def read_deviations(name: str, value: Any) -> Reals:
     return found
 
 
-def _check_covariance(name: str, value: Any) -> Reals:
-    """Check and return a symmetric positive definite matrix."""
-    requirement = "a symmetric positive definite matrix"
-    found = np.asarray(value)
-    if found.dtype.kind not in "uif":
-        raise mistyped(name, requirement, value)
-    found = found.astype(np.float64)
-    square = found.ndim == 2 and found.shape[0] == found.shape[1] and found.size > 0
-    if not (square and np.isfinite(found).all() and (found == found.T).all()):
-        raise invalid(name, requirement, value)
-    try:
-        np.linalg.cholesky(found)
-    except np.linalg.LinAlgError:
-        raise invalid(name, requirement, value) from None
-    return found
-
-
 def same_length(**parts: npt.NDArray[Any]) -> int:
     """Return the number of coordinates; each vector has this length or one entry for all."""
     sizes = {name: len(part) for name, part in parts.items()}
@@ -154,19 +125,24 @@ def read_probabilities(name: str, value: Any) -> Reals:
 
 def read_covariance(name: str, value: Any) -> Reals:
     """Read a covariance from an argument of `gaussian_renyi`; a number gives one entry for all."""
-    return (
-        _check_covariance(name, value)
-        if np.ndim(value) == 2
-        else np.diag(read_deviations(name, value) ** 2)
-    )
+    if np.ndim(value) != 2:
+        return np.diag(read_deviations(name, value) ** 2)
+    requirement = "a symmetric positive definite matrix"
+    found = numeric(name, requirement, value, "uif").astype(np.float64)
+    square = found.shape[0] == found.shape[1] and found.size > 0
+    if not (square and np.isfinite(found).all() and (found == found.T).all()):
+        raise invalid(name, requirement, value)
+    try:
+        np.linalg.cholesky(found)
+    except np.linalg.LinAlgError:
+        raise invalid(name, requirement, value) from None
+    return found
 
 
 def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
     """Return the divergences of the rests, in the shape of the orders."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
-    found = np.asarray(rest(alphas) if callable(rest) else rest)
-    if found.dtype.kind not in "uif":
-        raise mistyped("rest", requirement, rest)
+    found = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
     # A NaN is not at least 0 either.
     if found.shape not in ((), alphas.shape) or not (found >= 0.0).all():
         raise invalid("rest", requirement, rest)
@@ -374,10 +350,8 @@ def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
     if b == 0.0:
         grown = p * outer
     else:
-        grown = np.where(
-            np.abs(b * outer) < 1.0, p * np.expm1(b * outer), np.exp(log_p + b * outer) - p
-        )
-        grown = grown / b
+        power = b * outer
+        grown = np.where(np.abs(power) < 1.0, p * np.expm1(power), np.exp(log_p + power) - p) / b
     return np.where(near, close, grown + np.exp(log_p - outer) - p)
 
 
@@ -451,9 +425,8 @@ def gaussian_renyi(
         # Below order 1 a sum of squares, which does not leave the range of float64.
         low = np.hypot(np.sqrt(a) * s1, np.sqrt(np.abs(b)) * s0)
         root = np.where(b < 0.0, low, s1 * np.sqrt(mid))
-        return normal_divergence(
-            a, b, one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1), mid, shift / root
-        )
+        tau, log_r = one_minus_power(s0, s1, 2), 2.0 * log_ratio(s0, s1)
+        return normal_divergence(a, b, tau, log_r, mid, shift / root)
 
     def limit() -> float:
         return normal_limit(one_minus_power(*wide, 2), 2.0 * log_ratio(*wide), shift / wide[1])
@@ -502,9 +475,8 @@ def laplace_renyi(
 
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         s0, s1 = wide[::-1] if swap else wide
-        found = scale_divergence(
-            a, b, one_minus_power(s0, s1, 1), log_ratio(s0, s1), power_gap(b, s0, s1, 1)
-        )
+        tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
+        found = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
         # The shift's part from the side on which its own terms have one sign.
         w = a * (s1 / s0) + b
         plain = shift_divergence(b, np.maximum(w, 0.0), apart / s1)
@@ -512,8 +484,7 @@ def laplace_renyi(
         return found + np.where(w < 0.0, other, plain)
 
     def limit() -> float:
-        found = np.where(wide0 <= wide1, apart / wide1 - log_ratio(*wide), np.inf)
-        return float(found.sum())
+        return float(np.where(wide0 <= wide1, apart / wide1 - log_ratio(*wide), np.inf).sum())
 
     return by_part(a, part, limit)
 
@@ -549,9 +520,8 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Real
     def part(a: Reals, b: Reals, swap: bool) -> Reals:
         # The ratio of the scales is that of the rates, upside down.
         one, other = rates if swap else rates[::-1]
-        return scale_divergence(
-            a, b, one_minus_power(one, other, 1), log_ratio(one, other), power_gap(b, one, other, 1)
-        )
+        tau, log_r = one_minus_power(one, other, 1), log_ratio(one, other)
+        return scale_divergence(a, b, tau, log_r, power_gap(b, one, other, 1))
 
     return by_part(
         a, part, lambda: float(log_ratio(*rates)[0]) if rates[0] >= rates[1] else math.inf
@@ -707,9 +677,8 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
         >>> gaussian_mechanism([1.0, 2.0, 32.0], 1.0, 4.0)
         array([0.03125, 0.0625 , 1.     ])
     """
-    return gaussian_renyi(
-        alphas, positive("sensitivity", sensitivity), positive("sigma", sigma), 0.0, sigma
-    )
+    apart, sigma = positive("sensitivity", sensitivity), positive("sigma", sigma)
+    return gaussian_renyi(alphas, apart, sigma, 0.0, sigma)
 
 
 def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Reals:

@@ -1,4 +1,4 @@
-"""Conversion of Renyi divergences to (epsilon, delta): of a curve, and of an estimate.
+"""Conversion of a curve of Renyi divergences to (epsilon, delta).
 
 With upper bounds on the divergences, such as the closed forms of a mechanism, both conversions of
 a curve give upper bounds on epsilon. With estimates they give estimates, which bound nothing on
@@ -8,35 +8,18 @@ either side: the least of many figures favours the order whose divergence is mos
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import confidence_level, invalid, mistyped, suggest_arguments
+from ..errors import confidence_level, invalid, numeric, suggest_arguments
 from ..records import Record
-from .certificates import HeldOut, epsilon_hat, epsilon_lower
-from .points import Flags, Reals
-from .two_sample_tests import two_laws
+from .points import Reals
 
 _CurvePoint = tuple[float, float]
-
-SEEN: Final = 10
-"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
-
-_NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
-_INDEPENDENCE_NOT_STATED = (
-    "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
-    "groups can be counted"
-)
-_TWO_LAWS = (
-    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
-    "each group, epsilon_rdp of all rows"
-)
-_NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -178,28 +161,23 @@ def line(alphas: npt.ArrayLike, values: npt.ArrayLike, delta: float) -> Line:
     """
     a, d = _check_curve(alphas, values, unbounded=False)
     delta = confidence_level(delta, "delta")
-    price = -math.log(delta)
-    found = [_price_order(xi, rho, a, price) for xi, rho in _find_vertices(a, d)]
+    price, found = -math.log(delta), []
+    for xi, rho in _find_vertices(a, d):
+        best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
+        alpha = min(max(best, float(a[0])), float(a[-1]))
+        found.append((xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha))
     epsilon, xi, rho, alpha = min(found)
     return Line(xi, rho, epsilon, alpha, delta)
-
-
-def _price_order(
-    xi: float, rho: float, a: Reals, price: float
-) -> tuple[float, float, float, float]:
-    best = 1.0 + math.sqrt(price / rho) if rho > 0.0 else math.inf
-    alpha = min(max(best, float(a[0])), float(a[-1]))
-    return xi + rho * alpha + price / (alpha - 1.0), xi, rho, alpha
 
 
 def _find_vertices(a: Reals, d: Reals) -> list[tuple[float, float]]:
     """List (xi, rho) of the lines that may be best."""
     lines = [(max(0.0, float(d.max())), 0.0), (0.0, max(0.0, float((d / a).max())))]
     hull: list[_CurvePoint] = []
-    for x, y in zip(a.tolist(), d.tolist(), strict=True):
-        while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], (x, y)):
+    for point in zip(a.tolist(), d.tolist(), strict=True):
+        while len(hull) > 1 and _is_below_chord(hull[-2], hull[-1], point):
             hull.pop()
-        hull.append((x, y))
+        hull.append(point)
     for (x0, y0), (x1, y1) in pairwise(hull):
         rho = (y1 - y0) / (x1 - x0)
         # Of two roundings the larger: both ends stay below the line.
@@ -230,121 +208,7 @@ def _check_curve(alphas: Any, values: Any, unbounded: bool) -> tuple[Reals, Real
 
 def _read_numbers(name: str, value: Any) -> Reals:
     requirement = "a non-empty vector of numbers"
-    try:
-        found = np.asarray(value)
-    except ValueError:
-        raise invalid(name, requirement, value) from None
-    if found.dtype.kind not in "uif":
-        raise mistyped(name, requirement, value)
+    found = numeric(name, requirement, value, "uif")
     if found.ndim != 1 or found.size == 0:
         raise invalid(name, requirement, value)
     return found.astype(np.float64)
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Epsilon(Record):
-    """Three figures for one delta; none of them stands for another.
-
-    Attributes:
-        delta: the delta asked for.
-        epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
-            is not refuted by a held-out event. None where nobody said that rows are independent.
-        epsilon_hat: the empirical loss of that event; a point estimate.
-        epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
-            the larger direction: neither an upper nor a lower bound. None where no order above
-            one is resolved in both directions.
-        alpha: the order that decided `epsilon_rdp`.
-        line: Gusain and Leith's line above the curve with its own epsilon, or None.
-        confidence: of `epsilon_lower`.
-        extrapolated: True if delta is below 10 over the smaller number of rows: no event of this
-            sample can speak about it.
-        reasons: a sentence for each figure that is None or needs a word.
-    """
-
-    delta: float
-    epsilon_lower: float | None
-    epsilon_hat: float | None
-    epsilon_rdp: float | None
-    alpha: float | None
-    line: Line | None
-    confidence: float
-    extrapolated: bool
-    reasons: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        """Return the three figures as text, each with its description."""
-        from .report import epsilon_text
-
-        return epsilon_text(self)
-
-
-def compute_epsilons(
-    delta: float,
-    *,
-    curves: Sequence[tuple[Reals, Reals]],
-    sizes: tuple[int, int],
-    held_out: HeldOut | None,
-    stated: bool,
-    confidence: float,
-    size_p: float | None,
-) -> Epsilon:
-    """Compute the certified figure, the plug-in of its event, and the converted curve.
-
-    Args:
-        delta: in [0, 1).
-        curves: for each direction what `select_resolved_orders` found.
-        sizes: rows of the two sets.
-        held_out: counts of held-out events, or None.
-        stated: True if the caller said that rows (or groups) are independent.
-        confidence: of what is certified.
-        size_p: p-value of the test that sizes of groups do not depend on values, or None.
-    """
-    reasons: list[str] = []
-    lower = hat = None
-    if held_out is None:
-        reasons.append(_NO_CHECKS)
-    else:
-        hat = epsilon_hat(held_out, delta, confidence)
-        if stated:
-            lower = epsilon_lower(held_out, delta, confidence)
-        else:
-            reasons.append(_INDEPENDENCE_NOT_STATED)
-    if two_laws(size_p):
-        reasons.append(_TWO_LAWS)
-    rdp, alpha, drawn = _convert_curves(curves, delta)
-    if rdp is None:
-        reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
-    least = SEEN / min(sizes)
-    if delta < least:
-        reasons.append(f"extrapolated: this sample sees delta from {least:.2g} on")
-    return Epsilon(
-        delta=delta,
-        epsilon_lower=lower,
-        epsilon_hat=hat,
-        epsilon_rdp=rdp,
-        alpha=alpha,
-        line=drawn,
-        confidence=confidence,
-        extrapolated=delta < least,
-        reasons=tuple(reasons),
-    )
-
-
-def select_resolved_orders(alphas: Reals, value: Reals, resolved: Flags) -> tuple[Reals, Reals]:
-    """Select the orders above 1 up to the first unresolved one, and the curve to convert there."""
-    above = alphas > 1.0
-    kept = above & np.logical_and.accumulate(resolved | ~above)
-    # D_alpha never falls with alpha and is never negative.
-    return alphas[kept], np.maximum.accumulate(np.maximum(value[kept], 0.0))
-
-
-def _convert_curves(
-    curves: Sequence[tuple[Reals, Reals]], delta: float
-) -> tuple[float | None, float | None, Line | None]:
-    """Convert both directions from resolved orders above 1 only; return the larger values."""
-    if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
-        return None, None, None
-    direct = [canonne_kamath_steinke(*curve, delta) for curve in curves]
-    lines = [line(*curve, delta) for curve in curves]
-    larger = max(direct, key=lambda each: each.epsilon)
-    return larger.epsilon, larger.alpha, max(lines, key=lambda each: each.epsilon)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -54,8 +54,7 @@ HIGH = 20
 """Dimensions above which a note warns of the exponent."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Atoms:
+class Atoms(NamedTuple):
     """Repeated values (atoms) of two sets.
 
     Args:
@@ -447,36 +446,24 @@ def estimate_by_distances(task: Task) -> Raw:
     constants = _log_constants(k, orders)
     four = Four(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
-    formula = _PoczosFormula(points.dim, four, k, orders, constants)
+
+    def formula(*weights: Weights) -> tuple[Reals, Reals]:
+        # Rows are present (weight 1) or not; NaN if a set has too few rows for k.
+        sizes = [int(w.sum()) for w in weights]
+        value, effective = np.full((2, 2, len(orders)), np.nan)
+        for a, b in ((0, 1), (1, 0)):
+            if sizes[a] <= k or sizes[b] < k:
+                continue
+            there = weights[a][four.sets[a]] > 0
+            rho = four.lists[a][a].reach(weights[a], there, k)[1]
+            nu = four.lists[a][b].reach(weights[b], there, k)[1]
+            ratios = 0.5 * points.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
+            every = np.ones(len(ratios))
+            value[a], effective[a] = average_ratios(ratios, every, orders, constants)
+        return value, effective
+
     raw = from_lists(task, four, formula)
     return replace(raw, notes=_list_distance_notes(points, alphas, k))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _PoczosFormula:
-    """The estimate for rows that are present (weight 1) or not (weight 0)."""
-
-    dim: int
-    four: Four
-    k: int
-    orders: Reals
-    constants: Reals
-
-    def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
-        """Return values and effective terms, shapes (2, A); NaN if a set has too few rows for k."""
-        weights = weights0, weights1
-        sizes = int(weights0.sum()), int(weights1.sum())
-        value, effective = np.full((2, 2, len(self.orders)), np.nan)
-        for a, b in ((0, 1), (1, 0)):
-            if sizes[a] <= self.k or sizes[b] < self.k:
-                continue
-            there = weights[a][self.four.sets[a]] > 0
-            rho = self.four.lists[a][a].reach(weights[a], there, self.k)[1]
-            nu = self.four.lists[a][b].reach(weights[b], there, self.k)[1]
-            ratios = 0.5 * self.dim * (nu - rho) + np.log(sizes[b] / (sizes[a] - 1))
-            every = np.ones(len(ratios))
-            value[a], effective[a] = average_ratios(ratios, every, self.orders, self.constants)
-        return value, effective
 
 
 def _check_distances(points: Points, alphas: Reals, k: int, plan: ResamplingPlan | None) -> None:
@@ -573,9 +560,35 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
     if min(distinct) < 2 and not self_neighbour:
         name = "y0" if distinct[0] < 2 else "y1"
         raise invalid(name, "of at least 2 distinct rows, each other's neighbours", min(distinct))
-    four = Four(task, own=self_neighbour)
+    four, orders = Four(task, own=self_neighbour), task.alphas - 1.0
     refuse_zeros(method, points, four.zeros(k))
-    formula = _GusainLeithFormula(points.dim, four, k, task.alphas - 1.0, literal)
+
+    def find_densities(
+        a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
+    ) -> tuple[Any, Reals]:
+        # Rows up to the k-th neighbour in set b of the points of set a, and the log densities.
+        rows, log_squared = four.lists[a][b].reach(weights[b], there, k)
+        return rows, np.log(rows) - 0.5 * points.dim * log_squared
+
+    def formula(*weights: Weights) -> tuple[Reals, Reals]:
+        # Points are present as often as their weights; the printed form has NaN terms.
+        there = [w[ids] > 0 for w, ids in zip(weights, four.sets, strict=True)]
+        both = [find_densities(a, a, weights, there[a]) for a in (0, 1)]
+        totals = [np.log(rows.sum()) for rows, _ in both]
+        value, effective = np.full((2, 2, len(orders)), np.nan)
+        for a, b in ((0, 1), (1, 0)):
+            log_own = both[a][1] - totals[a]
+            log_other = find_densities(a, b, weights, there[a])[1] - totals[b]
+            times = weights[a][four.sets[a]][there[a]].astype(np.float64)
+            ratios, total = log_own - log_other, times.sum()
+            if literal:
+                kl, entropy = (times * ratios).sum() / total, (times * log_own).sum() / total
+                value[a] = kl + entropy / np.where(orders == 0.0, np.inf, orders)
+            else:
+                nothing = np.zeros(len(orders))
+                value[a], effective[a] = average_ratios(ratios, times, orders, nothing)
+        return value, effective
+
     repeated = find_atoms(points.multiplicity)
     return replace(
         from_lists(task, four, formula),
@@ -584,46 +597,6 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
         rows_per_atom=repeated.rows_per_atom,
         notes=_list_formula_notes(points, k, min(distinct) - (0 if self_neighbour else 1)),
     )
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _GusainLeithFormula:
-    """The estimate for points that are present so many times."""
-
-    dim: int
-    four: Four
-    k: int
-    orders: Reals
-    literal: bool
-
-    def __call__(self, weights0: Weights, weights1: Weights) -> tuple[Reals, Reals]:
-        """Return values and effective terms, shapes (2, A); the printed form has NaN terms."""
-        weights = weights0, weights1
-        there = [w[ids] > 0 for w, ids in zip(weights, self.four.sets, strict=True)]
-        own, totals = [], []
-        for a in (0, 1):
-            rows, log_squared = self.four.lists[a][a].reach(weights[a], there[a], self.k)
-            own.append(np.log(rows) - 0.5 * self.dim * log_squared)
-            totals.append(np.log(rows.sum()))
-        value, effective = np.full((2, 2, len(self.orders)), np.nan)
-        for a, b in ((0, 1), (1, 0)):
-            rows, log_squared = self.four.lists[a][b].reach(weights[b], there[a], self.k)
-            log_own = own[a] - totals[a]
-            log_other = np.log(rows) - 0.5 * self.dim * log_squared - totals[b]
-            times = weights[a][self.four.sets[a]][there[a]].astype(np.float64)
-            ratios = log_own - log_other
-            if self.literal:
-                value[a] = self._printed(ratios, log_own, times)
-            else:
-                nothing = np.zeros(len(self.orders))
-                value[a], effective[a] = average_ratios(ratios, times, self.orders, nothing)
-        return value, effective
-
-    def _printed(self, ratios: Reals, log_own: Reals, times: Reals) -> Reals:
-        total = times.sum()
-        kl, entropy = (times * ratios).sum() / total, (times * log_own).sum() / total
-        safe = np.where(self.orders == 0.0, np.inf, self.orders)
-        return np.asarray(kl + entropy / safe)
 
 
 def _list_formula_notes(points: Points, k: int, most: int) -> tuple[str, ...]:

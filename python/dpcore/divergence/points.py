@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import _core
-from ..errors import choice, integer, invalid, mistyped
+from ..errors import choice, integer, invalid, mistyped, numeric
 from ..packages import converts_to_array
 from ..records import Record, frozen_array
 
@@ -425,7 +425,10 @@ class Points:
     @property
     def identical(self) -> bool:
         """True if both sets hold the same points equally often."""
-        if self.sizes[0] != self.sizes[1] or _extremes_differ(self.rows):
+        if self.sizes[0] != self.sizes[1]:
+            return False
+        # Mostly the extremes already distinguish the two sets.
+        if any(extreme(self.rows[0]) != extreme(self.rows[1]) for extreme in (np.min, np.max)):
             return False
         return np.array_equal(*self.multiplicity)
 
@@ -561,12 +564,6 @@ def _read_rows(name: str, value: Any) -> Rows:
     return rows
 
 
-def _extremes_differ(rows: tuple[Rows, Rows]) -> bool:
-    """Return True if the extremes already distinguish the two sets."""
-    least, most = ([f(side) for side in rows] for f in (np.min, np.max))
-    return bool(least[0] != least[1] or most[0] != most[1])
-
-
 def iterate_blocks(rows: Rows) -> Iterator[tuple[int, Rows]]:
     """Yield blocks of rows of about a million numbers, and their first places."""
     step = max(1, _BLOCK_NUMBERS // rows.shape[1])
@@ -610,9 +607,7 @@ def _read_counts(name: str, value: Any, size: int) -> Labels | None:
     if value is None:
         return None
     requirement = f"positive integers, one for each of the {size} rows"
-    array = np.asarray(value)
-    if array.dtype.kind not in "ui":
-        raise mistyped(name, requirement, value)
+    array = numeric(name, requirement, value, "ui")
     if array.shape != (size,) or int(array.min()) < 1:
         raise invalid(name, requirement, value)
     # In Python's integers, since a sum of int64 may wrap around.

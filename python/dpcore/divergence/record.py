@@ -1,22 +1,74 @@
-"""The record of an estimate: its values, and how much of them to believe."""
+"""The record of an estimate: its values, how much of them to believe, and its epsilons."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import delta_level
 from ..records import Record
-from .certificates import Certificate, HeldOut
-from .conversion import Epsilon, compute_epsilons, select_resolved_orders
+from .certificates import Certificate, HeldOut, epsilon_hat, epsilon_lower
+from .conversion import Line, canonne_kamath_steinke, line
 from .points import Flags, Reals, freeze_arrays
-from .two_sample_tests import Checks
+from .two_sample_tests import Checks, two_laws
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+
+SEEN: Final = 10
+"""Rows that a share of delta of the smaller set must hold for the sample to see that delta."""
+
+_NO_ORDER = "no order above one is resolved in both directions: nothing to convert"
+_INDEPENDENCE_NOT_STATED = (
+    "epsilon_lower needs rows='independent', or groups0 and groups1: only independent rows or "
+    "groups can be counted"
+)
+_TWO_LAWS = (
+    "sizes of groups depend on values: epsilon_lower and epsilon_hat speak of one random row of "
+    "each group, epsilon_rdp of all rows"
+)
+_NO_CHECKS = "epsilon_lower and epsilon_hat need held-out events: checks=True"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Epsilon(Record):
+    """Three figures for one delta; none of them stands for another.
+
+    Attributes:
+        delta: the delta asked for.
+        epsilon_lower: certified at `confidence`: the smallest epsilon at which (epsilon, delta)-DP
+            is not refuted by a held-out event. None where nobody said that rows are independent.
+        epsilon_hat: the empirical loss of that event; a point estimate.
+        epsilon_rdp: the conversion of the estimated curve (Canonne, Kamath and Steinke 2020),
+            the larger direction: neither an upper nor a lower bound. None where no order above
+            one is resolved in both directions.
+        alpha: the order that decided `epsilon_rdp`.
+        line: Gusain and Leith's line above the curve with its own epsilon, or None.
+        confidence: of `epsilon_lower`.
+        extrapolated: True if delta is below 10 over the smaller number of rows: no event of this
+            sample can speak about it.
+        reasons: a sentence for each figure that is None or needs a word.
+    """
+
+    delta: float
+    epsilon_lower: float | None
+    epsilon_hat: float | None
+    epsilon_rdp: float | None
+    alpha: float | None
+    line: Line | None
+    confidence: float
+    extrapolated: bool
+    reasons: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        """Return the three figures as text, each with its description."""
+        from .report import epsilon_text
+
+        return epsilon_text(self)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -162,18 +214,54 @@ class Estimate(Record):
             Canonne, Kamath and Steinke (2020), Proposition 12; Gusain and Leith (2025) for the
             line.
         """
-        return compute_epsilons(
-            delta_level(delta),
-            curves=[
-                select_resolved_orders(self.alphas, *row)
-                for row in zip(self.value, self.resolved, strict=True)
-            ],
-            sizes=self.sizes,
-            held_out=self.held_out,
-            stated=self.stated,
+        delta, reasons = delta_level(delta), []
+        lower = hat = None
+        if self.held_out is None:
+            reasons.append(_NO_CHECKS)
+        else:
+            hat = epsilon_hat(self.held_out, delta, self.confidence)
+            if self.stated:
+                lower = epsilon_lower(self.held_out, delta, self.confidence)
+            else:
+                reasons.append(_INDEPENDENCE_NOT_STATED)
+        if self.checks is not None and two_laws(self.checks.size_p):
+            reasons.append(_TWO_LAWS)
+        rdp, alpha, drawn = self._convert_curves(delta)
+        if rdp is None:
+            reasons.append("epsilon_rdp needs delta above 0" if delta == 0.0 else _NO_ORDER)
+        least = SEEN / min(self.sizes)
+        if delta < least:
+            reasons.append(f"extrapolated: this sample sees delta from {least:.2g} on")
+        return Epsilon(
+            delta=delta,
+            epsilon_lower=lower,
+            epsilon_hat=hat,
+            epsilon_rdp=rdp,
+            alpha=alpha,
+            line=drawn,
             confidence=self.confidence,
-            size_p=None if self.checks is None else self.checks.size_p,
+            extrapolated=delta < least,
+            reasons=tuple(reasons),
         )
+
+    def resolved_curve(self, direction: int) -> tuple[Reals, Reals]:
+        """Return the orders above 1 up to the first unresolved one, and the curve to convert."""
+        above = self.alphas > 1.0
+        kept = above & np.logical_and.accumulate(self.resolved[direction] | ~above)
+        # D_alpha never falls with alpha and is never negative.
+        return self.alphas[kept], np.maximum.accumulate(
+            np.maximum(self.value[direction][kept], 0.0)
+        )
+
+    def _convert_curves(self, delta: float) -> tuple[float | None, float | None, Line | None]:
+        """Convert both directions from resolved orders above 1 only; return the larger values."""
+        curves = [self.resolved_curve(direction) for direction in (0, 1)]
+        if delta == 0.0 or not all(len(alphas) for alphas, _ in curves):
+            return None, None, None
+        direct = (canonne_kamath_steinke(*curve, delta) for curve in curves)
+        larger = max(direct, key=lambda each: each.epsilon)
+        drawn = max((line(*curve, delta) for curve in curves), key=lambda each: each.epsilon)
+        return larger.epsilon, larger.alpha, drawn
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw D_alpha with error bars, ceiling, certified bound and line.

@@ -22,9 +22,9 @@ from ..report.figures import (
     text_colour,
     thin_axes,
 )
-from .conversion import SEEN, Epsilon, line, select_resolved_orders
+from .conversion import line
 from .points import Reals
-from .record import Estimate
+from .record import SEEN, Epsilon, Estimate
 from .reliability import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 
 if TYPE_CHECKING:
@@ -57,22 +57,26 @@ _MIN_WORDS_SHARE: Final = 0.16
 def estimate_text(estimate: Estimate) -> str:
     """Return the report of an estimate, at most 100 columns wide; its last line is the time."""
     shown = choose_table_rows(estimate)
-    rows = [("belief", line) for line in belief_lines(estimate)]
-    rows.append(("reason", estimate.reason))
-    parts = [_wrap_rows(rows), "", _format_heading(estimate, shown), _format_table(estimate, shown)]
+    head = [("belief", line) for line in belief_lines(estimate)] + [("reason", estimate.reason)]
+    some = len(shown) < len(estimate.alphas)
+    orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
+    title = f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
+    table = _format_table(estimate, shown)
+    end = [*_list_rows(estimate, shown), ("time", f"{estimate.seconds:.3g} s")]
     marks = _explain_marks(estimate, shown)
-    return "\n".join(
-        [*parts, *marks, "", _wrap_rows([*_list_rows(estimate, shown), _format_time(estimate)])]
-    )
+    return "\n".join([_wrap_rows(head), "", title, table, *marks, "", _wrap_rows(end)])
 
 
 def epsilon_text(epsilon: Epsilon) -> str:
     """Format three figures with descriptions, and the reasons for missing ones."""
     certified = f"certified, {100 * epsilon.confidence:g} % confidence: held-out event"
+    converted = "estimate: conversion of the curve, neither an upper nor a lower bound"
+    if epsilon.alpha is not None:
+        converted += f"; order {_format_order(epsilon.alpha)} decided"
     rows = [
         ("epsilon_lower", _format_figure(epsilon.epsilon_lower), certified),
         ("epsilon_hat", _format_figure(epsilon.epsilon_hat), "estimate: plug-in of the same event"),
-        ("epsilon_rdp", _format_figure(epsilon.epsilon_rdp), _format_conversion(epsilon)),
+        ("epsilon_rdp", _format_figure(epsilon.epsilon_rdp), converted),
     ]
     if epsilon.line is not None:
         drawn = epsilon.line
@@ -81,18 +85,10 @@ def epsilon_text(epsilon: Epsilon) -> str:
     flag = " (EXTRAPOLATED)" if epsilon.extrapolated else ""
     lines = [f"epsilon at delta = {epsilon.delta:g}{flag}"]
     for label, figure, words in rows:
-        head = f"  {label:<13} {figure:>8}  "
-        lines += textwrap.wrap(words, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * 26)
+        lines += _wrap_text(words, f"  {label:<13} {figure:>8}  ", 26)
     for reason in epsilon.reasons:
-        lines += textwrap.wrap(reason, _TEXT_WIDTH, initial_indent="  ", subsequent_indent="    ")
+        lines += _wrap_text(reason, "  ", 4)
     return "\n".join(lines)
-
-
-def _format_conversion(epsilon: Epsilon) -> str:
-    words = "estimate: conversion of the curve, neither an upper nor a lower bound"
-    return (
-        words if epsilon.alpha is None else f"{words}; order {_format_order(epsilon.alpha)} decided"
-    )
 
 
 def _format_figure(value: float | None) -> str:
@@ -152,12 +148,6 @@ def choose_table_rows(estimate: Estimate) -> list[int]:
     return sorted(kept)
 
 
-def _format_heading(estimate: Estimate, shown: Sequence[int]) -> str:
-    some = len(shown) < len(estimate.alphas)
-    orders = f"; {len(shown)} of {len(estimate.alphas)} orders" if some else ""
-    return f"  Estimates in nats by the method {estimate.method}, +- standard error{orders}"
-
-
 def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
     """Format one row for each order: value, error, mark, ceiling, certificate by direction."""
     columns = [["order", *(_format_order(estimate.alphas[i]) for i in shown)]]
@@ -168,16 +158,13 @@ def _format_table(estimate: Estimate, shown: Sequence[int]) -> str:
             [_choose_mark(estimate, direction, i) for i in shown],
         ]
         columns.append([name, *_join_columns(parts)])
-        if not np.isnan(estimate.ceiling[direction][shown]).all():
-            columns.append(
-                [
-                    "ceiling",
-                    *(_format_estimate_number(estimate.ceiling[direction, i]) for i in shown),
-                ]
-            )
+        others = [("ceiling", estimate.ceiling)]
+        if np.isnan(estimate.ceiling[direction][shown]).all():
+            others.clear()
         if estimate.certified is not None:
-            bounds = estimate.certified[direction]
-            columns.append(["certified", *(_format_estimate_number(bounds[i]) for i in shown)])
+            others.append(("certified", estimate.certified))
+        for name, numbers in others:
+            columns.append([name, *map(_format_estimate_number, numbers[direction][shown])])
     widths = [max(map(len, column)) for column in columns]
     return "\n".join(
         "  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)).rstrip()
@@ -220,13 +207,8 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]
     """List the lines below the table, as (label, text)."""
     rows = []
     if 1.0 not in estimate.alphas:
-        rows.append(
-            (
-                "KL",
-                " and ".join(map(_format_estimate_number, estimate.kl))
-                + " (D_1 in both directions)",
-            )
-        )
+        numbers = " and ".join(map(_format_estimate_number, estimate.kl))
+        rows.append(("KL", f"{numbers} (D_1 in both directions)"))
     tops = ["none" if top is None else _format_order(top) for top in estimate.alpha_max]
     rows.append(("alpha_max", f"{tops[0]} and {tops[1]}: the largest order that N rows decide"))
     if estimate.beside is not None:
@@ -237,8 +219,7 @@ def _list_rows(estimate: Estimate, shown: Sequence[int]) -> list[tuple[str, str]
         rows += [("certificate", line) for line in str(estimate.certificate).splitlines()]
     rows += [("note", note) for note in estimate.notes]
     rows += [("sample", _describe_sample(estimate)), ("method", _describe_method(estimate))]
-    rows.append(("seed", str(estimate.seed)))
-    return rows
+    return [*rows, ("seed", str(estimate.seed))]
 
 
 def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
@@ -265,18 +246,15 @@ def _describe_sample(estimate: Estimate) -> str:
     told = [f"{n0:,} and {n1:,} rows of {estimate.dim:,} coordinate{'s'[: estimate.dim > 1]}"]
     if seen.scale is not None:
         told.append(f"scale {seen.scale}")
-    if seen.atom_share.any():
-        shares = _format_shares(seen.atom_share)
-        told.append(f"{shares} of them on repeated values")
-    if seen.unseen_share.any():
-        shares = _format_shares(seen.unseen_share)
-        told.append(f"{shares} on repeated values that the other set lacks")
+    for shares, words in (
+        (seen.atom_share, "of them on repeated values"),
+        (seen.unseen_share, "on repeated values that the other set lacks"),
+    ):
+        if shares.any():
+            # A rounding error around no share at all may have a sign.
+            both = " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
+            told.append(f"{both} {words}")
     return ", ".join(told)
-
-
-def _format_shares(shares: Reals) -> str:
-    # A rounding error around no share at all may have a sign.
-    return " and ".join(f"{100 * abs(share):.3g} %" for share in shares)
 
 
 def _describe_method(estimate: Estimate) -> str:
@@ -289,10 +267,6 @@ def _describe_method(estimate: Estimate) -> str:
         f"{n:,} {what.replace('_', ' ')}" for what, n in estimate.diagnostics.counted.items()
     ]
     return ", ".join([f"{estimate.method}, k = {estimate.k}{reach}", error, *counted])
-
-
-def _format_time(estimate: Estimate) -> tuple[str, str]:
-    return "time", f"{estimate.seconds:.3g} s"
 
 
 def _format_order(alpha: float) -> str:
@@ -314,18 +288,19 @@ def _wrap_rows(rows: Sequence[tuple[str, str]]) -> str:
     lines, last = [], None
     for label, text in rows:
         head = f"  {label if label != last or label == 'note' else '':<{_LABEL_WIDTH - 2}}"
-        wrapped = textwrap.wrap(
-            text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * _LABEL_WIDTH
-        )
-        lines += wrapped or [head.rstrip()]
+        lines += _wrap_text(text, head, _LABEL_WIDTH) or [head.rstrip()]
         last = label
     return "\n".join(lines)
 
 
+def _wrap_text(text: str, head: str, indent: int) -> list[str]:
+    """Wrap a text after its head; further lines begin after `indent` blanks."""
+    return textwrap.wrap(text, _TEXT_WIDTH, initial_indent=head, subsequent_indent=" " * indent)
+
+
 def draw_estimate(estimate: Estimate, ax: Any = None) -> Figure:
     """Draw D_alpha in both directions; unresolved orders are grey."""
-    figure, axes = _get_panels(ax, 2)
-    own = not isinstance(ax, (list, tuple, np.ndarray))
+    figure, axes, own = _get_panels(ax)
     edges = _order_edges(estimate.alphas)
     low, high = _value_limits(estimate)
     for direction, panel in enumerate(axes):
@@ -362,8 +337,7 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     shown = _choose_orders(estimate, values)
     if not shown:
         raise invalid("replicates", "finite at one order at least", "none such")
-    figure, axes = _get_panels(ax, 2)
-    own = not isinstance(ax, (list, tuple, np.ndarray))
+    figure, axes, own = _get_panels(ax)
     count = np.arange(1, len(values) + 1)
     for i, hue in zip(shown, map(cycle_colour, range(3)), strict=False):
         for direction, dashes in enumerate(("-", (0, (4, 1.5)))):
@@ -381,15 +355,15 @@ def draw_convergence(estimate: Estimate, ax: Any = None) -> Figure:
     return get_whole_figure(figure)
 
 
-def _get_panels(ax: Any, number: int) -> tuple[Figure, list[Axes]]:
-    """Return the figure and its panels, given or new."""
+def _get_panels(ax: Any) -> tuple[Figure, list[Axes], bool]:
+    """Return the figure, its two panels, and True if they are new, not given."""
     if not isinstance(ax, (list, tuple, np.ndarray)):
         picture = get_canvas(ax, relative_size(1.15, 0.85))
-        return picture, list(picture.subplots(1, number))
+        return picture, list(picture.subplots(1, 2)), True
     given = list(np.ravel(np.array(ax, dtype=object)))
-    if len(given) != number:
-        raise invalid("ax", f"{number} axes", len(given))
-    return given[0].figure, given
+    if len(given) != 2:
+        raise invalid("ax", "2 axes", len(given))
+    return given[0].figure, given, False
 
 
 def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
@@ -535,9 +509,7 @@ def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
 
 def _draw_conversion_line(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw Gusain and Leith's line above the resolved curve, for the least delta shown."""
-    alphas, curve = select_resolved_orders(
-        estimate.alphas, estimate.value[direction], estimate.resolved[direction]
-    )
+    alphas, curve = estimate.resolved_curve(direction)
     delta = SEEN / min(estimate.sizes)
     if not len(alphas) or not np.isfinite(curve).all() or delta >= 1.0:
         return
@@ -560,9 +532,8 @@ def _set_order_ticks(panel: Axes) -> None:
 def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
     """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
     finite = np.isfinite(values).all(axis=(0, 1))
-    wanted = np.flatnonzero(finite & estimate.resolved.any(axis=0))
-    if not len(wanted):
-        wanted = np.flatnonzero(finite)
+    resolved = finite & estimate.resolved.any(axis=0)
+    wanted = np.flatnonzero(resolved if resolved.any() else finite)
     if not len(wanted):
         return []
     two = wanted[np.argmin(np.abs(estimate.alphas[wanted] - 2.0))]

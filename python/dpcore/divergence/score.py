@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid, mistyped
+from ..errors import invalid, mistyped, numeric
 from ..records import Record
 from .estimators import line_ball
 from .points import Labels, Points, Raw, Reals, ResamplingPlan, Rows, freeze_arrays, regroup_rows
@@ -351,10 +351,8 @@ def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
     found = []
     for start in range(0, len(ids), step):
         rows = points.coordinates(ids[start : start + step])
-        told = np.asarray(score(rows))
         requirement = f"a callable that returns one finite number a row, shape ({len(rows)},)"
-        if told.dtype.kind not in "buif":
-            raise mistyped("score", requirement, told)
+        told = numeric("score", requirement, score(rows))
         if told.shape != (len(rows),):
             raise invalid("score", requirement, f"shape {told.shape}")
         if not np.isfinite(told).all():

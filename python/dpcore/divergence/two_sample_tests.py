@@ -10,7 +10,7 @@ law if and only if sizes are uncorrelated with every event of a group's random r
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -91,25 +91,20 @@ class Checks(Record):
         """Return two or three lines for a report; the table shows the bounds of D_alpha."""
         what = "groups" if self.grouped else "rows"
         rows0, rows1 = self.energy_rows
-        certified = (
-            ""
-            if self.epsilon_lower is None
-            else f"\nepsilon >= {self.epsilon_lower:.4f} at delta 0, certified by a held-out event "
-            f"({100 * self.confidence:g} %)"
-        )
-        sizes = (
-            ""
-            if self.size_p is None
-            else f"\nsizes of groups against their values: p = {self.size_p:.3g}"
-        )
-        return (
-            f"held-out AUC {self.auc:.3f} ({100 * self.confidence:g} % interval "
-            f"{self.auc_low:.3f} to {self.auc_high:.3f}), p = {self.auc_p:.3g} "
-            f"({self.permutations[0]} permutations of {what})\n"
+        level = f"{100 * self.confidence:g} %"
+        lines = [
+            f"held-out AUC {self.auc:.3f} ({level} interval {self.auc_low:.3f} to "
+            f"{self.auc_high:.3f}), p = {self.auc_p:.3g} ({self.permutations[0]} permutations of "
+            f"{what})",
             f"energy distance {self.energy:.3g} on {rows0} and {rows1} rows, "
-            f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what}){certified}"
-            f"{sizes}"
-        )
+            f"p = {self.energy_p:.3g} ({self.permutations[1]} permutations of {what})",
+        ]
+        if self.epsilon_lower is not None:
+            found = f"epsilon >= {self.epsilon_lower:.4f} at delta 0"
+            lines.append(f"{found}, certified by a held-out event ({level})")
+        if self.size_p is not None:
+            lines.append(f"sizes of groups against their values: p = {self.size_p:.3g}")
+        return "\n".join(lines)
 
 
 def check_equality(
@@ -139,7 +134,7 @@ def check_equality(
         DeLong, DeLong and Clarke-Pearson (1988) and, for groups, Obuchowski (1997) for the
         interval; Szekely and Rizzo (2013); Phipson and Smyth (2010) for the p-values.
     """
-    units = [_Units.of(fold, points) for fold in fit.folds]
+    units = [_Units(fold, points) for fold in fit.folds]
     grouped = any(g is not None for g in points.groups)
     permutations = AUC_PERMUTATIONS
     if grouped:
@@ -164,7 +159,6 @@ def check_equality(
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class _Units:
     """Held-out scores of one fold by what is permuted: rows, or groups.
 
@@ -173,34 +167,21 @@ class _Units:
     `labels` is the unit of every row, `units` how many there are of each set.
     """
 
-    ranks: tuple[Labels, Labels]
-    counts: Labels
-    placements: tuple[Reals, Reals]
-    labels: tuple[Labels | None, Labels | None]
-    units: tuple[int, int]
-
-    @classmethod
-    def of(cls, fold: Fold, points: Points) -> _Units:
-        labels = fold.groups(points)
-        units = [
-            n if g is None else int(g.max()) + 1 for n, g in zip(fold.sizes, labels, strict=True)
-        ]
-        _, both, counts = np.unique(
+    def __init__(self, fold: Fold, points: Points) -> None:
+        self.labels = fold.groups(points)
+        n0, n1 = (
+            n if g is None else int(g.max()) + 1
+            for n, g in zip(fold.sizes, self.labels, strict=True)
+        )
+        self.units, self.size = (n0, n1), n0 + n1
+        _, both, self.counts = np.unique(
             np.concatenate(fold.values), return_inverse=True, return_counts=True
         )
-        ranks = both[: fold.sizes[0]], both[fold.sizes[0] :]
-        own = [np.bincount(r, minlength=len(counts)) for r in ranks]
+        self.ranks = both[: fold.sizes[0]], both[fold.sizes[0] :]
+        own = [np.bincount(r, minlength=len(self.counts)) for r in self.ranks]
         below = [(np.cumsum(c) - c / 2.0) / c.sum() for c in own]
-        placements = below[1][ranks[0]], below[0][ranks[1]]
-        return cls(ranks, counts, placements, labels, (units[0], units[1]))
-
-    @property
-    def size(self) -> int:
-        return sum(self.units)
-
-    @property
-    def auc(self) -> float:
-        return float(np.mean(self.placements[0]))
+        self.placements = below[1][self.ranks[0]], below[0][self.ranks[1]]
+        self.auc = float(np.mean(self.placements[0]))
 
     def variance(self) -> float:
         """Compute the variance of the AUC given the score.
@@ -218,13 +199,9 @@ class _Units:
 
     def p_value(self, permutations: int, sided: int, rng: np.random.Generator) -> float:
         """Compute the permutation p-value of the AUC; the score is fixed."""
-        if any(labels is not None for labels in self.labels):
-            drawn = self._grouped(permutations, rng)
-        else:
-            drawn = self._alone(permutations, rng)
-        if sided == 2:
-            drawn = np.abs(drawn)
-        return permutation_p(drawn)
+        grouped = any(labels is not None for labels in self.labels)
+        drawn = (self._grouped if grouped else self._alone)(permutations, rng)
+        return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
     def _alone(self, permutations: int, rng: np.random.Generator) -> Reals:
         """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
@@ -238,7 +215,7 @@ class _Units:
         own = np.bincount(level[self.ranks[0]], minlength=len(counts))
         drawn = rng.multivariate_hypergeometric(counts, int(own.sum()), permutations)
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
-        return _centred_auc(ranked, int(own.sum()), int(counts.sum()))
+        return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
     def _grouped(self, permutations: int, rng: np.random.Generator) -> Reals:
         """Compute the centred AUC for original and permuted units, shape (1 + permutations,)."""
@@ -251,17 +228,14 @@ class _Units:
         sums = np.bincount(unit, middle, self.size).astype(np.float64)
         sizes = np.bincount(unit, minlength=self.size).astype(np.float64)
         here = np.arange(self.size) < self.units[0]
-        out = [_compute_auc(here, sums, sizes)]
-        out += [_compute_auc(rng.permutation(here), sums, sizes) for _ in range(permutations)]
+        both, out = float(sizes.sum()), []
+        for labelled in (here, *(rng.permutation(here) for _ in range(permutations))):
+            rows = float(sizes @ labelled)
+            out.append(_centred_auc(float(sums @ labelled) / rows, rows, both))
         return np.array(out)
 
 
-def _compute_auc(here: Flags, sums: Reals, sizes: Reals) -> float:
-    rows, both = float(sizes @ here), float(sizes.sum())
-    return (float(sums @ here) / rows - both / 2.0) / (both - rows)
-
-
-def _centred_auc(mean_rank: Reals, size: float, both: float) -> Reals:
+def _centred_auc(mean_rank: Any, size: float, both: float) -> Any:
     """Compute AUC - 1/2 from the mean midrank (counted from 1/2) of `size` of `both` rows."""
     return (mean_rank - both / 2.0) / (both - size)
 
@@ -378,8 +352,7 @@ def size_p_value(points: Points, rng: np.random.Generator) -> float | None:
         The p-value, or None where no set has enough groups, of more than one size.
     """
     found = []
-    for side in (0, 1):
-        groups = points.groups[side]
+    for side, groups in enumerate(points.groups):
         if groups is None:
             continue
         sizes = np.bincount(groups)
@@ -410,9 +383,8 @@ def _one_set_p_value(
     between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
     # How much more a group weighs by its rows than as a group.
     surplus: Reals = sizes / sizes.sum() - 1.0 / len(sizes)
-    drawn = np.stack(
-        [surplus, *(rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))], axis=1
-    )
+    permuted = (rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))
+    drawn = np.stack([surplus, *permuted], axis=1)
     values = -np.einsum("ij,ij->j", drawn, between @ drawn)
     scale = max(float(between.max()) * float(np.abs(surplus).sum()) ** 2, 1e-300)
     return permutation_p(values / scale)

@@ -2,8 +2,8 @@
 
 from .event import Above, Event, Never
 from .event import EventRecord as EventRecord
+from .event import event_of as event_of
 from .every_coordinate import EveryCoordinate
-from .user_function import event_of as event_of
 from .vote import SIDES as SIDES
 from .vote import Vote
 

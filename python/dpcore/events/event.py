@@ -1,4 +1,4 @@
-"""The contract of events, a score against a threshold, and the event that never happens."""
+"""The contract of events: a score against a threshold, one that never happens, any function."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class EventRecord(Record):
         return False
 
     def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the event on outputs.
+        """Count the event on outputs, then what it pools.
 
         Args:
             outputs: outputs, shape `(size, ...)`; held ones are copied, unless a subclass can
@@ -144,7 +144,8 @@ class EventRecord(Record):
         """
         outputs = move_to_host(outputs)
         answers = evaluate_event(self, outputs)
-        return Seen((hits_of(answers),), count_nan(outputs), answers)
+        pooled = () if self.pooled is None else self.pooled(outputs)
+        return Seen((hits_of(answers), *pooled), count_nan(outputs), answers)
 
 
 def score_held(score: Any, outputs: Held) -> DeviceScores | None:
@@ -382,3 +383,36 @@ class Never(EventRecord, word="Never"):
     def __str__(self) -> str:
         """Return one line for a report."""
         return "no event told the two sides apart on the pilot"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Given(EventRecord, word="Given"):
+    """Any callable `outputs -> bools`; one with a method `pooled` counts coordinates too.
+
+    Args:
+        event: the callable.
+    """
+
+    event: Any
+
+    def __call__(self, outputs: npt.NDArray[Any]) -> npt.NDArray[np.bool_]:
+        """Return the callable's answers, unchecked."""
+        answers: npt.NDArray[np.bool_] = self.event(outputs)
+        return answers
+
+    @property
+    def pooled(self) -> Any:
+        """The callable's own `(outputs)` -> hits of groups of coordinates, or None."""
+        return attribute_of(EventRecord, self.event, "pooled")
+
+
+def event_of(event: Event | EventRecord) -> EventRecord:
+    """Return an event as an audit counts it.
+
+    A subclass of an event of this package may decide otherwise, so it counts as a function.
+
+    Example:
+        >>> event_of(Never()), event_of(lambda outputs: outputs > 0).own_score
+        (Never(), None)
+    """
+    return event if isinstance(event, EventRecord) and is_own(event) else Given(event)

@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ..errors import instance, integer, invalid, mistyped, suggest_arguments, vector
 from ..records import Record, frozen_array, set_fields
-from .device_outputs import Held, move_to_host
-from .event import EventRecord, Seen, group_rows
+from .event import EventRecord, group_rows
 
 _SHOWN_INTERVALS = 5
 """Intervals that a report shows."""
@@ -182,22 +181,14 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
         self, outputs: npt.NDArray[Any]
     ) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.float64]]:
         """Return the places of the rows that are vectors of `dim` numbers, and these rows."""
-        found = [
-            (places, table.reshape(len(table), self.dim).astype(np.float64))
-            for places, table in group_rows(outputs)[0]
-            if table[0].size == self.dim
-        ]
-        if not found:
-            if len(outputs) > 1:
-                raise mistyped("outputs", "real numbers", outputs)
-            return np.zeros(0, np.intp), np.zeros((0, self.dim))
-        return np.concatenate([one for one, _ in found]), np.concatenate([one for _, one in found])
-
-    def seen(self, outputs: npt.NDArray[Any] | Held, name: str) -> Seen:
-        """Count the joint event, then each group's numbers."""
-        outputs = move_to_host(outputs)
-        found = EventRecord.seen(self, outputs, name)
-        return found._replace(hits=(*found.hits, *self.pooled(outputs)))
+        places, tables = [np.zeros(0, np.intp)], [np.zeros((0, self.dim))]
+        for found, table in group_rows(outputs)[0]:
+            if table[0].size == self.dim:
+                places.append(found)
+                tables.append(table.reshape(len(table), self.dim).astype(np.float64))
+        if len(places) == 1 and len(outputs) > 1:
+            raise mistyped("outputs", "real numbers", outputs)
+        return np.concatenate(places), np.concatenate(tables)
 
     @property
     def multiplicities(self) -> tuple[int, ...]:
@@ -214,15 +205,11 @@ class EveryCoordinate(EventRecord, word="EveryCoordinate"):
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        parts = [
-            f"{one} in {_format_size(len(group), self.dim)}"
-            for group, one in zip(self.groups, self.sets, strict=True)
-        ]
-        return "; ".join(parts)
-
-
-def _format_size(size: int, dim: int) -> str:
-    return f"each of {dim} coordinates" if size == dim else f"each of {size} of {dim} coordinates"
+        shares = ("" if size == self.dim else f"{size} of " for size in self.multiplicities)
+        return "; ".join(
+            f"{one} in each of {share}{self.dim} coordinates"
+            for share, one in zip(shares, self.sets, strict=True)
+        )
 
 
 def read_rows(outputs: npt.NDArray[Any], dim: int) -> npt.NDArray[Any]:

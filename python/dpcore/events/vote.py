@@ -213,12 +213,8 @@ class Vote(EventRecord, word="Vote"):
             >>> Vote.between(Pair([0.0], [1.0])).to_dict()
             {'event': 'Vote', 'threshold': [0.5], 'towards': [1], 'vote': 'x_prime'}
         """
-        return {
-            "event": "Vote",
-            "threshold": self.threshold.tolist(),
-            "towards": self.towards.tolist(),
-            "vote": self.vote,
-        }
+        arrays = {"threshold": self.threshold.tolist(), "towards": self.towards.tolist()}
+        return {"event": "Vote", **arrays, "vote": self.vote}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Vote:

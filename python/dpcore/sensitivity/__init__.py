@@ -19,27 +19,10 @@ from .refutation import members_of as members_of
 from .refutation import pairs_of as pairs_of
 
 __all__ = [
-    "SEARCH_METHODS",
-    "Ball",
-    "Box",
-    "Clip",
-    "Declaration",
-    "HistogramCounts",
-    "MinMax",
-    "MinMaxRows",
-    "Normalise",
-    "OneHot",
-    "Refutation",
-    "Sensitivity",
-    "SensitivityError",
-    "Simplex",
-    "Sphere",
-    "assert_sensitivity",
-    "declaration",
-    "laplace_scale",
-    "refute",
-    "sensitivity",
-]
+    "SEARCH_METHODS", "Ball", "Box", "Clip", "Declaration", "HistogramCounts", "MinMax",
+    "MinMaxRows", "Normalise", "OneHot", "Refutation", "Sensitivity", "SensitivityError", "Simplex",
+    "Sphere", "assert_sensitivity", "declaration", "laplace_scale", "refute", "sensitivity",
+]  # fmt: skip
 
 explain_old_names(globals())
 

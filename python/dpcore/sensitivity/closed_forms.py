@@ -13,12 +13,22 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, instance, invalid, message, mistyped, real, suggest_arguments
-from ..mechanisms import LARGEST, positive
+from ..mechanisms import positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute, domain_of
 from ..records import Pair, Record
-from .domains import Ball, Floats, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere, unit_vector
+from .domains import (
+    Ball,
+    Floats,
+    HistogramCounts,
+    MinMaxRows,
+    OneHot,
+    Simplex,
+    Sphere,
+    has_range,
+    unit_vector,
+)
 
 Against = Literal["another", "absent"]
 AGAINST: Final[tuple[Against, ...]] = get_args(Against)
@@ -72,10 +82,9 @@ class Sensitivity(Record, word="Sensitivity"):
         attained = distance(instance("pair", self.pair, Pair), self.norm)
         if abs(attained - self.value) > _ATTAINED_TOLERANCE * self.value:
             raise invalid("value", f"the {self.norm} distance of its pair, {attained}", self.value)
-        for name in ("x", "x_prime"):
-            if not self.domain.contains(getattr(self.pair, name)):
-                requirement = f"a member of {self.domain!r}"
-                raise invalid(f"pair.{name}", requirement, getattr(self.pair, name))
+        for name, side in (("x", self.pair.x), ("x_prime", self.pair.x_prime)):
+            if not self.domain.contains(side):
+                raise invalid(f"pair.{name}", f"a member of {self.domain!r}", side)
         if self.against == "absent" and self.pair.x_prime.any():
             raise invalid("pair.x_prime", "zeros against an absent row", self.pair.x_prime)
         neighbouring = domain_attribute(self.domain, "neighbouring")
@@ -93,14 +102,13 @@ class Sensitivity(Record, word="Sensitivity"):
 
 def show_pair(pair: Pair) -> str:
     """Format both inputs on one line for messages; long ones are shortened."""
-    return " and ".join(
-        f"{name} = {_shorten_repr(getattr(pair, name))}" for name in ("x", "x_prime")
+    x, x_prime = (
+        " ".join(
+            np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2).split()
+        )
+        for side in (pair.x, pair.x_prime)
     )
-
-
-def _shorten_repr(x: Floats) -> str:
-    text = np.array2string(x, precision=6, separator=", ", threshold=8, edgeitems=2)
-    return " ".join(text.split())
+    return f"x = {x} and x_prime = {x_prime}"
 
 
 @suggest_arguments
@@ -162,8 +170,7 @@ def sensitivity(domain: Any, norm: Norm, *, against: Against = "another") -> Sen
         known = ", ".join(kind.__name__ for kind in _SENSITIVITY_FORMS)
         raise mistyped("domain", f"one with a closed form ({known})", domain)
     if against == "absent" and type(domain) is not Ball:
-        requirement = "'another' where the domain is not a Ball"
-        raise invalid("against", requirement, against)
+        raise invalid("against", "'another' where the domain is not a Ball", against)
     value, x, x_prime = form(domain, norm)
     if against == "absent":
         value, x_prime = value / 2.0, np.zeros(domain.dim)
@@ -373,20 +380,17 @@ def laplace_scale(
             requirement = f"the l1 sensitivity of {true.domain!r}"
             # As the value in the message the pair would be cut off and could not be checked.
             raise ValueError(f"{message('declared', requirement, declared)}; {found}")
-    name = "noise scale sensitivity / epsilon"
-    return real(name, true.value / epsilon, low=0.0, high=LARGEST, open_low=True)
+    return positive("noise scale sensitivity / epsilon", true.value / epsilon)
 
 
 def _resulting_domain(transform: Any, dim: int | None) -> Any:
     """Return the domain of a transform's results, or the domain itself."""
-    # A class has the methods of its objects, too, but no fields.
-    if callable(getattr(transform, "range", None)) and not isinstance(transform, type):
+    if has_range(transform):
         if dim is None:
             raise mistyped("dim", "the number of entries, which a transform does not know", dim)
         return transform.range(dim)
-    domain_of(
-        transform, "transform", "one with range(dim), such as a sensitivity.Clip, or a domain"
-    )
+    need = "one with range(dim), such as a sensitivity.Clip, or a domain"
+    domain_of(transform, "transform", need)
     if dim is not None and dimension(dim) != transform.dim:
         raise invalid("dim", f"that of the domain, {transform.dim}", dim)
     return transform

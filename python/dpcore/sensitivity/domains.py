@@ -6,7 +6,8 @@ neighbours. Each has a membership up to rounding and a member near any vector.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
@@ -101,17 +102,34 @@ def shrink_rows(rows: Floats, norm: str, radius: float) -> Floats:
     return result
 
 
-class Members(Record):
+_FIELD_CHECKS: Final[dict[str, Callable[[Any], Any]]] = {
+    "dim": dimension,
+    "norm": lambda norm: choice("norm", norm, NORMS),
+    "radius": lambda radius: positive("radius", radius),
+    "neighbours": lambda kind: choice("neighbours", kind, NEIGHBOURS),
+}
+"""Checks of the fields of domains and transforms: what each returns is stored."""
+
+
+class CheckedRecord(Record):
+    """A record whose fields are checked in their order."""
+
+    __slots__ = ()
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        for field in fields(self):  # type: ignore[arg-type]
+            value = _FIELD_CHECKS[field.name](getattr(self, field.name))
+            object.__setattr__(self, field.name, value)
+
+
+class Members(CheckedRecord):
     """A set of vectors; a domain defines the distance of a vector outside and a nearby member."""
 
     __slots__ = ()
 
     dim: int
     rounding: ClassVar[float] = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the dimension."""
-        object.__setattr__(self, "dim", dimension(self.dim))
 
     def contains(self, x: Any, slack: float = 0.0) -> bool:
         """Return True if x is a vector of the domain.
@@ -174,6 +192,11 @@ class Members(Record):
         raise NotImplementedError
 
 
+def has_range(f: Any) -> bool:
+    """Return True for a transform, which has a method `range`; a class of transforms is none."""
+    return callable(getattr(f, "range", None)) and not isinstance(f, type)
+
+
 def unit_vector(dim: int, place: int = 0) -> Floats:
     """Return the vector with 1 at a place and zeros elsewhere."""
     x = np.zeros(dim)
@@ -207,11 +230,10 @@ class MinMaxRows(Members, word="MinMaxRows"):
 
     def __post_init__(self) -> None:
         """Check the dimension."""
-        dim = dimension(self.dim)
-        if dim == 1:
+        Members.__post_init__(self)
+        if self.dim == 1:
             requirement = "at least 2, for a row of one entry has no range to be divided by"
-            raise invalid("dim of min-max rows", requirement, dim)
-        object.__setattr__(self, "dim", dim)
+            raise invalid("dim of min-max rows", requirement, self.dim)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Draw independent uniform entries; set a random one to 0 and another to 1."""
@@ -261,12 +283,6 @@ class Ball(Members, word="Ball"):
     radius: float
     dim: int
 
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        choice("norm", self.norm, NORMS)
-        object.__setattr__(self, "radius", positive("radius", self.radius))
-        object.__setattr__(self, "dim", dimension(self.dim))
-
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Draw a vector uniformly from the ball, shape `(dim,)`."""
         if self.norm == "linf":
@@ -306,11 +322,6 @@ class Sphere(Members, word="Sphere"):
 
     rounding: ClassVar[float] = 1e-12
     """Hardly a vector of floats has norm 1 exactly."""
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        object.__setattr__(self, "dim", dimension(self.dim))
-        choice("norm", self.norm, NORMS)
 
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Draw and normalise independent entries, shape `(dim,)`; for L2 the law is uniform."""
@@ -452,11 +463,6 @@ class HistogramCounts(Members, word="Histogram"):
     dim: int
     neighbours: Neighbours = "replace"
 
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        object.__setattr__(self, "dim", dimension(self.dim))
-        choice("neighbours", self.neighbours, NEIGHBOURS)
-
     def _drawn(self, rng: np.random.Generator) -> Floats:
         """Draw counts from 0 to 9 in every bin, and one record more, shape `(dim,)`."""
         counts = rng.integers(0, 10, self.dim).astype(np.float64)
@@ -508,7 +514,7 @@ class HistogramCounts(Members, word="Histogram"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Clip(Record, word="Clip"):
+class Clip(CheckedRecord, word="Clip"):
     """Clipping of rows onto a ball: ``x min(1, radius / norm(x))``.
 
     No result is outside the ball by rounding, and clipping twice changes nothing.
@@ -535,11 +541,6 @@ class Clip(Record, word="Clip"):
 
     norm: Norm
     radius: float
-
-    def __post_init__(self) -> None:
-        """Check the fields."""
-        choice("norm", self.norm, NORMS)
-        object.__setattr__(self, "radius", positive("radius", self.radius))
 
     def __call__(self, x: npt.ArrayLike) -> Floats:
         """Return the clipped rows.
@@ -593,9 +594,8 @@ class MinMax(Record, word="MinMax"):
         rows = rows_of(x)
         low, high = rows.min(axis=-1, keepdims=True), rows.max(axis=-1, keepdims=True)
         wrong = np.asarray(low == high)[:, 0]
-        refuse_rows(
-            wrong, "a row of at least two different entries (max - min = 0)", rows, np.ndim(x)
-        )
+        need = "a row of at least two different entries (max - min = 0)"
+        refuse_rows(wrong, need, rows, np.ndim(x))
         # A quarter of everything has the same quotients, and a range that does not overflow.
         quarter = np.where(np.maximum(-low, high) > 1e300, 0.25, 1.0)
         bottom = low * quarter
@@ -609,7 +609,7 @@ class MinMax(Record, word="MinMax"):
 
 @suggest_arguments
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Normalise(Record, word="Normalise"):
+class Normalise(CheckedRecord, word="Normalise"):
     """Division of each row by its norm: ``x / norm(x)``.
 
     Args:
@@ -628,10 +628,6 @@ class Normalise(Record, word="Normalise"):
 
     norm: Norm = "l2"
 
-    def __post_init__(self) -> None:
-        """Check the norm."""
-        choice("norm", self.norm, NORMS)
-
     def __call__(self, x: npt.ArrayLike) -> Floats:
         """Return the normalised rows.
 
@@ -646,9 +642,8 @@ class Normalise(Record, word="Normalise"):
             ValueError: if its shape is another one, an entry is not finite, or a row is zero.
         """
         rows = rows_of(x)
-        refuse_rows(
-            np.asarray(~rows.any(axis=-1)), "a row that is not zero (norm 0)", rows, np.ndim(x)
-        )
+        wrong = np.asarray(~rows.any(axis=-1))
+        refuse_rows(wrong, "a row that is not zero (norm 0)", rows, np.ndim(x))
         return normalise_rows(rows, self.norm).reshape(np.shape(x))
 
     def range(self, dim: int) -> Sphere:

@@ -19,7 +19,8 @@ from ..pairs.neighbours import NeighbourArgument, domain_attribute, domain_of, n
 from ..progress import interrupted_again
 from ..records import Pair, Record
 from ..streams import Rng, seed_of
-from .closed_forms import Sensitivity, in_norm
+from .closed_forms import Sensitivity, in_norm, sensitivity
+from .domains import has_range
 from .search import (
     Catch,
     Done,
@@ -268,17 +269,15 @@ def _run_search(
 
 def _get_best_pair(probe: Probe, space: Space) -> Inputs:
     if probe.best is None:
-        requirement = "large enough to hold two neighbours"
-        raise invalid("domain", requirement, space.domain)
+        raise invalid("domain", "large enough to hold two neighbours", space.domain)
     return probe.best[1:3]
 
 
 def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
     """List the most distant pairs of the domain, and of the range of f if f has one."""
-    from .closed_forms import sensitivity
-
     found: list[Inputs] = []
-    for domain in (space.domain, _get_range(f, space.domain.dim)):
+    dim = space.domain.dim
+    for domain in (space.domain, *([f.range(dim)] if has_range(f) else [])):
         try:
             pair = sensitivity(domain, norm).pair
         except (TypeError, ValueError):
@@ -288,11 +287,6 @@ def _list_witnesses(space: Space, f: Any, norm: Norm) -> list[Inputs]:
         if fitted is not None and space.holds(*fitted):
             found.append(fitted)
     return found
-
-
-def _get_range(f: Any, dim: int) -> Any:
-    of = getattr(f, "range", None)
-    return of(dim) if callable(of) else None
 
 
 def _make_refutation(
@@ -496,9 +490,8 @@ def _make_vectors(dim: int, elements: Any, base: float) -> Any:
 def _domain_ends(domain: Any) -> tuple[float, float]:
     radius = float(domain_attribute(domain, "radius") or 1.0)
     low, high = domain_attribute(domain, "low"), domain_attribute(domain, "high")
-    return -radius if low is None else float(np.min(low)), radius if high is None else float(
-        np.max(high)
-    )
+    ends = -radius if low is None else np.min(low), radius if high is None else np.max(high)
+    return float(ends[0]), float(ends[1])
 
 
 def _make_pairs(space: Space) -> Any:
@@ -643,9 +636,8 @@ def _format_input(x: Any) -> str:
     listed = ", ".join(
         f"{_format_entry(x[place].item())} at {place}" for place in places[:_MAX_SHOWN_ENTRIES]
     )
-    more = (
-        "" if places.size <= _MAX_SHOWN_ENTRIES else f" and {places.size - _MAX_SHOWN_ENTRIES} more"
-    )
+    left = places.size - _MAX_SHOWN_ENTRIES
+    more = f" and {left} more" if left > 0 else ""
     return f"{x.size} entries, 0 but for {listed}{more}" if places.size else f"{x.size} zeros"
 
 

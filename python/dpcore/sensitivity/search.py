@@ -105,7 +105,7 @@ class Probe:
         self.target = np.inf
         self.catch = catch
         self.f = f
-        self._rows = rows
+        self.batched = rows
         # Two calls are kept back: the best pair is evaluated anew before it is reported.
         self._limit = trials - 2
         self._shape: tuple[int, ...] | None = None
@@ -115,11 +115,6 @@ class Probe:
     def left(self) -> int:
         """Calls that the present part of the search may still make."""
         return self._limit - self.evaluations
-
-    @property
-    def batched(self) -> bool:
-        """True if one call of f takes many inputs."""
-        return self._rows
 
     @contextlib.contextmanager
     def allowance(self, method: str, share: float) -> Iterator[None]:
@@ -166,22 +161,20 @@ class Probe:
         self._note(float(found[place]), *pairs[place])
         return found
 
-    def farthest(self, points: Sequence[Any], most: int) -> list[Inputs]:
-        """Return the pairs of points with the most distant outputs, the most distant first."""
+    def note_farthest(self, points: Sequence[Any]) -> None:
+        """Remember the two points with the most distant outputs."""
         values = self.outputs(points)
         # All pairs of fewer points where a difference of two outputs is costly.
         room = int((_PAIRING_WORK / values.shape[1]) ** 0.5)
         values = values[: max(2, room)]
-        ranked: list[tuple[float, int, int]] = []
+        found = []
         for place in range(len(values) - 1):
             away = gaps_of(values[place + 1 :], values[place], self.norm)
             other = int(np.argmax(away))
-            ranked.append((float(away[other]), place, place + 1 + other))
-        ranked.sort(reverse=True)
-        found = [(points[i], points[j]) for _, i, j in ranked[:most]]
-        if ranked:
-            self._note(ranked[0][0], *found[0])
-        return found
+            found.append((float(away[other]), place, place + 1 + other))
+        if found:
+            gap, first, second = max(found)
+            self._note(gap, points[first], points[second])
 
     def again(self, x: Any, x_prime: Any, expected: float) -> float:
         """Compute the distance again from two new calls, each on one input, with exact sums."""
@@ -208,7 +201,7 @@ class Probe:
 
     def _call(self, inputs: list[Any]) -> list[Floats | None]:
         self.evaluations += len(inputs)
-        if not self._rows or not inputs:
+        if not self.batched or not inputs:
             return [self._one(x) for x in inputs]
         batch = np.stack(inputs)
         try:
@@ -251,8 +244,7 @@ class Probe:
             requirement = f"of shape {self._shape}, as on the first input"
             raise invalid(f"output of f ({self.name})", requirement, value.shape)
         if not np.isfinite(value).all():
-            where = f"on x = {show(x)}"
-            raise invalid(f"output of f ({self.name}) {where}", "finite", value)
+            raise invalid(f"output of f ({self.name}) on x = {show(x)}", "finite", value)
         return value.reshape(-1)
 
 
@@ -347,16 +339,16 @@ class Space:
         """Draw neighbours, or take those that the relation proposes; fewer if it finds no more."""
         if self.neighbour is None:
             return [(self.domain.draw(rng), self.domain.draw(rng)) for _ in range(most)]
-        proposed = itertools.islice(
-            self.neighbour.starts(self.domain, rng), _PROPOSALS_PER_PAIR * most
-        )
+        starts = self.neighbour.starts(self.domain, rng)
+        proposed = itertools.islice(starts, _PROPOSALS_PER_PAIR * most)
         kept = (pair for pair in proposed if self.neighbour.holds(pair, self.domain))
         return [(pair.x, pair.x_prime) for pair in itertools.islice(kept, most)]
 
     def widths(self, rng: np.random.Generator) -> tuple[Floats, Floats]:
-        """Return the smallest and largest entry of each coordinate among draws and extremes."""
+        """Return each coordinate's smallest entry among draws and extremes, and its width or 1."""
         points = np.array([*(self.domain.draw(rng) for _ in range(16)), *self.extremes(rng, 16)])
-        return points.min(axis=0).astype(np.float64), points.max(axis=0).astype(np.float64)
+        low, high = (end(points, axis=0).astype(np.float64) for end in (np.min, np.max))
+        return low, np.where(high > low, high - low, 1.0)
 
     def extremes(self, rng: np.random.Generator, most: int) -> list[Any]:
         """Return extreme members: constant, one coordinate, halves, random signs, and opposites."""
@@ -387,7 +379,7 @@ def try_extremes(probe: Probe, space: Space, rng: np.random.Generator) -> None:
     """Compare the extreme members, all against all."""
     points = space.extremes(rng, min(_MAX_COMPARED_MEMBERS, probe.left)) if probe.left > 1 else []
     if points:
-        probe.farthest(points, 1)
+        probe.note_farthest(points)
 
 
 def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
@@ -402,7 +394,7 @@ def try_random(probe: Probe, space: Space, rng: np.random.Generator) -> None:
         for place in range(0, most, 4):
             share = 10.0 ** rng.uniform(-3.0, 0.0)
             points[place] = space.clip(np.asarray(points[place], dtype=np.float64) * share)
-    probe.farthest(points, 1)
+    probe.note_farthest(points)
     return None
 
 
@@ -414,8 +406,7 @@ def climb_coordinates(probe: Probe, space: Space, rng: np.random.Generator, star
     """
     if not space.moves:
         return _wander_randomly(probe, space, rng, start)
-    low, high = space.widths(rng)
-    width = np.where(high > low, np.minimum(high - low, _MAX_FLOAT / _COARSEST_STEP), 1.0)
+    width = np.minimum(space.widths(rng)[1], _MAX_FLOAT / _COARSEST_STEP)
     here, step = start, _COARSEST_STEP
     value = float(probe.gaps([here])[0])
     while step >= _FINEST_STEP:
@@ -450,9 +441,8 @@ def _best_of(
 
     With many coordinates, the moves together are better.
     """
-    tried = [
-        (move, pair) for move in moves if (pair := _move_pair(space, here, [move])) is not None
-    ]
+    both = ((move, _move_pair(space, here, [move])) for move in moves)
+    tried = [(move, pair) for move, pair in both if pair is not None]
     if not tried:
         return here, value
     found = probe.gaps([pair for _, pair in tried])
@@ -506,11 +496,9 @@ def _wander_randomly(probe: Probe, space: Space, rng: np.random.Generator, start
 class _Objective:
     """Minus the distance, as a function of both sides in units of the domain's width."""
 
-    def __init__(self, probe: Probe, space: Space, low: Floats, high: Floats) -> None:
+    def __init__(self, probe: Probe, space: Space, rng: np.random.Generator) -> None:
         self.probe, self.space = probe, space
-        self.low = low
-        self.width = np.where(high > low, high - low, 1.0)
-        self.dim = low.size
+        self.low, self.width = space.widths(rng)
 
     def inputs(self, scaled: Floats) -> Inputs | None:
         """Return the neighbours for a point of the optimiser; None if there are none."""
@@ -555,8 +543,8 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
     """
     from scipy.optimize import Bounds, differential_evolution, minimize
 
-    objective = _Objective(probe, space, *space.widths(rng))
-    size = 2 * objective.dim
+    objective = _Objective(probe, space, rng)
+    size = 2 * objective.low.size
     few, bounds = size <= _MAX_EVOLVED_COORDINATES, Bounds(np.zeros(size), np.ones(size))
     starts = [start, *space.random(rng, _RANDOM_STARTS)]
     begins = [np.clip(objective.scaled(pair), 0.0, 1.0) for pair in starts]
@@ -567,14 +555,8 @@ def try_scipy(probe: Probe, space: Space, rng: np.random.Generator, start: Input
         # Inputs seen before cost no call, so that calls alone need not end it.
         most = 1 + probe.left // (_EVOLUTION_POPULATION * size)
         with probe.allowance("scipy (differential evolution)", 0.7):
-            differential_evolution(
-                objective,
-                bounds,
-                seed=rng,
-                polish=False,
-                maxiter=most,
-                popsize=_EVOLUTION_POPULATION,
-            )
+            size_of = {"maxiter": most, "popsize": _EVOLUTION_POPULATION}
+            differential_evolution(objective, bounds, seed=rng, polish=False, **size_of)
         with probe.allowance("scipy (Powell)", 1.0):
             minimize(objective, begins[0], method="Powell", bounds=bounds)
 
@@ -586,8 +568,7 @@ def try_torch(
 
     A step that fails is halved.
     """
-    low, high = space.widths(rng)
-    width = np.where(high > low, high - low, 1.0)
+    width = space.widths(rng)[1]
     for here in [start, *space.random(rng, _RANDOM_STARTS)]:
         _ascend_gradient(probe, space, module, here, width)
 
