@@ -2,13 +2,32 @@
 
 from __future__ import annotations
 
+import math
 import sys
+from functools import partial
 
 import numpy as np
 from shared_messages import check_messages
 
 import dpcore
+from dpcore.mechanisms import (
+    ClipStep,
+    DPTextNoise,
+    Exponential,
+    Gaussian,
+    Laplace,
+    Steps,
+    Uniform,
+)
 from dpcore.mechanisms.callables import repeat
+from dpcore.published import (
+    ADePT,
+    ADePTReference,
+    ADePTScaled,
+    DPText,
+    HalvedOutput,
+    LaplaceMechanism,
+)
 
 
 def noisy(x, rng):
@@ -32,7 +51,31 @@ class Hidden:
         return x + rng.laplace()
 
 
+IN_RANGE = "a finite number above 0 and at most 1e+300, got "
+
 VALUE_ERRORS = [
+    # Native noise and published systems.
+    (lambda: LaplaceMechanism(0.0), "epsilon", f"{IN_RANGE}0.0"),
+    (lambda: LaplaceMechanism(math.inf), "epsilon", f"{IN_RANGE}inf"),
+    (lambda: ADePT(1.0, np.nan), "clip", f"{IN_RANGE}nan"),
+    (lambda: ADePTReference(-1), "epsilon", f"{IN_RANGE}-1"),
+    (lambda: LaplaceMechanism(1e-200, 1e200), "noise scale sensitivity / epsilon",
+     f"{IN_RANGE}inf"),
+    (lambda: HalvedOutput(1e200, 1e-200), "noise scale sensitivity / epsilon", f"{IN_RANGE}0.0"),
+    (lambda: ADePTScaled(1.0, 4e299).steps(4), "noise scale 2 clip sqrt(dim) / epsilon",
+     f"{IN_RANGE}1.6e+300"),
+    (lambda: Laplace(-1.0), "scale", f"{IN_RANGE}-1.0"),
+    (lambda: Laplace(2e300), "scale", f"{IN_RANGE}2e+300"),
+    (lambda: Exponential(0), "scale", f"{IN_RANGE}0"),
+    (lambda: Gaussian(np.float64(np.nan)), "sigma", f"{IN_RANGE}nan"),
+    (lambda: ClipStep("l2", 0.0), "radius", f"{IN_RANGE}0.0"),
+    (lambda: Steps(Laplace(1.0), factor=0.0), "factor", f"{IN_RANGE}0.0"),
+    (lambda: Laplace(1.0, "three"), "variant", "one of 'two_branch', 'sign', 'centred', got 'thr"),
+    (lambda: DPText(1.0, nan="drop"), "nan", "one of 'zero', 'resample', 'keep', got 'drop'"),
+    (lambda: ClipStep("linf", 1.0), "norm", "one of 'l1', 'l2', got 'linf'"),
+    (lambda: Uniform(1.0, 1.0), "low", "below high = 1.0, got 1.0"),
+    (lambda: Uniform(-1e301, 1.0), "low", "a finite number at least -1e+300 and at most 1e+300"),
+    (lambda: LaplaceMechanism(1.0).default_pair(0), "dim", "an integer at least 1, got 0"),
     # Commands as mechanisms: tools in any language, what they read and write, and how they fail.
     (lambda: dpcore.command([]), "command", "a list of texts, the program"),
     (lambda: dpcore.command([sys.executable, "{size}"]), "command", "with {x} in an argument"),
@@ -52,8 +95,18 @@ VALUE_ERRORS = [
     (lambda: repeat(lambda x: 0, seeded="rng"), "fn", "one that seeded='rng' can call"),
     (lambda: repeat(noisy, seeded="seed"), "seeded", "one of 'rng', 'global', 'own'"),
     (lambda: repeat(old_style, seeded="global", thread_safe=True), "thread_safe", "False"),
+    *((partial(dpcore.command, [sys.executable, "{x}", "{size}"], timeout=seconds), "timeout",
+       "a finite number above 0") for seconds in (0, -1.0, math.inf, math.nan)),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    # Native noise and published systems.
+    (lambda: LaplaceMechanism("1"), "epsilon", f"{IN_RANGE}'1'"),
+    (lambda: DPText(1.0, True), "sensitivity", f"{IN_RANGE}True"),
+    (lambda: DPTextNoise(None), "scale", f"{IN_RANGE}None"),
+    (lambda: Gaussian(1j), "sigma", f"{IN_RANGE}1j"),
+    (lambda: DPTextNoise(1.0, 0), "nan", "one of 'zero', 'resample', 'keep', got 0"),
+    (lambda: Steps(1.0), "noise", "one of dpcore's primitives, got 1.0"),
+    (lambda: Steps(Laplace(1.0), clip=1.0), "clip", "a ClipStep or None, got 1.0"),
     # Commands as mechanisms: tools in any language, what they read and write, and how they fail.
     (lambda: dpcore.command("node tool.js {x} {size}"), "command", "a list of texts, the program"),
     (lambda: dpcore.command(["node", 1, "{x}", "{size}"]), "command", "a list of texts"),

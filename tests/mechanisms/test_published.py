@@ -70,13 +70,8 @@ def test_every_system_is_in_the_table_above_and_states_its_facts():
         assert any(year in cls.source for year in ("2014", "2019", "2021", "2022"))
         assert cls.norm in ("l1", "l2", "linf", None)
         assert "__dict__" not in dir(cls(1.0))
-    assert {cls for cls in SYSTEMS if cls.sound} == {
-        LaplaceMechanism,
-        ADePTClipL1,
-        ADePTScaled,
-        DPTextRepaired,
-        HalvedOutput,
-    }
+    sound = {LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput}
+    assert {cls for cls in SYSTEMS if cls.sound} == sound
 
 
 @pytest.mark.parametrize("dim", DIMS)
@@ -123,91 +118,6 @@ def test_the_scale_is_sensitivity_over_epsilon(epsilon, sensitivity):
     assert HalfNoise(epsilon, sensitivity).steps(1).noise.scale == sensitivity / 2 / epsilon
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (lambda: LaplaceMechanism(0.0), ValueError, "epsilon {}, got 0.0"),
-        (lambda: LaplaceMechanism(math.inf), ValueError, "epsilon {}, got inf"),
-        (lambda: LaplaceMechanism("1"), TypeError, "epsilon {}, got '1'"),
-        (lambda: DPText(1.0, True), TypeError, "sensitivity {}, got True"),
-        (lambda: ADePT(1.0, np.nan), ValueError, "clip {}, got nan"),
-        (lambda: ADePTReference(-1), ValueError, "epsilon {}, got -1"),
-        (
-            lambda: LaplaceMechanism(1e-200, 1e200),
-            ValueError,
-            "noise scale sensitivity / epsilon {}, got inf",
-        ),
-        (
-            lambda: HalvedOutput(1e200, 1e-200),
-            ValueError,
-            "noise scale sensitivity / epsilon {}, got 0.0",
-        ),
-        (
-            lambda: ADePTScaled(1.0, 4e299).steps(4),
-            ValueError,
-            "noise scale 2 clip sqrt(dim) / epsilon {}, got 1.6e+300",
-        ),
-        (lambda: Laplace(-1.0), ValueError, "scale {}, got -1.0"),
-        (lambda: Laplace(2e300), ValueError, "scale {}, got 2e+300"),
-        (lambda: Exponential(0), ValueError, "scale {}, got 0"),
-        (lambda: DPTextNoise(None), TypeError, "scale {}, got None"),
-        (lambda: Gaussian(np.float64(np.nan)), ValueError, "sigma {}, got nan"),
-        (lambda: Gaussian(1j), TypeError, "sigma {}, got 1j"),
-        (lambda: ClipStep("l2", 0.0), ValueError, "radius {}, got 0.0"),
-        (lambda: Steps(Laplace(1.0), factor=0.0), ValueError, "factor {}, got 0.0"),
-    ],
-)
-def test_bad_scales(make, error, text):
-    with pytest.raises(error) as caught:
-        make()
-    requirement = "must be a finite number above 0 and at most 1e+300"
-    assert str(caught.value) == text.format(requirement)
-
-
-@pytest.mark.parametrize(
-    ("make", "error", "text"),
-    [
-        (
-            lambda: Laplace(1.0, "three"),
-            ValueError,
-            "variant must be one of 'two_branch', 'sign', 'centred', got 'three'",
-        ),
-        (
-            lambda: DPTextNoise(1.0, 0),
-            TypeError,
-            "nan must be one of 'zero', 'resample', 'keep', got 0",
-        ),
-        (
-            lambda: DPText(1.0, nan="drop"),
-            ValueError,
-            "nan must be one of 'zero', 'resample', 'keep', got 'drop'",
-        ),
-        (lambda: ClipStep("linf", 1.0), ValueError, "norm must be one of 'l1', 'l2', got 'linf'"),
-        (lambda: Uniform(1.0, 1.0), ValueError, "low must be below high = 1.0, got 1.0"),
-        (
-            lambda: Uniform(-1e301, 1.0),
-            ValueError,
-            "low must be a finite number at least -1e+300 and at most 1e+300, got -1e+301",
-        ),
-        (lambda: Steps(1.0), TypeError, "noise must be one of dpcore's primitives, got 1.0"),
-        (
-            lambda: Steps(Identity(), clip=1.0),
-            TypeError,
-            "clip must be a ClipStep or None, got 1.0",
-        ),
-        (
-            lambda: LaplaceMechanism(1.0).default_pair(0),
-            ValueError,
-            "dim must be an integer at least 1, got 0",
-        ),
-    ],
-)
-def test_bad_fields(make, error, text):
-    with pytest.raises(error) as caught:
-        make()
-    assert str(caught.value) == text
-
-
 def test_numbers_become_floats():
     assert type(Laplace(np.int64(2)).scale) is float
     assert Laplace(2) == Laplace(2.0)
@@ -219,22 +129,13 @@ def test_only_the_exact_types_are_native():
     class Quiet(Laplace):
         pass
 
-    natives = [
-        Laplace(1.0),
-        Gaussian(1.0),
-        Exponential(1.0),
-        Uniform(0.0, 1.0),
-        Identity(),
-        RandomBits(),
-        DPTextNoise(1.0),
-        *(cls(1.0) for cls in SYSTEMS),
-    ]
+    noises = [cls(1.0) for cls in (Laplace, Gaussian, Exponential, DPTextNoise, *SYSTEMS)]
+    natives = [*noises, Uniform(0.0, 1.0), Identity(), RandomBits()]
     assert {type(m) for m in natives} == set(NATIVE)
     assert NATIVE == PRIMITIVES + SYSTEMS
     assert all(map(is_native, natives))
-    assert not any(
-        map(is_native, [Quiet(1.0), Laplace, ClipStep("l1", 1.0), lambda x, size: x, None])
-    )
+    others = [Quiet(1.0), Laplace, ClipStep("l1", 1.0), lambda x, size: x, None]
+    assert not any(map(is_native, others))
     with pytest.raises(TypeError, match=r"^noise must be one of dpcore's primitives, got "):
         Steps(Quiet(1.0))
 

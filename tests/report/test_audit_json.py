@@ -112,10 +112,7 @@ def test_of_a_callable_the_name_is_kept():
         (noisy, "test_audit_json.noisy"),
         (Callable(), "test_audit_json.Callable"),
         (Callable().__call__, "test_audit_json.Callable.__call__"),
-        (len, None),
     ]:
-        if name is None:
-            continue
         report = audit(mechanism, ([0.0], [1.0]), trials=100, claim=1.0, rng=1)
         again = Audit.from_json(report.to_json())
         assert report.name == again.name == again.mechanism == name
@@ -123,14 +120,8 @@ def test_of_a_callable_the_name_is_kept():
             assert getattr(again, figure) == getattr(report, figure)
         with pytest.raises(TypeError, match=r"^mechanism must be the callable itself"):
             again.outputs("x", 0, 1)
-    own = audit(
-        noisy,
-        ([0.0], [1.0]),
-        trials=100,
-        attack=lambda a, b, pair: lambda o: o[:, 0] > 0,
-        rng=1,
-        claim=1.0,
-    )
+    attack = lambda a, b, pair: lambda o: o[:, 0] > 0  # noqa: E731
+    own = audit(noisy, ([0.0], [1.0]), trials=100, attack=attack, rng=1, claim=1.0)
     again = Audit.from_json(own.to_json())
     assert "<lambda>" in again.event
     assert again.epsilon_lower == own.epsilon_lower
@@ -172,106 +163,68 @@ def test_what_is_not_an_audit_is_a_value_error(text):
         Audit.from_json(text)
 
 
-@pytest.mark.parametrize("text", [None, 1, {}, ["x"]])
-def test_json_is_text(text):
-    with pytest.raises(TypeError, match=r"^text must be a string of JSON, got"):
-        Audit.from_json(text)
-
-
 def test_bytes_are_read_too():
     assert Audit.from_json(REPORT.to_json().encode()) == REPORT
 
 
-@pytest.mark.parametrize(
-    ("name", "value"),
-    [
-        ("format", "dpcore.audit/0"),
-        ("format", "dpcore.audit/1"),
-        ("counts", COUNTS | {"k": 1001}),
-        ("counts", COUNTS | {"k": 1.0}),
-        ("counts", COUNTS | {"k": 1, "n": 999, "k_prime": 0, "n_prime": 999}),
-        ("counts", {"record": "Counts", "k": 1}),
-        ("counts", {key: COUNTS[key] for key in ("k", "n", "k_prime", "n_prime")}),
-        ("counts", COUNTS | {"record": "Tally"}),
-        ("counts", COUNTS | {"record": ["Counts"]}),
-        ("counts", PAIR),
-        ("counts", [1, 2, 3, 4]),
-        ("counts", None),
-        ("confidence", 1.5),
-        ("confidence", "0.95"),
-        ("delta", -0.1),
-        ("claim", -1),
-        ("claim", "inf"),
-        ("direction", "up"),
-        ("direction", 1),
-        ("seed", "-1"),
-        ("seed", "x"),
-        ("seed", str(2**63)),
-        ("seed", None),
-        ("ranges", [[0, 999]]),
-        ("ranges", [[0, 1001]]),
-        ("ranges", [[1000, 0]]),
-        ("ranges", [[0, 600], [500, 900]]),
-        ("ranges", [[0, 1000.0]]),
-        ("ranges", 5),
-        ("ranges", None),
-        ("route", "fast"),
-        ("block", 0),
-        ("threads", -1),
-        ("end", 10),
-        ("nan", -1),
-        ("shape", [-1]),
-        ("shape", None),
-        ("seconds", "soon"),
-        ("seconds", None),
-        ("event", {"event": "Vote"}),
-        ("event", {"event": "Vote", "threshold": [0.5], "towards": [2], "vote": "x"}),
-        ("event", {"something": "else"}),
-        ("event", {"record": "Above", "score": {"record": "Nothing"}, "threshold": 0.0}),
-        ("event", {"record": "Above", "score": {"repr": "mine"}, "threshold": 0.0}),
-        ("mechanism", {"native": "Nothing", "scale": 1.0}),
-        ("mechanism", {"native": "Laplace", "scale": -1.0}),
-        ("mechanism", {"native": "Laplace", "width": 1.0}),
-        ("mechanism", {"native": ["Laplace"]}),
-        ("pair", None),
-        ("pair", COUNTS),
-        ("pair", {"record": "Pair", "x": 1}),
-        ("pair", PAIR | {"distance": 0}),
-        ("pair", PAIR | {"distance": "1"}),
-        ("pair", PAIR | {"more": 1}),
-        ("pair", inputs(dtype="O")),
-        ("pair", inputs(shape=[3])),
-        ("pair", inputs(array=["a", "b"])),
-        ("pair", inputs(dtype="no")),
-        ("pair", inputs(dtype="i1", array=[300, 0])),
-        ("bound", "best"),
-        ("bound", None),
-        ("stop", "soon"),
-        ("stop", "refuted"),
-        ("stop", "interrupted"),
-        ("stop", "looked"),
-        ("partial", True),
-        ("partial", 1),
-        ("floats", None),
-        ("floats", "yes"),
-        ("pooled", True),
-        ("pooled", [COUNTS]),
-        ("pooled", [1]),
-        ("slices", 1),
-        ("slices", [COUNTS]),
-        ("checks", "odd"),
-        ("checks", [1]),
-        ("floating_point", COUNTS),
-        ("floating_point", {"repr": "mine"}),
-        ("curve", 1),
-        ("curve", COUNTS),
+WRONG = {
+    "format": ["dpcore.audit/0", "dpcore.audit/1"],
+    "counts": [
+        COUNTS | {"k": 1001}, COUNTS | {"k": 1.0}, {"record": "Counts", "k": 1}, PAIR, None,
+        COUNTS | {"k": 1, "n": 999, "k_prime": 0, "n_prime": 999}, [1, 2, 3, 4],
+        {key: COUNTS[key] for key in ("k", "n", "k_prime", "n_prime")},
+        COUNTS | {"record": "Tally"}, COUNTS | {"record": ["Counts"]},
     ],
-)
-def test_a_record_that_was_changed_is_a_value_error(name, value):
-    with pytest.raises(ValueError, match=r"."):
-        Audit.from_dict(RECORD | {name: value})
-    with pytest.raises(ValueError, match=r"."):
-        Audit.from_json(json.dumps(RECORD | {name: value}))
+    "confidence": [1.5, "0.95"],
+    "delta": [-0.1],
+    "claim": [-1, "inf"],
+    "direction": ["up", 1],
+    "seed": ["-1", "x", str(2**63), None],
+    "ranges": [
+        [[0, 999]], [[0, 1001]], [[1000, 0]], [[0, 600], [500, 900]], [[0, 1000.0]], 5, None,
+    ],
+    "route": ["fast"],
+    "block": [0],
+    "threads": [-1],
+    "end": [10],
+    "nan": [-1],
+    "shape": [[-1], None],
+    "seconds": ["soon", None],
+    "event": [
+        {"event": "Vote"}, {"something": "else"},
+        {"event": "Vote", "threshold": [0.5], "towards": [2], "vote": "x"},
+        {"record": "Above", "score": {"record": "Nothing"}, "threshold": 0.0},
+        {"record": "Above", "score": {"repr": "mine"}, "threshold": 0.0},
+    ],
+    "mechanism": [
+        {"native": "Nothing", "scale": 1.0}, {"native": "Laplace", "scale": -1.0},
+        {"native": "Laplace", "width": 1.0}, {"native": ["Laplace"]},
+    ],
+    "pair": [
+        None, COUNTS, {"record": "Pair", "x": 1}, PAIR | {"distance": 0}, PAIR | {"distance": "1"},
+        PAIR | {"more": 1}, inputs(dtype="O"), inputs(shape=[3]), inputs(array=["a", "b"]),
+        inputs(dtype="no"), inputs(dtype="i1", array=[300, 0]),
+    ],
+    "bound": ["best", None],
+    "stop": ["soon", "refuted", "interrupted", "looked"],
+    "partial": [True, 1],
+    "floats": [None, "yes"],
+    "pooled": [True, [COUNTS], [1]],
+    "slices": [1, [COUNTS]],
+    "checks": ["odd", [1]],
+    "floating_point": [COUNTS, {"repr": "mine"}],
+    "curve": [1, COUNTS],
+}  # fmt: skip
+"""Values of the fields of a record that no audit has."""
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_record_that_was_changed_is_a_value_error(name):
+    for value in WRONG[name]:
+        with pytest.raises(ValueError, match=r"."):
+            Audit.from_dict(RECORD | {name: value})
+        with pytest.raises(ValueError, match=r"."):
+            Audit.from_json(json.dumps(RECORD | {name: value}))
 
 
 def changed(report, *path, value):
@@ -356,6 +309,7 @@ def test_a_record_from_before_a_field_existed_is_read():
     assert (found.read, found.inside) == (None, ())
 
 
+WORDS = ["native", "record", "array", "dtype", "shape", "event", "repr", "k", "n"]
 JUNK = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: (

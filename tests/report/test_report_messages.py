@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from shared_messages import check_messages
 
 from dpcore import Audit, progress
 
 TYPE_ERRORS = [
-    # Audits as JSON and as pickles.
-    (lambda: Audit.from_dict(5), "record", "a mapping"),
-    # How an audit is shown: text, HTML, a picture, a progress bar.
+    (partial(Audit.from_dict, 5), "record", "a mapping"),
+    *((partial(Audit.from_json, text), "text", "a string of JSON") for text in (None, 1, {}, [""])),
     (lambda: progress.Progress("x", 1, "yes"), "progress", "True, False or None"),
-]  # fmt: skip
+]
 
 
 def test_messages():

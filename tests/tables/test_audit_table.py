@@ -144,17 +144,6 @@ def test_names_of_rows_that_are_no_words():
     assert audit_table(rows).labels == ()
 
 
-def test_losses_that_the_logarithms_do_not_attain_are_refused():
-    class Wrong(ClosedRows):
-        def loss_rows(self, start, stop):
-            losses, outputs = super().loss_rows(start, stop)
-            return losses + 0.1, outputs
-
-    distances = points_and_distances(20, 3)
-    with pytest.raises(ValueError, match="losses of loss_rows must be what log_rows attains"):
-        audit_table(Wrong(exponential_mechanism(distances, 4.0), distances, 4.0))
-
-
 def test_rows_are_asked_for_in_blocks_where_the_table_is_large():
     logs = exponential_mechanism(points_and_distances(1_500, 1), 2.0)
     rows = Rows(logs)

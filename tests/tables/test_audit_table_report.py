@@ -67,8 +67,6 @@ def test_json_keeps_everything_but_the_table(metric):
         assert again == found
         assert str(again) == str(found)
         assert again.comparison is None
-        with pytest.raises(ValueError, match="comparison must be the table"):
-            again.delta(1.0)
         record = json.loads(found.to_json())
         assert record["format"] == "dpcore.audit_table/1"
         assert record["derived"]["verdict"] == found.verdict
@@ -112,8 +110,6 @@ def test_the_picture_shows_every_input_and_the_claim(metric):
     with use_own_style() as figure:
         mixed.plot(ax=figure)
         assert "2 infinite" in [text.get_text() for text in figure.axes[0].texts]
-    with pytest.raises(TypeError, match="ax must be"):
-        metric.plot(ax=1)
 
 
 @pytest.fixture

@@ -56,19 +56,19 @@ def names_its_columns(value: Any) -> bool:
     A series counts where its index does not just number its rows, or it has categories.
     """
     if is_series(value):
-        return numbering_of(value.index) != (0, 1) or hasattr(value.dtype, "categories")
+        return numbering_of(value.index) != (0, 1) or has_all(value.dtype, "categories")
     return is_table_class(type(value)) or bool(_list_fields(value))
 
 
 def _list_fields(value: Any) -> tuple[str, ...]:
     """List the names of the fields of a structured array; none of other values."""
-    return getattr(getattr(value, "dtype", None), "names", None) or ()
+    return value.dtype.names or () if isinstance(value, (np.ndarray, np.void)) else ()
 
 
 def is_series(value: Any) -> bool:
     """Return True for a column like those of pandas."""
     cls = type(value)
-    return has_all(cls, "iloc", "to_frame") and not hasattr(cls, "columns")
+    return has_all(cls, "iloc", "to_frame") and not has_all(cls, "columns")
 
 
 def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDArray[Any]:
@@ -84,7 +84,7 @@ def frame_to_rows(frame: Any, fields: tuple[str, ...] | None = None) -> npt.NDAr
         the rows; otherwise a structured array with a field for each column. An index that does
         not number the rows is the last field, named by ``index.name`` or "index".
     """
-    columns = [_read_column(frame.iloc[:, place]) for place in range(frame.shape[1])]
+    columns = [_read_column(column) for column in _columns_of(frame)]
     kinds = {column.dtype.kind for column in columns}
     index = numbering_of(frame.index) is None
     if fields is not None:
@@ -119,39 +119,45 @@ def table_to_mapping(table: Any) -> dict[Any, Any]:
         {'count': [1], 'share': [0.5]}
     """
     if isinstance(table, (np.ndarray, np.void)):
-        return {name: table[name].tolist() for name in table.dtype.names or ()}
-    if hasattr(table, "to_pydict"):
+        return {name: table[name].tolist() for name in _list_fields(table)}
+    if has_all(table, "to_pydict"):
         return dict(table.to_pydict())
-    if not hasattr(table, "iloc"):
+    if not has_all(table, "iloc"):
         return {column.name: column.to_list() for column in table.get_columns()}
     labels, number = _read_column(table.index).tolist(), numbering_of(table.index)
     found, has_labels = _columns_to_lists(table, labels if number is None else [])
-    names = {f"name of the {what}": getattr(getattr(table, what, None), "name", None)
-             for what in ("index", "columns")}  # fmt: skip
+    names = {"name of the index": table.index.name}
     if is_series(table):
         names["name of the column"] = table.name
+    else:
+        names["name of the columns"] = table.columns.name
     if number != (0, 1) and not has_labels:
         name = names.pop("name of the index")
         _add_entry(found, "index" if name is None else name, labels)
     for what, name in names.items():
         if name is not None:
             _add_entry(found, what, name)
-    for what, fact in _frame_facts(table).items():
-        if what.startswith("categories"):
-            _add_entry(found, what, list(fact))
+    for what, categories in _list_categories(table).items():
+        _add_entry(found, what, list(categories))
     return found
+
+
+def _columns_of(table: Any) -> list[Any]:
+    """Return the columns of a frame; a series is its only one."""
+    if is_series(table):
+        return [table]
+    return [table.iloc[:, place] for place in range(table.shape[1])]
 
 
 def _columns_to_lists(table: Any, labels: list[Any]) -> tuple[dict[Any, Any], bool]:
     """Return the columns of a frame, or of a series its values, and whether labels are the keys."""
+    columns = [_read_column(column).tolist() for column in _columns_of(table)]
     if is_series(table):
-        values = _read_column(table).tolist()
         if labels and len(set(labels)) == len(labels):
-            return dict(zip(labels, values, strict=True)), True
-        return {"values": values}, False
+            return dict(zip(labels, columns[0], strict=True)), True
+        return {"values": columns[0]}, False
     names = list(table.columns)
     names = names if len(set(names)) == len(names) else _make_unique(names)
-    columns = [_read_column(table.iloc[:, place]).tolist() for place in range(len(names))]
     return dict(zip(names, columns, strict=True)), False
 
 
@@ -167,9 +173,8 @@ def numbering_of(index: Any) -> tuple[int, int] | None:
 
     A range with another step, and whole numbers that follow each other, number the rows too.
     """
-    start, step = getattr(index, "start", None), getattr(index, "step", None)
-    if isinstance(start, int) and isinstance(step, int):
-        return start, step
+    if has_all(index, "start", "step") and isinstance(index.start, int):
+        return index.start, int(index.step)
     values = np.asarray(index)
     if values.ndim != 1 or values.dtype.kind not in "iu" or (np.diff(values) != 1).any():
         return (0, 1) if len(values) == 0 else None
@@ -203,22 +208,20 @@ def call_facts(answer: Any) -> dict[str, Any]:
 
 
 def _frame_facts(frame: Any) -> dict[str, Any]:
-    columns = [frame] if is_series(frame) else []
-    facts: dict[str, Any] = {}
-    if columns:
-        facts["name of the column"] = (frame.name,)
-    else:
-        facts["columns"] = tuple(frame.columns)
-        columns = [frame.iloc[:, place] for place in range(frame.shape[1])]
-    for column in columns:
-        categories = getattr(column.dtype, "categories", None)
-        if categories is not None:
-            facts[f"categories of column {column.name!r}"] = tuple(categories)
-    facts["name of the index"] = (frame.index.name,)
+    is_column = is_series(frame)
+    names = {"name of the column": (frame.name,)} if is_column else {"columns": (*frame.columns,)}
+    facts = {**names, **_list_categories(frame), "name of the index": (frame.index.name,)}
     numbering = numbering_of(frame.index)
-    if numbering is not None:
-        facts["start of the index"] = numbering
-    return facts
+    return facts if numbering is None else facts | {"start of the index": numbering}
+
+
+def _list_categories(table: Any) -> dict[str, tuple[Any, ...]]:
+    """Return the categories of the columns that have some, by what a message calls them."""
+    return {
+        f"categories of column {column.name!r}": tuple(column.dtype.categories)
+        for column in _columns_of(table)
+        if has_all(column.dtype, "categories") and column.dtype.categories is not None
+    }
 
 
 def _read_column(column: Any) -> npt.NDArray[Any]:
@@ -363,9 +366,9 @@ def _suggest_instead(cls: type) -> str | None:
     if issubclass(cls, (Iterator, AsyncIterator)):
         return "an array or a list (return list(...) of an iterator)"
     homes = {base.__module__ for base in cls.__mro__}
-    if hasattr(cls, "toarray") and any(home.startswith("scipy.sparse") for home in homes):
+    if has_all(cls, "toarray") and any(home.startswith("scipy.sparse") for home in homes):
         return "a dense array (return the .toarray() of a sparse matrix)"
-    if hasattr(cls, "edges") and any(home.startswith("networkx.") for home in homes):
+    if has_all(cls, "edges") and any(home.startswith("networkx.") for home in homes):
         return "a list of edges (return sorted(g.edges) of a graph g)"
     return None
 
@@ -386,15 +389,10 @@ def refuse_nested(name: str, rows: Sequence[Any]) -> None:
         held = {id(one): one for one in level if isinstance(one, (list, tuple, dict))}
         if not held:
             return
-        level = [
-            inner
-            for one in held.values()
-            for inner in (one.values() if isinstance(one, dict) else one)
-        ]
-    requirement = (
-        f"objects that do not contain themselves, nested at most {_MAX_NESTING_DEPTH} deep"
-    )
-    raise mistyped(name, requirement, rows[0])
+        inner = (one.values() if isinstance(one, dict) else one for one in held.values())
+        level = list(chain.from_iterable(inner))
+    limit = f"nested at most {_MAX_NESTING_DEPTH} deep"
+    raise mistyped(name, f"objects that do not contain themselves, {limit}", rows[0])
 
 
 def rows_to_objects(outputs: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -456,9 +454,9 @@ def _size_of(value: Any, depth: int = 0) -> float:
         return len(value)
     if isinstance(value, np.ndarray):
         return value.nbytes
-    items = value.items() if isinstance(value, Mapping) else value
     if not isinstance(value, (Mapping, list, tuple, set, frozenset)) or depth > 4 or not value:
         return 8.0
+    items = value.items() if isinstance(value, Mapping) else value
     some = list(islice(items, _SIZE_SAMPLE))
     return len(value) / len(some) * sum(_size_of(one, depth + 1) for one in some)
 

@@ -11,7 +11,7 @@ import inspect
 import math
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Final, Literal, get_args
 
@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped, suggest_arguments
 from ..events.device_outputs import Held, numpy_of
-from ..packages import converts_to_array, imported_module, is_tensor
+from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..records import Shown
 from ..streams import seeded_globals
@@ -76,7 +76,7 @@ def _advise_on_mistake(given: Any) -> str:
     """Return what to do with what is no mechanism."""
     if isinstance(given, str):
         return ", or a noise such as dpcore.Laplace(1.0) (names are for the command line)"
-    if hasattr(given, "shape") or isinstance(given, (list, tuple)):
+    if has_all(given, "shape") or isinstance(given, (list, tuple)):
         return " (outputs that were drawn before go to dpcore.audit_outputs)"
     return ""
 
@@ -165,16 +165,14 @@ def makes_tensors(mechanism: Any) -> bool:
     return made and isinstance(mechanism_attribute(mechanism, "device_type"), str)
 
 
-@contextmanager
-def torch_threads(mechanism: Any) -> Iterator[None]:
+def torch_threads(mechanism: Any) -> AbstractContextManager[None]:
     """Set torch's threads within a block to the mechanism's `torch_threads`, if it has them.
 
     Two threads are hardly faster than one in a block of 2^17 numbers, and on a busy machine they
     wait for each other eighty times as long.
     """
     wanted = mechanism_attribute(mechanism, "torch_threads") if makes_tensors(mechanism) else None
-    with nullcontext() if wanted is None else set_torch_threads(wanted):
-        yield
+    return nullcontext() if wanted is None else set_torch_threads(wanted)
 
 
 @contextmanager
@@ -219,37 +217,31 @@ def _held_elsewhere(outputs: npt.NDArray[Any]) -> bool:
     Args:
         outputs: held by one name of the caller.
     """
-    if type(outputs) is not np.ndarray or _count_holders(outputs) > _USUAL_HOLDER_COUNTS[0]:
+    if type(outputs) is not np.ndarray or sys.getrefcount(outputs) > _USUAL_HOLDER_COUNTS[0]:
         return True
     if outputs.base is None:
         return not outputs.flags.owndata
     base = outputs.base
     # numpy lets a view point to the array that owns the memory, never to another view.
     owner = type(base) is np.ndarray and base.flags.owndata
-    return not owner or _count_holders(base) > _USUAL_HOLDER_COUNTS[1]
-
-
-def _count_holders(array: npt.NDArray[Any]) -> int:
-    return sys.getrefcount(array)
+    return not owner or sys.getrefcount(base) > _USUAL_HOLDER_COUNTS[1]
 
 
 def _count_usual_holders() -> tuple[int, int]:
     """Count the holders of an array without other references, and of its base.
 
-    `_held_elsewhere` compares the results of `_count_holders` with these.
-
     Counted, not known: which references of the interpreter are among them has changed.
     """
 
-    def seen(outputs: npt.NDArray[Any]) -> tuple[int, int]:
+    def count_holders(outputs: npt.NDArray[Any]) -> tuple[int, int]:
         base = outputs.base
-        return _count_holders(outputs), _count_holders(base)  # type: ignore[arg-type]
+        return sys.getrefcount(outputs), sys.getrefcount(base)
 
-    def called() -> tuple[int, int]:
+    def count_named() -> tuple[int, int]:
         outputs = np.empty(2)[:1]
-        return seen(outputs)
+        return count_holders(outputs)
 
-    return called()
+    return count_named()
 
 
 _USUAL_HOLDER_COUNTS = _count_usual_holders()
@@ -324,12 +316,8 @@ class Repeated(Shown):
             TypeError: if an answer is an iterator, a coroutine, a sparse matrix or a graph.
             ValueError: if entries of an answer are masked.
         """
-        if self.seeded == "global":
-            with seeded_globals(rng):
-                answers = self._answers(self.fn, x, size)
-        else:
-            answers = self._answers(self._bound(rng), x, size)
-        return (answers_to_symbols if self.catch else stack_answers)(answers, dotted_name(self.fn))
+        with seeded_globals(rng) if self.seeded == "global" else nullcontext():
+            return self._collect(self._answers(self._bound(rng), x, size))
 
     def call_by_turns(
         self,
@@ -359,13 +347,16 @@ class Repeated(Shown):
             some = min(turn, size - number * turn)
             for side in order:
                 answers[side].extend(self._answers(functions[side], inputs[side], some))
-        made = answers_to_symbols if self.catch else stack_answers
-        return [made(side, dotted_name(self.fn)) for side in answers]
+        return [self._collect(side) for side in answers]
+
+    def _collect(self, answers: list[Any]) -> npt.NDArray[Any]:
+        collect = answers_to_symbols if self.catch else stack_answers
+        return collect(answers, dotted_name(self.fn))
 
     def _bound(self, rng: np.random.Generator) -> Callable[[Any], Any]:
-        if self.seeded == "own":
-            return self.fn
         fn = self.fn
+        if self.seeded != "rng":
+            return fn
         if _find_style(fn) == "keyword":
             return lambda x: fn(x, rng=rng)
         return lambda x: fn(x, rng)
@@ -533,10 +524,17 @@ def stack_answers(answers: list[Any], name: str) -> npt.NDArray[Any]:
     """
     kinds = set(map(type, answers))
     if all(issubclass(kind, _NUMBER_TYPES) for kind in kinds):
-        return _answers_to_numbers(answers, kinds)
+        array = np.array(answers)
+        whole = all(issubclass(kind, (int, np.integer)) for kind in kinds)
+        # Integers that no one integer type holds would be rounded.
+        return to_object_array(answers) if whole and array.dtype.kind == "f" else array
     answers = _make_readable(answers, name)
     rows = any(_is_row(answer) for answer in answers)
-    numeric = all(isinstance(answer, _NUMBER_TYPES) or _is_numbers(answer) for answer in answers)
+    numeric = all(
+        isinstance(entry, _NUMBER_TYPES)
+        for answer in answers
+        for entry in (answer if isinstance(answer, tuple) else [answer])
+    )
     arrays = [_answer_to_array(answer) for answer in answers] if rows or numeric else []
     known = [array for array in arrays if array is not None]
     if not arrays or len(known) < len(arrays) or len({array.shape for array in known}) > 1:
@@ -570,34 +568,16 @@ def answers_to_symbols(answers: list[Any], name: str) -> npt.NDArray[Any]:
 def _make_readable(answers: list[Any], name: str) -> list[Any]:
     """Return the answers, tables that name their columns as mappings, tensors as arrays."""
     refuse_unreadable(f"answers of {name}", answers)
-    if not any(is_table_class(cls) or hasattr(cls, "dtype") for cls in set(map(type, answers))):
+    if not any(is_table_class(cls) or has_all(cls, "dtype") for cls in set(map(type, answers))):
         return answers
-    return [
-        table_to_mapping(one)
-        if names_its_columns(one)
-        else numpy_of(one)
-        if is_tensor(one)
-        else one
-        for one in answers
-    ]
-
-
-def _answers_to_numbers(answers: list[Any], kinds: set[type]) -> npt.NDArray[Any]:
-    array = np.array(answers)
-    if array.dtype.kind == "f" and all(issubclass(kind, (int, np.integer)) for kind in kinds):
-        # Integers that no one integer type holds would be rounded.
-        return to_object_array(answers)
-    return array
+    read = [table_to_mapping(one) if names_its_columns(one) else one for one in answers]
+    return [numpy_of(one) if is_tensor(one) else one for one in read]
 
 
 def _is_row(answer: Any) -> bool:
     return isinstance(answer, list) or (
         converts_to_array(answer) and not isinstance(answer, np.generic)
     )
-
-
-def _is_numbers(answer: Any) -> bool:
-    return isinstance(answer, tuple) and all(isinstance(entry, _NUMBER_TYPES) for entry in answer)
 
 
 def _answer_to_array(answer: Any) -> npt.NDArray[Any] | None:

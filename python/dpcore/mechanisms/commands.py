@@ -82,9 +82,8 @@ class Tool(Shown):
     @property
     def name(self) -> str:
         """The command as it is typed, on one line."""
-        quoted = (
-            one if _UNQUOTED_PATTERN.fullmatch(one) else shlex.quote(one) for one in self.arguments
-        )
+        plain = _UNQUOTED_PATTERN.fullmatch
+        quoted = (one if plain(one) else shlex.quote(one) for one in self.arguments)
         return " ".join(" ".join(quoted).split())
 
     def __repr__(self) -> str:
@@ -113,12 +112,9 @@ class Tool(Shown):
         places = {"{x}": _as_argument(x), "{size}": str(size)}
         program, *rest = self.arguments
         # In one pass: an input may hold the text "{size}".
-        filled = [
-            _PLACEHOLDER_PATTERN.sub(lambda found: places[found.group()], one) for one in rest
-        ]
-        limit = self.timeout
-        if limit is None:
-            limit = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
+        filled = (_PLACEHOLDER_PATTERN.sub(lambda found: places[found[0]], one) for one in rest)
+        usual = _MAX_SILENCE_SECONDS + _MAX_SILENCE_PER_ANSWER * size
+        limit = usual if self.timeout is None else self.timeout
         with _RunningCommand([program, *filled], seed, f"outputs of {self.name}") as process:
             return _parse_lines(process.read_lines(size, limit))
 
@@ -164,9 +160,8 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
         >>> report.verdict, 1.2 < report.epsilon_lower < 1.39
         ('refuted', True)
     """
-    if not isinstance(arguments, (list, tuple)):
-        raise mistyped("command", _ARGUMENTS_REQUIREMENT, arguments)
-    texts = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in arguments)
+    given: Any = arguments if isinstance(arguments, (list, tuple)) else [None]
+    texts = tuple(os.fspath(one) if isinstance(one, os.PathLike) else one for one in given)
     if not all(isinstance(one, str) for one in texts):
         raise mistyped("command", _ARGUMENTS_REQUIREMENT, arguments)
     if not texts or not texts[0] or any("\0" in one for one in texts):
@@ -180,9 +175,8 @@ def command(arguments: Sequence[str | os.PathLike[str]], *, timeout: float | Non
     if shutil.which(texts[0]) is None:
         requirement = "a program that is on the PATH and executable"
         raise invalid("command", requirement, texts[0])
-    return Tool(
-        texts, None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
-    )
+    limit = None if timeout is None else real("timeout", timeout, low=0.0, open_low=True)
+    return Tool(texts, limit)
 
 
 def parse_line(line: str) -> Any:
@@ -313,18 +307,15 @@ class _RunningCommand:
             last = chunk.rfind(b"\n")
             open_line = open_line + len(chunk) if last < 0 else len(chunk) - last - 1
             if open_line > _MAX_LINE_BYTES:
-                raise self._failure(
-                    ValueError,
-                    f"lines of at most {_MAX_LINE_BYTES:,} bytes, one answer a line",
-                    f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}",
-                )
+                need = f"lines of at most {_MAX_LINE_BYTES:,} bytes, one answer a line"
+                found = f"a line that is longer and begins {show(bytes(written[-open_line:][:40]))}"
+                raise self._failure(ValueError, need, found)
             if lines > size:
                 self._decode(written[: written.rfind(b"\n")])
                 raise self._failure(ValueError, _as_many_lines(size), "more")
             if len(written) > _MAX_OUTPUT_BYTES:
-                need = (
-                    f"at most {_MAX_OUTPUT_BYTES:,} bytes a process (block= asks for fewer answers)"
-                )
+                need = f"at most {_MAX_OUTPUT_BYTES:,} bytes a process"
+                need += " (block= asks for fewer answers)"
                 raise self._failure(ValueError, need, "more bytes")
         return written
 
@@ -372,7 +363,7 @@ class _RunningCommand:
         # It was not waited for, so nothing else can bear its number.
         if self._child.returncode is None:
             with contextlib.suppress(OSError):
-                if hasattr(os, "killpg"):
+                if os.name == "posix":
                     os.killpg(self._child.pid, signal.SIGKILL)
                 else:
                     self._child.kill()

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid, mistyped, real
-from ..packages import is_tensor
+from ..packages import has_all, is_tensor
 from ..records import Record
 from ..streams import Generators, quiet_seed
 
@@ -107,9 +107,8 @@ class TextFunction:
         """Return True if it returns one vector for one text; the answer is remembered."""
         pair = [texts[0], texts[-1]]
         try:
-            if is_known and _shape_of(self.function(pair[:1], **more)) != _shape_of(
-                self.function(pair, **more)
-            ):
+            lists = (pair[:1], pair) if is_known else ()
+            if len({_shape_of(self.function(some, **more)) for some in lists}) > 1:
                 return False
             shapes = [_shape_of(_read_vector(self.function(text, **more))) for text in pair]
         except Exception:
@@ -121,7 +120,7 @@ class TextFunction:
 def _shape_of(value: Any) -> tuple[int, ...]:
     """Return the shape of an array, a tensor or nested lists; () of what has none."""
     try:
-        return tuple(value.shape) if hasattr(value, "shape") else np.shape(value)
+        return tuple(value.shape) if has_all(value, "shape") else np.shape(value)
     except ValueError:
         # Rows of different lengths.
         return ()
@@ -135,7 +134,7 @@ def _read_vector(found: Any) -> Any:
 
 def is_pipeline(function: Any) -> bool:
     """Return True for a pipeline of Hugging Face whose task is feature extraction."""
-    return getattr(function, "task", None) == "feature-extraction"
+    return has_all(function, "task") and bool(function.task == "feature-extraction")
 
 
 def _average_tokens(found: Any) -> npt.NDArray[Any]:

@@ -17,7 +17,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import about, invalid, mistyped, numeric, real, vector
 from ..mechanisms.declarations import mechanism_attribute
-from ..packages import imported_module
+from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import NORM_BALLS, SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress
@@ -94,16 +94,15 @@ def read_neighbours(neighbour: Any, inputs: int) -> Neighbours:
         return Neighbours("all pairs of rows")
     first = neighbour[0] if isinstance(neighbour, tuple) and neighbour else neighbour
     is_norm = isinstance(first, str) and first in NORM_BALLS
-    if is_norm or hasattr(neighbour, "holds") or isinstance(neighbour, type):
+    if is_norm or has_all(neighbour, "holds") or isinstance(neighbour, type):
         return _neighbours_from_relation(neighbour)
-    requirement = _NEIGHBOUR_REQUIREMENT
-    found = numeric("neighbour", requirement, neighbour)
+    found = numeric("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
     if found.dtype.kind == "b":
         return _neighbours_from_mask(found, inputs)
     if found.dtype.kind not in "iu":
-        raise mistyped("neighbour", requirement, neighbour)
+        raise mistyped("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
     if found.ndim != 2 or found.shape[1] != 2 or not len(found):
-        raise invalid("neighbour", requirement, neighbour)
+        raise invalid("neighbour", _NEIGHBOUR_REQUIREMENT, neighbour)
     return _neighbours_from_pairs(found.astype(np.int64), inputs)
 
 
@@ -115,11 +114,16 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
         unlike = np.argwhere(mask[rows] != mask[:, rows].T)
         if unlike.size:
             row, column = unlike[0][0] + start, unlike[0][1]
-            text = f"one way only for rows {row} and {column}"
-            raise about(ValueError(f"neighbour must be a symmetric mask, got {text}"), "neighbour")
+            found = f"one way only for rows {row} and {column}"
+            raise _unlike("neighbour", "a symmetric mask", found)
     off_diagonal = np.count_nonzero(mask) - np.count_nonzero(np.diagonal(mask))
     name = f"a mask of {off_diagonal // 2:,} pairs of rows"
     return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())
+
+
+def _unlike(name: str, requirement: str, found: str) -> ValueError:
+    """Make a ValueError for a value that is described in words."""
+    return about(ValueError(f"{name} must be {requirement}, got {found}"), name)
 
 
 def _neighbours_from_pairs(pairs: npt.NDArray[np.int64], inputs: int) -> Neighbours:
@@ -146,12 +150,12 @@ def _neighbours_from_relation(relation: Any) -> Neighbours:
     name = f"{format_neighbour(relation)} on the numbers of rows"
     if type(relation) in (L1, L2, Linf):
         most = relation.most * (1.0 + SLACK)
-        return Neighbours(
-            name,
-            lambda rows, others: (
-                np.abs(np.subtract.outer(np.arange(*rows), np.arange(*others))) <= most
-            ),
-        )
+
+        def are_near(rows: _RowSpan, others: _RowSpan) -> Flags:
+            apart = np.abs(np.subtract.outer(np.arange(*rows), np.arange(*others)))
+            return np.asarray(apart <= most)
+
+        return Neighbours(name, are_near)
 
     def holds(row: int, other: int) -> bool:
         try:
@@ -253,7 +257,7 @@ class Table:
         return losses.astype(np.float64, copy=False), outputs
 
     def _read_shape(self) -> tuple[int, int]:
-        shape = tuple(getattr(self._entries, "shape", ()))
+        shape = tuple(self._entries.shape) if has_all(self._entries, "shape") else ()
         if len(shape) != 2 or shape[0] < 2 or shape[1] < 1:
             requirement = "a matrix of at least two rows (inputs) and one column (outputs)"
             raise invalid("table", requirement, shape)
@@ -305,15 +309,14 @@ class Table:
             if not right.all():
                 row, column = np.argwhere(~right)[0]
                 kind = "logarithms of at most 0" if self.log else "at least 0 (log=False)"
-                value = f"{part[row, column]} in row {start + first + row}, column {column}"
-                raise about(ValueError(f"table must be {kind}, got {value}"), "table")
+                found = f"{part[row, column]} in row {start + first + row}, column {column}"
+                raise _unlike("table", kind, found)
             sums = (np.exp(part) if self.log else part).sum(axis=1)
             wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= slack))
             if wrong.size:
                 row, hint = wrong[0], "" if self.log else " (log=True takes logarithms)"
                 found = f"a sum of {sums[row]} in row {start + first + row}{hint}"
-                text = f"table must be rows that add up to 1 within {slack:g}, got {found}"
-                raise about(ValueError(text), "table")
+                raise _unlike("table", f"rows that add up to 1 within {slack:g}", found)
             if not self.log:
                 self.tiny |= bool(((part > 0.0) & (part < _UNDERFLOW_PROBABILITY)).any())
 
@@ -326,8 +329,7 @@ def _is_sparse(table: Any) -> bool:
 
 def _is_single(array: Any) -> bool:
     """Return True for floats shorter than float64."""
-    dtype: Any = getattr(array, "dtype", np.dtype(np.float64))
-    return bool(dtype.kind == "f" and dtype.itemsize < 8)
+    return has_all(array, "dtype") and array.dtype.kind == "f" and bool(array.dtype.itemsize < 8)
 
 
 def _check_block(name: str, block: npt.NDArray[Any], shape: tuple[int, int]) -> None:
@@ -340,9 +342,8 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
     right = (rows >= 0.0) & (rows < np.inf)
     if not right.all():
         row, column = np.argwhere(~right)[0]
-        value = f"{rows[row, column]} of rows {start + row} and {column}"
-        text = f"distances must be finite and at least 0, got {value}"
-        raise about(ValueError(text), "distances")
+        found = f"{rows[row, column]} of rows {start + row} and {column}"
+        raise _unlike("distances", "finite and at least 0", found)
 
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
@@ -351,9 +352,8 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
     if unlike.any():
         row, column = np.argwhere(unlike)[0]
         place = f"of rows {at[0] + row} and {at[1] + column}"
-        value = f"{rows[row, column]} and {turned[row, column]} {place}"
-        text = f"distances must be the same from x to x' and from x' to x, got {value}"
-        raise about(ValueError(text), "distances")
+        found = f"{rows[row, column]} and {turned[row, column]} {place}"
+        raise _unlike("distances", "the same from x to x' and from x' to x", found)
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:
@@ -364,14 +364,11 @@ def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]
     inputs = words if inputs is None else inputs
     outputs = inputs if outputs is None else outputs
 
-    def usable(labels: Any, size: int) -> bool:
+    def check_labels(labels: Any, size: int) -> Sequence[Any] | None:
         # A mechanism's words may be a method, or fewer than its rows.
-        return hasattr(labels, "__getitem__") and len(labels) == size
+        return labels if has_all(labels, "__getitem__") and len(labels) == size else None
 
-    return (
-        inputs if usable(inputs, table.inputs) else None,
-        outputs if usable(outputs, table.outputs) else None,
-    )
+    return check_labels(inputs, table.inputs), check_labels(outputs, table.outputs)
 
 
 @dataclass(slots=True)
@@ -472,7 +469,6 @@ class Comparison:
 
     table: Table
     neighbours: Neighbours
-    threads: int
     progress: bool | None = None
 
     def tally_losses(self, claim: float | None, tolerance: float) -> tuple[Tally, int]:
@@ -484,14 +480,14 @@ class Comparison:
         else:
             for tile, (rows, others) in self._blocks("comparing rows", table.log_rows):
                 ahead, back = np.empty(tile.shape), np.empty(tile.shape)
-                _core.table_ratios(rows, others, ahead, back, self.threads)
+                _core.table_ratios(rows, others, ahead, back, self.table.threads)
                 tally.add(ahead.T, (tile.rows[0], tile.others[0]), tile.apart, tile.mask)
                 # Rows of the block against one another were met already.
                 first = max(tile.others[0], tile.rows[1])
-                rest = slice(first - tile.others[0], None)
-                apart = None if tile.apart is None else tile.apart.T[rest]
-                mask = None if tile.mask is None else tile.mask.T[rest]
                 if first < tile.others[1]:
+                    rest = slice(first - tile.others[0], None)
+                    apart = None if tile.apart is None else tile.apart.T[rest]
+                    mask = None if tile.mask is None else tile.mask.T[rest]
                     tally.add(back[rest], (first, tile.rows[0]), apart, mask)
             output = -1
         if tally.best[1] < 0:
@@ -502,10 +498,9 @@ class Comparison:
     def _tally_owned(self, tally: Tally) -> int:
         """Tally the losses that the object computes itself."""
         table, output = self.table, -1
-        with self._bar("comparing rows", table.inputs) as bar:
-            for start, stop in _split_range(
-                0, table.inputs, max(1, _MAX_READ_LOGARITHMS // table.inputs)
-            ):
+        step = max(1, _MAX_READ_LOGARITHMS // table.inputs)
+        with Progress("comparing rows", table.inputs, self.progress) as bar:
+            for start, stop in _split_range(0, table.inputs, step):
                 losses, outputs = table.loss_rows(start, stop)
                 mask = self.neighbours.among((start, stop), (0, table.inputs))
                 if tally.add(losses, (start, 0), table.distance_rows(start, stop), mask):
@@ -523,7 +518,7 @@ class Comparison:
                 powers *= tile.apart.T
             ahead, back = np.empty(tile.shape), np.empty(tile.shape)
             factors = np.exp(np.minimum(powers, _LARGEST_EXPONENT))
-            _core.table_sticks(rows, others, factors, ahead, back, self.threads)
+            _core.table_sticks(rows, others, factors, ahead, back, self.table.threads)
             beyond = powers > _LARGEST_EXPONENT
             if beyond.any():
                 self._correct(tile, powers, beyond, ahead, back)
@@ -540,13 +535,12 @@ class Comparison:
         rows = self.table.log_rows(*tile.rows)
         others = self.table.log_rows(*tile.others)
         losses = np.empty(tile.shape), np.empty(tile.shape)
-        _core.table_ratios(rows, others, *losses, self.threads)
-        sides = ((ahead, losses[0], False), (back, losses[1], True))
-        for found, loss, turned in sides:
+        _core.table_ratios(rows, others, *losses, self.table.threads)
+        for found, loss in ((ahead, losses[0]), (back, losses[1])):
             # Without a loss beyond the power there is no divergence.
             found[beyond] = 0.0
             for j, i in np.argwhere(beyond & (loss > powers)):
-                a, b = (others[j], rows[i]) if turned else (rows[i], others[j])
+                a, b = (rows[i], others[j]) if found is ahead else (others[j], rows[i])
                 with np.errstate(invalid="ignore"):
                     gap = powers[j, i] + b - a
                 # Where the first is zero there is nothing; NaN is zero against zero.
@@ -578,7 +572,7 @@ class Comparison:
         many = _MAX_TILE_PAIRS // step
         if not (table.in_memory and read == table.log_rows):
             many = max(1, min(many, _MAX_READ_LOGARITHMS // table.outputs))
-        with self._bar(label, table.inputs * (table.inputs + step) / 2) as bar:
+        with Progress(label, table.inputs * (table.inputs + step) / 2, self.progress) as bar:
             for rows in _split_range(0, table.inputs, step):
                 block, apart = read(*rows), table.distance_rows(*rows)
                 for others in _split_range(rows[0], table.inputs, many):
@@ -588,9 +582,6 @@ class Comparison:
                         tile = _Tile(rows, others, part, mask)
                         yield tile, (block, read(*others))
                     bar.advance((rows[1] - rows[0]) * (others[1] - others[0]))
-
-    def _bar(self, label: str, total: float) -> Progress:
-        return Progress(label, total, self.progress)
 
 
 def _split_range(start: int, stop: int, step: int) -> Iterator[tuple[int, int]]:

@@ -376,7 +376,7 @@ def audit_table(
     claim = own if claim is None else real("claim", claim, low=0.0)
     tolerance = None if tolerance is None else real("tolerance", tolerance, low=0.0)
     read = Table(table, distances, log, threads_of(threads))
-    comparison = Comparison(read, read_neighbours(neighbour, read.inputs), read.threads, progress)
+    comparison = Comparison(read, read_neighbours(neighbour, read.inputs), progress)
     made = provenance_of(type(read.owner) if read.owner is not None else None, True)
     # What kind of floats an object computes is known with its first row.
     read.log_rows(0, 1)
