@@ -153,9 +153,6 @@ def test_a_folder_gives_the_same_model(learnt, held, tmp_path):
     needs("safetensors")
     learnt.save_pretrained(tmp_path)
     again = ADePTModel.from_pretrained(tmp_path)
-    assert again.arguments == learnt.arguments
-    assert again.trained == learnt.trained
-    assert np.array_equal(again.encode(held[:20], rng=3), learnt.encode(held[:20], rng=3))
     assert again.rewrite(held[:20], rng=3) == learnt.rewrite(held[:20], rng=3)
     gaussian = small(variant="gaussian", delta=1e-5, min_count=2, longest=5)
     gaussian.save_pretrained(tmp_path / "other")
@@ -187,6 +184,7 @@ def test_other_noise_on_the_same_weights():
     assert torch.equal(gaussian.clean(["a train"]), model.clean(["a train"]))
     assert (model.epsilon, model.variant) == (10.0, "published")
     assert math.isnan(ADePTModel(10.0).true_epsilon)
+    assert ADePTModel(10.0).real is None
 
 
 @pytest.mark.parametrize("device", ["cpu", *(["cuda"] if torch.cuda.is_available() else [])])

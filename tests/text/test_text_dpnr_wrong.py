@@ -1,6 +1,6 @@
 """Wrong calls of DPNR: each names the argument, the requirement and the value."""
 
-import re
+from functools import cache
 
 import numpy as np
 import pytest
@@ -32,36 +32,15 @@ def test_a_fit_that_failed_leaves_no_model():
         model.predicted(np.zeros((1, 4)))
 
 
-@pytest.fixture(scope="module")
-def model():
+@cache
+def known():
+    """A fitted model, which no test changes."""
     return DPNR(dim=4, epsilon=1.0).fit(CORPUS, epochs=1, rng=1)
 
 
-@pytest.mark.parametrize(
-    ("used", "error", "message"),
-    [
-        (lambda m: m.encode("a goal"), TypeError, "texts must be a list of .*single string"),
-        (lambda m: m.encode(["a goal", ""]), ValueError, r"texts\[1\] must be a text that is not"),
-        (lambda m: m.predict([1]), TypeError, r"texts\[0\] must be"),
-        (lambda m: m.accuracy(Corpus(TEXTS)), ValueError, "corpus must be one with labels"),
-        (lambda m: m.accuracy(TEXTS), TypeError, "corpus must be"),
-        (lambda m: m.worst_pair(["one", "one"]), ValueError, "texts must be at least two diff"),
-        (lambda m: m.predicted(np.zeros((2, 9))), ValueError, r"vectors must be of shape \(n, 4\)"),
-        (lambda m: m.predicted(np.zeros(4)), ValueError, r"vectors must be of shape \(n, 4\)"),
-        (lambda m: m.predicted(np.full((1, 4), np.nan)), ValueError, "vectors must be finite"),
-        (lambda m: m.predicted([["a"] * 4]), TypeError, "vectors must be an array of numbers"),
-        (lambda m: m.to("gpu"), ValueError, "device must be one of this machine"),
-        (lambda m: m.save_pretrained(3), TypeError, "folder must be a path"),
-    ],
-)
-def test_wrong_uses(model, used, error, message):
-    with pytest.raises(error, match=message):
-        used(model)
-
-
-def test_no_texts_have_no_vectors_and_no_labels(model):
-    assert model.encode([]).shape == (0, 4)
-    assert len(model.predict([])) == 0
+def test_no_texts_have_no_vectors_and_no_labels():
+    assert known().encode([]).shape == (0, 4)
+    assert len(known().predict([])) == 0
 
 
 def test_an_extractor_of_constant_rows_is_told_and_trains():
@@ -75,49 +54,35 @@ def test_an_extractor_of_constant_rows_is_told_and_trains():
     assert np.isfinite(vectors).all()
 
 
-def test_labels_of_the_test_part_that_were_never_seen_are_wrong_answers(model):
+def test_labels_of_the_test_part_that_were_never_seen_are_wrong_answers():
     other = Corpus(CORPUS.texts[:3], ["chess"] * 3)
-    assert model.accuracy(other, rng=1) == 0.0
+    assert known().accuracy(other, rng=1) == 0.0
 
 
 @pytest.mark.parametrize(
-    ("file", "change", "error", "message"),
+    ("change", "message"),
     [
-        ("config.json", lambda t: t.replace("text.DPNR/1", "text.DPNR/9"), ValueError, "format"),
-        (
-            "config.json",
-            lambda t: t.replace('"words"', '"wordz"'),
-            ValueError,
-            "must be there, got 'words'",
-        ),
-        ("config.json", lambda t: t.replace('"iid"', '"odd"'), ValueError, "noise must be one of"),
-        ("config.json", lambda t: t.replace('"bag"', '"sack"'), ValueError, "extractor in config"),
-        ("config.json", lambda t: t.replace('"min_count"', '"min"'), ValueError, "arguments in"),
-        ("config.json", lambda t: t.replace('"dim": 4', '"dim": 5'), ValueError, "safetensors"),
-        ("config.json", lambda t: t.replace('"batch"', '"bach"'), ValueError, "trained in conf"),
-        ("config.json", lambda t: t[:-20], ValueError, "must be JSON"),
-        ("model.safetensors", None, FileNotFoundError, re.escape("must hold model.safetensors")),
+        (lambda t: t.replace('"iid"', '"odd"'), "noise must be one of"),
+        (lambda t: t.replace('"bag"', '"sack"'), "extractor in config"),
+        (lambda t: t[:-20], "must be JSON"),
     ],
 )
-def test_wrong_folders(model, tmp_path, file, change, error, message):
-    path = model.save_pretrained(tmp_path) / file
-    if change is None:
-        path.unlink()
-    else:
-        path.write_text(change(path.read_text()))
-    with pytest.raises(error, match=message):
+def test_wrong_folders(tmp_path, change, message):
+    file = known().save_pretrained(tmp_path) / "config.json"
+    file.write_text(change(file.read_text()))
+    with pytest.raises(ValueError, match=message):
         DPNR.from_pretrained(tmp_path)
 
 
-def test_a_folder_with_a_pickle_is_refused(model, tmp_path):
-    model.save_pretrained(tmp_path)
+def test_a_folder_with_a_pickle_is_refused(tmp_path):
+    known().save_pretrained(tmp_path)
     (tmp_path / "model.pt").write_bytes(b"")
     with pytest.raises(ValueError, match="without files that could hold a pickle"):
         DPNR.from_pretrained(tmp_path)
 
 
-def test_an_extractor_is_given_where_one_is_missing_only(model, tmp_path):
-    model.save_pretrained(tmp_path)
+def test_an_extractor_is_given_where_one_is_missing_only(tmp_path):
+    known().save_pretrained(tmp_path)
     with pytest.raises(ValueError, match="extractor must be left out"):
         DPNR.from_pretrained(tmp_path, extractor=lengths)
 
@@ -151,17 +116,19 @@ VALUE_ERRORS = [
     (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=lambda epoch, epochs, rng: float("nan")),
      "", "got nan"),
     (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=1e30), "lr", "small enough"),
-    (lambda: DPNR(dim=4, epsilon=1.0).encode(["a goal"]), "model", "fitted before"),
-    (lambda: DPNR(dim=4, epsilon=1.0).clean(["a goal"]), "model", "fitted before"),
     (lambda: DPNR(dim=4, epsilon=1.0).predict(["a goal"]), "model", "fitted before"),
     (lambda: DPNR(dim=4, epsilon=1.0).accuracy(PLAIN), "model", "fitted before"),
-    (lambda: DPNR(dim=4, epsilon=1.0).worst_pair(TEXTS), "model", "fitted before"),
-    (lambda: DPNR(dim=4, epsilon=1.0).to("cpu"), "model", "fitted before"),
-    (lambda: DPNR(dim=4, epsilon=1.0).save_pretrained("nowhere"), "model", "fitted before"),
     (lambda: dpcore.audit(DPNR(dim=4, epsilon=1.0), ("a goal", "debt grew"), trials=100), "model",
      "fitted before"),
     (lambda: DPNR(epsilon=1.0, extractor=lambda texts: [[1.0]] * len(texts)).fit(PLAIN), "x",
      "dim >= 2: one entry has no range"),
+    (lambda: known().encode(["a goal", ""]), "texts[1]", "a text that is not empty"),
+    (lambda: known().accuracy(Corpus(TEXTS)), "corpus", "one with labels"),
+    (lambda: known().worst_pair(["one", "one"]), "texts", "at least two different"),
+    (lambda: known().predicted(np.zeros((2, 9))), "vectors", "of shape (n, 4)"),
+    (lambda: known().predicted(np.zeros(4)), "vectors", "of shape (n, 4)"),
+    (lambda: known().predicted(np.full((1, 4), np.nan)), "vectors", "finite"),
+    (lambda: known().to("gpu"), "device", "one of this machine"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     (lambda: DPNR(), "", "epsilon"),
@@ -175,6 +142,11 @@ TYPE_ERRORS = [
     (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=5.0), "schedule", "s.Constant(5"),
     (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=schedules.Constant), "schedule",
      "a function"),
+    (lambda: known().encode("a goal"), "texts", "a list of texts, not a single string"),
+    (lambda: known().predict([1]), "texts[0]", "a text (a string)"),
+    (lambda: known().accuracy(TEXTS), "corpus", "a Corpus"),
+    (lambda: known().predicted([["a"] * 4]), "vectors", "an array of numbers"),
+    (lambda: known().save_pretrained(3), "folder", "a path"),
 ]  # fmt: skip
 
 

@@ -9,27 +9,14 @@ from shared_messages import check_messages
 
 import dpcore
 from dpcore import Pair
-from dpcore.text import Corpus, Rewriter, Vocabulary, generated, read, split
-from dpcore.text.redaction import (
-    Gazetteer,
-    Keywords,
-    Random,
-    Ranked,
-    Spans,
-    policy_mechanism,
-    record_delta,
-    redact,
-)
+from dpcore.text import Corpus, Rewriter, Vocabulary, generated, read, redaction, schedules, split
+from dpcore.text.redaction import Gazetteer, Keywords, Random, Ranked, Spans, redact
 from dpcore.text.redaction.masking import mask_words
-from dpcore.text.schedules import (
-    Constant,
-    LogUniformEpsilon,
-    OverEpochs,
-    Stretched,
-    UniformEpsilon,
-    epsilon_of,
-)
-from dpcore.text.words import TEM, CusText, Embedding, Linkage, SanText, calibrate, link
+from dpcore.text.schedules import Constant, LogUniformEpsilon, OverEpochs, Stretched, UniformEpsilon
+from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
+
+words = dpcore.text.words
+record_delta, link, epsilon_of = redaction.record_delta, words.link, schedules.epsilon_of
 
 TWO = ["one two", "one two three"]
 
@@ -48,6 +35,10 @@ WORDS = [f"w{i}" for i in range(40)]
 VECTORS = Embedding(WORDS, np.random.default_rng(1).normal(size=(40, 6)))
 
 SMALL = Embedding(("bad", "fine", "good", "grim"), [[0.0], [4.0], [5.0], [1.0]])
+
+TWINS = Embedding(("sofa", "bed", "couch"), [[1.0, 2.0], [3.0, 4.0], [1.0, 2.0]])
+
+MANY = Embedding([str(i) for i in range(2**16 + 1)], np.arange(2.0**16 + 1)[:, None])
 
 VALUE_ERRORS = [
     # Policies that mask words: which words, how many, in which style, and bad input.
@@ -87,11 +78,11 @@ VALUE_ERRORS = [
     (lambda: record_delta(p=float("nan"), words=11, differing=1), "p", "a finite"),
     (lambda: record_delta(p=0.5, words=11, differing=12), "differing", "an integer from 1 to 11"),
     (lambda: record_delta(p=0.5, words=0, differing=1), "words", "an integer from 1 to"),
-    (lambda: policy_mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
-    (lambda: policy_mechanism(Random(), 0.5, safe=SAFE), "policy",
+    (lambda: redaction.policy_mechanism(Ranked(), 0.5), "policy", "fitted, or safe= given"),
+    (lambda: redaction.policy_mechanism(Random(), 0.5, safe=SAFE), "policy",
      "one with a method fit(sensitive"),
-    (lambda: policy_mechanism(Random(), 0.5, words=0), "words", "an integer from 1"),
-    (lambda: policy_mechanism(Ranked(), 0.5, safe=[]), "safe", "a list of at least one text"),
+    (lambda: redaction.policy_mechanism(Random(), 0.5, words=0), "words", "an integer from 1"),
+    (lambda: redaction.policy_mechanism(Ranked(), 0.5, safe=[]), "safe", "a list"),
     # Generated corpora: learnable, repeatable, split as said.
     (lambda: generated("topic", 1000), "kind", "one of 'topics', 'intents', 'repeats'"),
     (lambda: generated("topics", 99), "rows", "an integer at least 100"),
@@ -133,14 +124,14 @@ VALUE_ERRORS = [
     (lambda: Vocabulary(["a"], "drop").decode([[-1]]), "ids[0]", "from 0 to 1"),
     # Mechanisms that replace words: tables against plain formulas, losses against all outputs.
     # Beyond gamma TEM's loss does not depend on epsilon.
-    (lambda: calibrate(CusText, SMALL, loss=1.0), "kind", "a class with a finite loss"),
-    (lambda: calibrate(TEM, SMALL, loss=50.0), "loss", "one that TEM has for some epsilon"),
-    (lambda: calibrate(SanText, SMALL, loss=0.0), "loss", "a finite number above 0"),
+    (lambda: words.calibrate(CusText, SMALL, loss=1.0), "kind", "a class with a finite loss"),
+    (lambda: words.calibrate(TEM, SMALL, loss=50.0), "loss", "one that TEM has for some epsilon"),
+    (lambda: words.calibrate(SanText, SMALL, loss=0.0), "loss", "a finite number above 0"),
     # Linkage of rewritten texts: against a loop over likelihoods, at both extremes, and bad input.
     (lambda: link(SanText(VECTORS, 1.0), ["w1"], ["w1"]), "originals", "two texts or more"),
     (lambda: link(SanText(VECTORS, 1.0), ["w1", "w2"], ["w1"]), "outputs", "one for each of 2"),
     (lambda: link(SanText(VECTORS, 1.0), ["w1", ""], ["w1", "w2"]), "originals[1]", "at least"),
-    (lambda: Linkage(3, 2, 1, 0.5, "likelihood"), "right", "an integer from 0 to 2"),
+    (lambda: words.Linkage(3, 2, 1, 0.5, "likelihood"), "right", "an integer from 0 to 2"),
     # Wrong arguments and inputs of mechanisms that replace words, each named by its message.
     (lambda: SanText(SMALL, 1.0)("", 1, 1), "x", "a word or a text with at least one word"),
     (lambda: SanText(SMALL, 1.0)("good cat", 1, 1), "x", "made of words with a vector"),
@@ -157,6 +148,23 @@ VALUE_ERRORS = [
     (lambda: SanText(SMALL, 1.0).rewrite(["bad", "good cat"]), "texts[1]", "got 'cat'"),
     (lambda: SanText(SMALL, 1.0).rewrite(["bad"], unknown="skip"), "unknown", "one of 'error'"),
     (lambda: SanText(SMALL, 1.0).loss(Pair("good", "bad"), 1.0), "delta", "a finite"),
+    (lambda: SanText(Embedding(("only",), [[1.0]]), 1.0), "vectors", "those of at least two words"),
+    (lambda: SanText(TWINS, 1.0), "vectors", "one for 'sofa' and 'couch'"),
+    (lambda: SanText(SMALL, 0.0), "epsilon", "above 0"),
+    (lambda: SanText(SMALL, math.inf), "epsilon", "above 0"),
+    (lambda: SanText(MANY, 1.0)("5", 1, 1), "vectors", "those of at most 65,536 words"),
+    (lambda: TEM(SMALL, 1.0, beta=0.9), "beta", "below 0.75"),
+    (lambda: TEM(SMALL, 1.0, beta=0.0), "beta", "above 0"),
+    (lambda: CusText(SMALL, 1.0, k=5), "k", "an integer from 1 to 4"),
+    (lambda: CusText(SMALL, 1.0, k=0), "k", "an integer from 1 to 4"),
+    (lambda: CusText(SMALL, 1.0, k=2, mapping="bold"), "mapping", "one of 'conservative'"),
+    (lambda: Vickrey(SMALL, 1.0, t=1.1), "t", "at most 1"),
+    (lambda: MetricLaplace(SMALL, 1e-12), "epsilon", "at least"),
+    (lambda: SanTextPlus(SMALL, 1.0, ("cat",)), "sensitive", "words of which"),
+    (lambda: SanTextPlus(SMALL, 1.0, ("bad",), p=0.0), "p", "above 0"),
+    (lambda: SanTextPlus.rarest(SMALL, 1.0, ["bad"], share=2.0), "share", "at most 1"),
+    (lambda: words.compare(SMALL, loss=0.0), "loss", "above 0"),
+    (lambda: Rewriter(sorted, claim=-1.0), "claim", "at least 0"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # Policies that mask words: which words, how many, in which style, and bad input.
@@ -203,7 +211,7 @@ TYPE_ERRORS = [
     (lambda: Vocabulary(["a"], "drop").decode([[0.5]]), "ids[0]", "a row of integers"),
     # Mechanisms that replace words: tables against plain formulas, losses against all outputs.
     # Beyond gamma TEM's loss does not depend on epsilon.
-    (lambda: calibrate("SanText", SMALL, loss=1.0), "kind", "a class of mechanisms"),
+    (lambda: words.calibrate("SanText", SMALL, loss=1.0), "kind", "a class of mechanisms"),
     # Linkage of rewritten texts: against a loop over likelihoods, at both extremes, and bad input.
     (lambda: link("SanText", ["a", "b"], ["a", "b"]), "mechanism", "a WordMechanism"),
     (lambda: link(SanText(VECTORS, 1.0), "ab", ["w1", "w2"]), "originals", "a list of texts"),
@@ -214,6 +222,11 @@ TYPE_ERRORS = [
     (lambda: SanText(SMALL, 1.0).replace([0.5], 1), "numbers", "whole numbers from 0 to 3, shape"),
     (lambda: SanText(SMALL, 1.0).rewrite("good"), "texts", "a list of at least one text"),
     (lambda: SanText(SMALL, 1.0).log_ratio([0.5], Pair("good", "bad")), "outputs", "word numbers"),
+    (lambda: SanText({"bad": [1.0]}, 1.0), "vectors", "a Embedding"),
+    (lambda: SanTextPlus(SMALL, 1.0, "bad"), "sensitive", "a list"),
+    (lambda: words.compare("glove.txt", loss=2.0), "vectors", "a Embedding"),
+    (lambda: Rewriter("a"), "rewrite", "a function of a list of texts"),
+    (lambda: Rewriter(sorted)(3, 1, None), "x", "a text (a string)"),
 ]  # fmt: skip
 ZERO_DIVISION_ERRORS = [
     # Training schedules: their formulas, their draws, and what of a user's function is refused.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import json
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -110,6 +111,45 @@ def test_what_a_system_lacks_is_named(tmp_path):
     ]
 
 
+@pytest.fixture(scope="module", params=SYSTEMS, ids=lambda cls: cls.__name__)
+def saved(request, tmp_path_factory):
+    """A class of systems, and the folder of a fitted one."""
+    return request.param, fit(request.param).save_pretrained(tmp_path_factory.mktemp("model"))
+
+
+CHANGES = [
+    (lambda c: {**c, "format": c["format"].replace("/1", "/2")}, "format"),
+    (lambda c: {**c, "format": "dpcore.text.Other/1"}, "format"),
+    (lambda c: {**c, "more": 1}, "more"),
+    (lambda c: {name: value for name, value in c.items() if name != "words"}, "got 'words'"),
+    (lambda c: {**c, "arguments": {**c["arguments"], "more": 1}}, "arguments in config.json"),
+    (lambda c: {**c, "arguments": c["arguments"] | dict.fromkeys({"dim", "hidden"} & {
+        *c["arguments"]}, 8)}, "weights of shapes"),
+    (lambda c: {**c, "trained": {}}, "trained in config.json"),
+    (lambda c: {**c, "trained": {**c["trained"], "more": 1}}, "trained in config.json"),
+    (lambda c: {**c, "words": [*c["words"], "another"]}, "weights of shapes"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "said"), CHANGES)
+def test_folders_of_others_are_refused(saved, tmp_path, change, said):
+    cls, folder = saved
+    place = shutil.copytree(folder, tmp_path / "changed")
+    file = place / "config.json"
+    file.write_text(json.dumps(change(json.loads(file.read_text("utf-8")))), "utf-8")
+    with pytest.raises(ValueError, match=said):
+        cls.from_pretrained(place)
+
+
+def test_missing_folders_and_weights_are_named(saved, tmp_path):
+    cls, folder = saved
+    with pytest.raises(FileNotFoundError):
+        cls.from_pretrained(tmp_path / "nowhere")
+    shutil.copy(folder / "config.json", tmp_path)
+    with pytest.raises(FileNotFoundError, match=r"must hold model\.safetensors"):
+        cls.from_pretrained(tmp_path)
+
+
 @every
 def test_the_defaults_hold(cls):
     model = fit(cls)
@@ -143,6 +183,7 @@ def test_nothing_works_before_fit(cls, use, tmp_path):
     with pytest.raises(ValueError, match=r"^model must be fitted before it .*: model\.fit"):
         calls.get(use, lambda: getattr(model, use)(TEXTS))()
     assert "not yet: model.fit(corpus)" in str(model)
+    assert model.worst is None
     assert list(tmp_path.iterdir()) == []
 
 

@@ -373,6 +373,11 @@ def test_rarest_words_of_texts_are_sensitive_and_flagged():
     assert SanTextPlus(SMALL, 1.0, ("bad",)).notes_on(Pair("good", "bad")) == ()
 
 
+def test_noise_on_a_line_of_many_words_is_drawn():
+    many = Embedding([str(i) for i in range(2**16 + 1)], np.arange(2.0**16 + 1)[:, None])
+    assert MetricLaplace(many, 1000.0)("5", 3, 1).tolist() == [5, 5, 5]
+
+
 def test_the_package_is_imported_without_the_optional_ones():
     code = (
         "import sys, dpcore.text.words; "

@@ -60,10 +60,3 @@ def test_the_table_has_a_line_for_each():
 def test_a_row_that_is_not_there_is_a_key_error():
     with pytest.raises(KeyError, match="SanTextPlus"):
         compare(VECTORS, loss=2.0, rng=1)["SanTextPlus"]
-
-
-def test_bad_input_is_named():
-    with pytest.raises(TypeError, match="vectors must be"):
-        compare("glove.txt", loss=2.0)
-    with pytest.raises(ValueError, match="loss must be"):
-        compare(VECTORS, loss=0.0)

@@ -25,24 +25,10 @@ if TYPE_CHECKING:
     from .systems import WordDropout as WordDropout
 
 __all__ = [
-    "Corpus",
-    "Frontier",
-    "FrontierCell",
-    "Rewriter",
-    "TfidfSVD",
-    "Vocabulary",
-    "frontier",
-    "generated",
-    "inference",
-    "lm",
-    "read",
-    "redaction",
-    "schedules",
-    "split",
-    "word_vectors",
-    "words",
-    "words_of",
-]
+    "Corpus", "Frontier", "FrontierCell", "Rewriter", "TfidfSVD", "Vocabulary", "frontier",
+    "generated", "inference", "lm", "read", "redaction", "schedules", "split", "word_vectors",
+    "words", "words_of",
+]  # fmt: skip
 
 _TORCH_NAMES = ("ADePTModel", "Bag", "DPNR", "DPTextModel", "WordDropout")
 """Names that need torch: not among those of `import *`, which would fail without it."""

@@ -25,19 +25,12 @@ from ..errors import (
 )
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..packages import require_module
+from ..packages import has_all, require_module
 from ..progress import Progress
 from ..records import Record
+from ..report import figures as drawing
 from ..report.card import make_card
 from ..report.encoding import encode_value
-from ..report.figures import (
-    cycle_colour,
-    get_canvas,
-    get_whole_figure,
-    relative_size,
-    text_colour,
-    thin_axes,
-)
 from ..report.page import page_of_table
 from ..report.text import align_rows
 from ..streams import Rng, seed_of
@@ -394,7 +387,7 @@ class Study:
 
 def _measure_cells(
     study: Study, vectors: dict[str, Any], chains: Sequence[Any], epsilons: Sequence[float],
-    noise: tuple[str, float], seed: int,
+    noise: tuple[str, float], seed: int
 ) -> Iterator[FrontierCell]:  # fmt: skip
     """Measure every number of dimensions, each without noise first."""
     from ..torch import PrivateEncoder
@@ -584,7 +577,7 @@ def _encode_texts(
 
 def _read_public_texts(public: Any, texts: Sequence[str]) -> tuple[str, ...]:
     """Return the public texts, none where vectors were given."""
-    if isinstance(public, (str, bytes)) or not hasattr(public, "__len__"):
+    if isinstance(public, (str, bytes)) or not has_all(public, "__len__"):
         raise mistyped("public", "a list of texts, or vectors of shape (n, width)", public)
     if not len(public):
         raise invalid("public", "at least one text or vector", public)
@@ -703,12 +696,12 @@ def _format_frontier_title(found: Frontier) -> str:
 def _draw_figure(found: Frontier, ax: Any) -> Figure:
     """Draw utility, attack (where there is one), and loss, each against epsilon."""
     with_attack = found.attribute is not None
-    picture = get_canvas(ax, relative_size(1.6 if with_attack else 1.3, 0.62))
+    picture = drawing.get_canvas(ax, drawing.relative_size(1.6 if with_attack else 1.3, 0.62))
     panels = picture.subplots(1, 2 + with_attack).ravel()
     for place, dim in enumerate(found.dims):
         # The cell without noise is measured first: it is always there.
         noisy, clean = found.of(dim)[:-1], found.of(dim)[-1]
-        hue, name = cycle_colour(place), f"{dim} dimensions"
+        hue, name = drawing.cycle_colour(place), f"{dim} dimensions"
         _draw_measured(panels[0], noisy, [c.utility.accuracy for c in noisy], hue, name)
         top = clean.utility.accuracy.value
         panels[0].axhline(top, color=hue, linestyle="--", linewidth=0.8)
@@ -717,15 +710,15 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             panels[-1].plot(*_select_finite(noisy, "certified"), "s", color=hue, markersize=4)
         panels[-1].plot(*_select_finite(noisy, "worst_loss"), "-", color=hue)
     claims = [cell.epsilon for cell in found.cells if np.isfinite(cell.epsilon)]
-    panels[0].axhline(found.floor, color=text_colour(), linestyle=":", linewidth=0.9)
+    panels[0].axhline(found.floor, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
     panels[0].set(ylabel="accuracy", title="Utility (dashed: without\nnoise; dotted: majority)")
     if (attack := found.cells[0].attack) is not None:
         kind, shown = score_attack(attack)[0], str(found.attribute).replace("$", r"\$")
         guessing = {"AUC": 0.5, "correlation": 0.0}.get(kind, attack.floors[0].accuracy)
-        panels[1].axhline(guessing, color=text_colour(), linestyle=":", linewidth=0.9)
+        panels[1].axhline(guessing, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
         panels[1].set(ylabel=kind, title=f"Attack on {shown}\n(dotted: guessing)")
     if claims:
-        panels[-1].plot(claims, claims, color=text_colour(), linestyle=":", linewidth=0.9)
+        panels[-1].plot(claims, claims, color=drawing.text_colour(), linestyle=":", linewidth=0.9)
     squares = "; squares: certified" if with_attack else ""
     panels[-1].set(ylabel="loss", yscale="log", title=f"Worst two texts (dotted:\nclaim{squares})")
     for panel in panels:
@@ -735,11 +728,11 @@ def _draw_figure(found: Frontier, ax: Any) -> Figure:
             panel.set_xticks(ticks, [f"{one:g}" for one in ticks])
             panel.set_xticks([], minor=True)
         panel.title.set(fontsize="medium")
-        thin_axes(panel)
+        drawing.thin_axes(panel)
     picture.legend(
         *panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
     )
-    return get_whole_figure(picture)
+    return drawing.get_whole_figure(picture)
 
 
 def _draw_measured(

@@ -10,7 +10,7 @@ import csv
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from math import isfinite
@@ -39,6 +39,7 @@ _SPLIT_NAMES: Final = {
 Kind = Literal["csv", "tsv", "jsonl", "lines", "folder"]
 """`KINDS` as a type."""
 _TABLE_KINDS: Final = ("csv", "tsv", "jsonl")
+_COLUMN_ARGUMENTS: Final = "text, label, attributes and group"
 KINDS: Final = (*_TABLE_KINDS, "lines", "folder")
 """Kinds of files and folders that `read` reads."""
 
@@ -199,10 +200,6 @@ def corpus_of(
     )
 
 
-Reader = Callable[[File], Iterable[Row]]
-"""Function from a file to its rows."""
-
-
 @dataclass(frozen=True, slots=True)
 class Layout:
     """Columns of a table by their meaning.
@@ -231,9 +228,7 @@ class Layout:
                 raise mistyped(name, "the name or the position of a column", value)
         columns = [c for _, c in self.named if c is not None]
         if len({type(column) for column in columns}) > 1:
-            raise invalid(
-                "text, label, attributes and group", "all names, or all positions", columns
-            )
+            raise invalid(_COLUMN_ARGUMENTS, "all names, or all positions", columns)
         if self.counted and (self.text is None or any(str(c).startswith("-") for c in columns)):
             raise invalid("text", "a position from 0, as the others are", self.text)
 
@@ -264,9 +259,8 @@ def read_table_rows(file: File, kind: str, layout: Layout) -> Iterator[Row]:
     if kind == "jsonl" and layout.counted:
         raise invalid("text", "a name: objects have no positions", layout.text)
     found = _read_json_lines(file) if kind == "jsonl" else _read_fields(file, kind, layout)
-    yield from rows_of_cells(
-        file.full_name, layout, [(file.place(n), values) for n, values in found]
-    )
+    rows = [(file.place(number), values) for number, values in found]
+    yield from rows_of_cells(file.full_name, layout, rows)
 
 
 def rows_of_cells(name: str, layout: Layout, found: Sequence[tuple[str, Mapping[Any, Any]]]) -> Any:
@@ -303,7 +297,8 @@ def _require_columns(name: str, layout: Layout, columns: Sequence[Any]) -> None:
 
 
 def _read_fields(file: File, kind: str, layout: Layout) -> Iterator[tuple[int, dict[Any, Any]]]:
-    lines = _read_quoted_csv(file) if kind == "csv" else _split_tab_lines(file)
+    split = ((number, line.split("\t")) for number, line in file.filled())
+    lines = _read_quoted_csv(file) if kind == "csv" else split
     first, fields = next(lines, (1, []))
     header: Sequence[Any] = range(len(fields)) if layout.counted else fields
     _require_columns(file.full_name, layout, header)
@@ -329,10 +324,6 @@ def _read_quoted_csv(file: File) -> Iterator[tuple[int, list[str]]]:
         if fields:
             yield start, fields
         start = reader.line_num + 1
-
-
-def _split_tab_lines(file: File) -> Iterator[tuple[int, list[str]]]:
-    return ((number, line.split("\t")) for number, line in file.filled())
 
 
 def _read_json_lines(file: File) -> Iterator[tuple[int, dict[Any, Any]]]:
@@ -507,9 +498,7 @@ def read(
     elif _require_kind(kind) != "folder" and place.is_dir():
         raise invalid("path", f"a file to be read as {kind}, not a folder", str(place))
     if kind not in (*_TABLE_KINDS, "folder") and layout != Layout():
-        raise invalid(
-            "text, label, attributes and group", f"left out for the kind {kind!r}", layout
-        )
+        raise invalid(_COLUMN_ARGUMENTS, f"left out for the kind {kind!r}", layout)
     origin = f"{place.name}, read as {kind}"
     if kind == "folder":
         if not place.is_dir():

@@ -11,7 +11,7 @@ from ..errors import mistyped, real, suggest_arguments
 from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..mechanisms.texts import text_of
 from ..records import Shown
-from .inference.attackers import takes_rng
+from .inference.attackers import owner_of, takes_rng
 
 
 @suggest_arguments
@@ -57,7 +57,7 @@ class Rewriter(Shown):
     @property
     def name(self) -> str:
         """Name in reports: that of the model whose method it is, or of the function."""
-        told = mechanism_attribute(getattr(self.rewrite, "__self__", None), "name")
+        told = mechanism_attribute(owner_of(self.rewrite), "name")
         return f"Rewriter({told if isinstance(told, str) else name_of(self.rewrite)})"
 
     def __call__(self, x: str, size: int, rng: np.random.Generator) -> list[str]:

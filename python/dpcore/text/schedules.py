@@ -13,19 +13,10 @@ from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 
-from ..errors import (
-    choice,
-    explain_old_names,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    real,
-    suggest_arguments,
-)
+from ..errors import choice, explain_old_names, integer, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
 from ..mechanisms.declarations import name_of
-from ..records import Record
+from ..records import Record, attribute_of
 
 __all__ = [
     "Constant", "Every", "LogUniformEpsilon", "OverEpochs", "Schedule", "Stretched",
@@ -176,6 +167,13 @@ class _DrawnSchedule(Record):
             raise invalid("high", f"at least low={self.low:g}", self.high)
         choice("every", self.every, _REDRAW_PERIODS)
 
+    def _draw(self, epoch: int, epochs: int, rng: Any, low: float, high: float) -> float:
+        _check_epoch(epoch, epochs)
+        if not isinstance(rng, np.random.Generator):
+            # A seed would give every epoch the same draw.
+            raise mistyped("rng", "a Generator", rng)
+        return float(rng.uniform(low, high))
+
     def _named(self, law: str) -> str:
         batch = ", every batch" if self.every == "batch" else ""
         return f"{law} {self.low:g} to {self.high:g}{batch}"
@@ -202,8 +200,7 @@ class UniformEpsilon(_DrawnSchedule, word="text.schedules.Uniform"):
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
-        _check_epoch(epoch, epochs)
-        return float(_require_generator(rng).uniform(self.low, self.high))
+        return self._draw(epoch, epochs, rng, self.low, self.high)
 
     def __str__(self) -> str:
         """Return its name in tables."""
@@ -231,8 +228,8 @@ class LogUniformEpsilon(_DrawnSchedule, word="text.schedules.LogUniform"):
 
     def __call__(self, epoch: int, epochs: int, rng: np.random.Generator) -> float:
         """Draw the epsilon of an epoch, 1 to `epochs`, with a numpy Generator."""
-        _check_epoch(epoch, epochs)
-        drawn = math.exp(_require_generator(rng).uniform(math.log(self.low), math.log(self.high)))
+        ends = math.log(self.low), math.log(self.high)
+        drawn = math.exp(self._draw(epoch, epochs, rng, *ends))
         # The roundings of exp and log may lead one step outside.
         return min(max(drawn, self.low), self.high)
 
@@ -283,7 +280,7 @@ def every_of(schedule: Schedule) -> str:
         ('batch', 'epoch')
     """
     _check_schedule(schedule)
-    every = getattr(schedule, "every", "epoch")
+    every = attribute_of(_FixedSchedule, schedule, "every")
     return choice(f"every of {title_of(schedule)}", every, _REDRAW_PERIODS)
 
 
@@ -307,8 +304,3 @@ def _check_schedule(schedule: Any) -> None:
 def _check_epoch(epoch: int, epochs: int) -> tuple[int, int]:
     epochs = integer("epochs", epochs, 1)
     return integer("epoch", epoch, 1, epochs), epochs
-
-
-def _require_generator(rng: Any) -> np.random.Generator:
-    # A seed would give every epoch the same draw.
-    return instance("rng", rng, np.random.Generator)

@@ -11,16 +11,6 @@ from .run import NEIGHBOURS as NEIGHBOURS
 from .run import infer
 
 __all__ = [
-    "Attacker",
-    "Floor",
-    "Group",
-    "Inference",
-    "MainTask",
-    "Measured",
-    "NumberFigures",
-    "OfAttribute",
-    "RankFigures",
-    "Scores",
-    "infer",
-    "usual",
-]
+    "Attacker", "Floor", "Group", "Inference", "MainTask", "Measured", "NumberFigures",
+    "OfAttribute", "RankFigures", "Scores", "infer", "usual",
+]  # fmt: skip

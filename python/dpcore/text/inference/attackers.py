@@ -24,7 +24,7 @@ from ...mechanisms.texts import (
     look_up,
     rounding_of,
 )
-from ...packages import is_tensor, require_module
+from ...packages import has_all, is_tensor, require_module
 from ...progress import LONG_SECONDS
 from ...records import Shown
 from ...streams import Generators
@@ -73,21 +73,27 @@ def encoder_of(given: Any) -> Callable[..., Any]:
     """
     if isinstance(given, Mapping):
         return lambda texts: look_up(given, texts)
-    method = None if isinstance(given, (str, bytes, type)) else getattr(given, "encode", None)
-    found: Callable[..., Any] = method if callable(method) else given
+    method = None if isinstance(given, (str, bytes, type)) else find_method(given, "encode")
+    found: Callable[..., Any] = given if method is None else method
     if not callable(found) or isinstance(found, type):
         need = "a function list[str] -> array, an object with one, or a dictionary text -> vector"
         raise mistyped("encode", need, given)
     # A method stays one: checks and claims look at its object.
-    return found if found is method else _wrap_encoder(found)
+    if method is not None or owner_of(given) is not None:
+        return found
+    wrapped = TextFunction(given)
+    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(given) else wrapped
 
 
-def _wrap_encoder(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function of a list of texts, with an argument `rng` where the given one has it."""
-    if hasattr(function, "__self__"):
-        return function
-    wrapped = TextFunction(function)
-    return (lambda texts, rng: wrapped(texts, rng=rng)) if takes_rng(function) else wrapped
+def owner_of(function: Any) -> Any:
+    """Return the object whose method a function is, or None."""
+    return getattr(function, "__self__", None)
+
+
+def find_method(owner: Any, *names: str) -> Any:
+    """Return the first method of these names that an object of any class has, or None."""
+    found = (getattr(owner, name, None) for name in names)
+    return next(filter(callable, found), None)
 
 
 def vectors_of(
@@ -186,12 +192,12 @@ def check_encoder(
     Raises:
         ValueError: if the vectors change.
     """
-    clean = mechanism_attribute(getattr(encode, "__self__", None), "clean")
+    clean = mechanism_attribute(owner_of(encode), "clean")
     bare, dtype = clean if callable(clean) else encode, ["float64"]
 
     def vectors(some: list[str]) -> Vectors:
         found = bare(some)
-        dtype[0] = str(getattr(found, "dtype", "float64"))
+        dtype[0] = str(found.dtype) if has_all(found, "dtype") else "float64"
         return _check_vectors(found, range(len(some)))
 
     chosen = choose_by_length(texts, _MAX_COMPARED_TEXTS)
@@ -238,31 +244,27 @@ def takes_rng(encode: Callable[..., Any]) -> bool:
 def _check_vectors(found: Any, places: Sequence[int], name: str = "encode(texts)") -> Vectors:
     """Return finite float64 vectors, one for each text; complaints name places and no text."""
     with part_of(name.partition("(")[0]):
-        return _read_vectors(found, places, name)
-
-
-def _read_vectors(found: Any, places: Sequence[int], name: str) -> Vectors:
-    if hasattr(found, "toarray"):
-        raise mistyped(name, "a dense array, which .toarray() makes", found)
-    if is_tensor(found):
-        # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
-        found = found.detach().cpu().double()
-    requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
-    try:
-        array = numeric(name, requirement, found)
-    except (TypeError, ValueError) as error:
-        # What an encoder returns may hold its texts.
-        raise type(error)(message(name, requirement, f"a {type(found).__name__}")) from None
-    if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
-        raise invalid(name, requirement, array.shape)
-    vectors = np.ascontiguousarray(array, dtype=np.float64)
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if bad.size:
-        raise ValueError(
-            f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
-            f"{len(places):,} rows, first for text {places[bad[0]]} of the corpus"
-        )
-    return vectors
+        if has_all(found, "toarray"):
+            raise mistyped(name, "a dense array, which .toarray() makes", found)
+        if is_tensor(found):
+            # A tensor may need gradients, be on a device, or have a dtype that numpy lacks.
+            found = found.detach().cpu().double()
+        requirement = f"an array of shape ({len(places)}, d), a row of finite numbers for each text"
+        try:
+            array = numeric(name, requirement, found)
+        except (TypeError, ValueError) as error:
+            # What an encoder returns may hold its texts.
+            raise type(error)(message(name, requirement, f"a {type(found).__name__}")) from None
+        if array.ndim != 2 or len(array) != len(places) or array.shape[1] == 0:
+            raise invalid(name, requirement, array.shape)
+        vectors = np.ascontiguousarray(array, dtype=np.float64)
+        bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
+        if bad.size:
+            raise ValueError(
+                f"{name} must be {requirement}, got NaN or infinity in {bad.size:,} of "
+                f"{len(places):,} rows, first for text {places[bad[0]]} of the corpus"
+            )
+        return vectors
 
 
 def keep_rows(vectors: Vectors) -> Vectors:
@@ -372,10 +374,8 @@ class Attacker(Shown):
 
     def __post_init__(self) -> None:
         """Check the estimator and the transform."""
-        asked = (*_SCORE_METHODS, "predict")
-        answers = any(callable(getattr(self.estimator, name, None)) for name in asked)
-        is_estimator = answers and callable(getattr(self.estimator, "fit", None))
-        if isinstance(self.estimator, type) or not is_estimator:
+        answers = find_method(self.estimator, *_SCORE_METHODS, "predict")
+        if isinstance(self.estimator, type) or not (answers and find_method(self.estimator, "fit")):
             need = "an estimator with fit, and predict_proba, decision_function or predict"
             raise mistyped("estimator", need, self.estimator)
         if isinstance(self.transform, str) and self.transform not in TRANSFORMS:
@@ -394,7 +394,8 @@ class Attacker(Shown):
         """Name of the transform in reports."""
         if isinstance(self.transform, str):
             return self.transform
-        return getattr(self.transform, "__name__", type(self.transform).__name__)
+        named = self.transform if has_all(self.transform, "__name__") else type(self.transform)
+        return str(named.__name__)
 
     @property
     def reads_call(self) -> bool:
@@ -421,7 +422,7 @@ def attackers_of(given: Any, rows: int, values: int | None = 2) -> tuple[Attacke
     if given is None:
         return usual(rows, values)
     # A pipeline of scikit-learn has a length, too.
-    one = isinstance(given, (Attacker, type, str)) or hasattr(given, "fit")
+    one = isinstance(given, (Attacker, type, str)) or has_all(given, "fit")
     if not one and not isinstance(given, Iterable):
         raise mistyped("attackers", "estimators, or Attacker objects", given)
     names, found = [name for name in TRANSFORMS if name != _TREE_TRANSFORM], list[Attacker]()
@@ -460,12 +461,11 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
         for name in ("ensemble", "linear_model", "neighbors", "neural_network", "pipeline",
                      "preprocessing")
     )  # fmt: skip
-    epochs = min(200, max(10, math.ceil(_NETWORK_STEPS / math.ceil(rows / _NETWORK_BATCH_SIZE))))
+    batch = min(_NETWORK_BATCH_SIZE, rows)
+    epochs = min(200, max(10, math.ceil(_NETWORK_STEPS / math.ceil(rows / batch))))
     # Half of the time, and standardised coordinates need no more digits.
     single = scaling.FunctionTransformer(np.float32)
-    network = networks.MLPClassifier(
-        (256,), max_iter=epochs, batch_size=min(_NETWORK_BATCH_SIZE, rows)
-    )
+    network = networks.MLPClassifier((256,), max_iter=epochs, batch_size=batch)
 
     def standardise(*models: Any) -> Any:
         # The inverse hyperbolic sine: a single entry of heavy noise must not set the scale.
@@ -497,12 +497,9 @@ def usual(rows: int, values: int | None = 2) -> tuple[Attacker, ...]:
     else:
         settings |= {} if values == 2 else {"max_bins": _MULTICLASS_TREE_BINS}
         trees = ensembles.HistGradientBoostingClassifier(**settings)
+        logistic = linear.LogisticRegression(max_iter=100)
         models = [
-            (
-                "logistic regression",
-                standardise(linear.LogisticRegression(max_iter=100)),
-                summaries,
-            ),
+            ("logistic regression", standardise(logistic), summaries),
             ("15 neighbours", neighbours.KNeighborsClassifier(near), rows_and_call),
             ("network of 256", standardise(single, network), _NETWORK_TRANSFORMS),
             ("boosted trees", trees, (_TREE_TRANSFORM,)),
@@ -567,7 +564,8 @@ class FittedAttacker:
         rows, model = _apply_transform(self.attacker, vectors), self.models[0]
         known = np.flatnonzero(self.counts)
         scores = np.zeros((len(rows), len(self.counts)))
-        scores[:, known] = _scores_of_values(self.attacker, model, rows, known)
+        found = _scores_of_values(model, rows, known)
+        scores[:, known] = self._check(found, (len(rows), len(known)), "value")
         order = np.argsort(-self.counts, kind="stable")
         ranks = np.empty(scores.shape, np.int64)
         ranks[:, order] = rank_values(scores[:, order], self.counts[order] > 0)
@@ -585,27 +583,25 @@ class FittedAttacker:
         rows = _apply_transform(self.attacker, vectors)
         width, binary = len(self.target.names) // len(self.models), self.target.binary
         found = [_predict_scores(model, rows, binary, width) for model in self.models]
-        for scores in found:
-            if scores.shape != (len(rows), width) or not np.isfinite(scores).all():
-                need = "one that returns finite scores, one for each text and attribute"
-                raise invalid(f"attacker {self.attacker}", need, scores)
-        return np.hstack(found)
+        return np.hstack([self._check(scores, (len(rows), width), "attribute") for scores in found])
+
+    def _check(self, scores: Vectors, shape: tuple[int, int], column: str) -> Vectors:
+        """Return finite scores of a shape; raise an error for others."""
+        if scores.shape != shape or not np.isfinite(scores).all():
+            need = f"one that returns finite scores, one for each text and {column}"
+            raise invalid(f"attacker {self.attacker}", need, scores)
+        return scores
 
 
-def _scores_of_values(attacker: Attacker, model: Any, rows: Vectors, known: Codes) -> Vectors:
+def _scores_of_values(model: Any, rows: Vectors, known: Codes) -> Vectors:
     """Return a score for each known value, shape (n, known): of what predicts alone 1 or 0."""
     for name in ("decision_function", "predict_proba"):
-        if callable(getattr(model, name, None)):
-            found = np.asarray(getattr(model, name)(rows), np.float64)
+        if method := find_method(model, name):
+            found = np.asarray(method(rows), np.float64)
             if found.shape == (len(rows), len(known)):
-                break
-    else:
-        found = np.asarray(model.predict(rows), np.float64).reshape(len(rows), -1) == known
-        found = found.astype(np.float64)
-    if found.shape != (len(rows), len(known)) or not np.isfinite(found).all():
-        need = "one that returns finite scores, one for each text and value"
-        raise invalid(f"attacker {attacker}", need, found)
-    return found
+                return found
+    found = np.asarray(model.predict(rows), np.float64).reshape(len(rows), -1)
+    return np.asarray(found == known, np.float64)
 
 
 def fit_attacker(
@@ -624,10 +620,10 @@ def fit_attacker(
         TypeError: if it has no `predict` and the attribute more values than two, or classifies
             where the attribute is a number.
     """
-    if not target.binary and not callable(getattr(attacker.estimator, "predict", None)):
+    if not target.binary and not find_method(attacker.estimator, "predict"):
         need = "one with predict, for an attribute of more than two values"
         raise mistyped("estimator", need, attacker.estimator)
-    if target.is_number and any(hasattr(attacker.estimator, name) for name in _SCORE_METHODS):
+    if target.is_number and find_method(attacker.estimator, *_SCORE_METHODS):
         need = f"a regressor, without {' and '.join(_SCORE_METHODS)}, for a number"
         raise mistyped("estimator", need, attacker.estimator)
     rows = _apply_transform(attacker, vectors)
@@ -653,12 +649,12 @@ def _apply_transform(attacker: Attacker, vectors: Vectors) -> Vectors:
 
 def _is_network(estimator: Any) -> bool:
     """Return True for scikit-learn's network, which learns several attributes at once."""
-    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    last = estimator.steps[-1][1] if has_all(estimator, "steps") else estimator
     return type(last).__name__ == "MLPClassifier" and type(last).__module__.startswith("sklearn.")
 
 
 def _fit_estimator(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed: int) -> Any:
-    if not hasattr(estimator, "get_params"):
+    if not has_all(estimator, "get_params"):
         model = copy.deepcopy(estimator)
         model.fit(rows, truth)
         return model
@@ -679,8 +675,7 @@ def _fit_estimator(estimator: Any, rows: Vectors, truth: npt.NDArray[Any], seed:
 def _predict_scores(model: Any, rows: Vectors, binary: bool, width: int) -> Vectors:
     """Return a model's best answers: probabilities, else decision function, else predictions."""
     asked = (*_SCORE_METHODS, "predict") if binary else ("predict",)
-    name = next(name for name in asked if callable(getattr(model, name, None)))
-    found = np.asarray(getattr(model, name)(rows), np.float64)
+    found = np.asarray(find_method(model, *asked)(rows), np.float64)
     if width == 1 and found.ndim == 2 and found.shape[1] == 2:
         # The probabilities of both values: that of the second is enough.
         found = found[:, 1:]

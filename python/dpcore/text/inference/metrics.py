@@ -141,16 +141,16 @@ def compare_shares(right: Any, other: Any, tail: float) -> Measured:
     return Measured((2 * won - apart) / n, low, high, "sign test")
 
 
-def compute_mid_ranks(values: Vectors) -> Vectors:
-    """Compute the ranks of numbers, ties counted half, as shares of their count.
+def compute_mid_ranks(values: Vectors, others: Vectors | None = None) -> Vectors:
+    """Compute the ranks of numbers among others, or each other, as shares; ties count half.
 
     Example:
         >>> compute_mid_ranks(np.array([3.0, 1.0, 3.0, 9.0]))
         array([0.5  , 0.125, 0.5  , 0.875])
     """
-    ordered = np.sort(values)
+    ordered = np.sort(values if others is None else others)
     below = np.searchsorted(ordered, values, "left") + np.searchsorted(ordered, values, "right")
-    return below / (2.0 * values.size)
+    return below / (2.0 * ordered.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,13 +315,8 @@ class Judge:
 
     def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
         """Compute shares of the other value's texts with lower scores (of negatives: higher)."""
-        sides = [np.sort(scores[self.truth[:, 0] == code]) for code in (0, 1)]
-        below = [
-            (np.searchsorted(other, one, "left") + np.searchsorted(other, one, "right"))
-            / (2.0 * other.size)
-            for one, other in (sides, sides[::-1])
-        ]
-        return below[1], 1.0 - below[0]
+        none, some = (np.sort(scores[self.truth[:, 0] == code]) for code in (0, 1))
+        return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
         """Compute the shares of positive and negative texts from a threshold, with exact limits."""
@@ -438,7 +433,7 @@ class Judge:
 
     def _resampled(
         self, rows: Any, statistic: Callable[[Any], Any], mean: bool = False,
-        expand: Callable[[Any], Any] | None = None,
+        expand: Callable[[Any], Any] | None = None
     ) -> Measured:  # fmt: skip
         """Resample a statistic of sums (or means) over rows: percentile bootstrap (Efron, 1979).
 

@@ -12,16 +12,9 @@ from ...bounds import clopper_pearson
 from ...errors import invalid, real, suggest_arguments
 from ...mechanisms.texts import BatchCheck
 from ...records import Record, WrittenRecord, frozen_array
+from ...report import figures as drawing
 from ...report.card import make_card
 from ...report.encoding import encode_value
-from ...report.figures import (
-    axes_of,
-    cycle_colour,
-    get_whole_figure,
-    relative_size,
-    text_colour,
-    thin_axes,
-)
 from ...report.text import format_claim, format_counts, format_epsilon
 from ...results.evidence import numerator_first
 from ...results.outputs_audits import OutputsAudit
@@ -581,9 +574,9 @@ def _list_notes(found: Inference) -> list[str]:
 
 def _value_to_plain_data(value: Any) -> Any:
     """Convert records to mappings, by their own `to_dict` if they have one; sequences to lists."""
+    if isinstance(value, OutputsAudit):
+        return value.to_dict()
     if isinstance(value, Record):
-        if hasattr(value, "to_dict") and not isinstance(value, Inference):
-            return value.to_dict()
         return {f.name: _value_to_plain_data(getattr(value, f.name)) for f in fields(value)}  # type: ignore[arg-type]
     if isinstance(value, dict):
         return {key: _value_to_plain_data(item) for key, item in value.items()}
@@ -604,12 +597,16 @@ def draw_figure(found: Inference, ax: Any = None) -> Figure:
     if found.number is not None:
         lines = [("Spearman's correlation", found.number.correlation, [0.0])]
     lines += [(f"accuracy, {one.name}", one.accuracy, [one.majority]) for one in found.each]
-    axes = axes_of(ax, relative_size(1.1, 0.35 + 0.1 * len(lines)))
-    marks = ((text_colour(), "|"), (cycle_colour(2), "|"))
+    axes = drawing.axes_of(ax, drawing.relative_size(1.1, 0.35 + 0.1 * len(lines)))
+    marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
-        axes.plot([measured.low, measured.high], [row, row], color=cycle_colour(0))
+        axes.plot([measured.low, measured.high], [row, row], color=drawing.cycle_colour(0))
         axes.plot(
-            [measured.value], [row], "o", color=cycle_colour(0), label="" if row else "attacker"
+            [measured.value],
+            [row],
+            "o",
+            color=drawing.cycle_colour(0),
+            label="" if row else "attacker",
         )
         for floor, value, (hue, mark) in zip(found.floors, floors, marks, strict=False):
             name = "" if row else floor.name
@@ -623,8 +620,8 @@ def draw_figure(found: Inference, ax: Any = None) -> Figure:
     axes.set_yticks(range(len(lines)), [name.replace("$", r"\$") for name, *_ in lines])
     title = f"{_format_inference_title(found)}\n{found.attacker}, {found.transform}"
     axes.set_title(title.replace("$", r"\$"), loc="left", fontsize="medium")
-    thin_axes(axes)
+    drawing.thin_axes(axes)
     # Below the axes: on them it would lie on a line.
     below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.15), "ncols": 3}
     axes.legend(frameon=False, fontsize="small", **below)
-    return get_whole_figure(axes.figure)
+    return drawing.get_whole_figure(axes.figure)

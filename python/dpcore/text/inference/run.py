@@ -21,6 +21,7 @@ from ...recorded.run import audit_outputs
 from ...records import Pair
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
+from . import metrics, record
 from .attackers import (
     Attacker,
     FittedAttacker,
@@ -30,34 +31,13 @@ from .attackers import (
     encoder_of,
     estimate_seconds,
     fit_attacker,
+    owner_of,
     rows_given,
     takes_rng,
     vectors_of,
 )
-from .metrics import (  # fmt: skip
-    CORRELATION,
-    RANKINGS,
-    TOP,
-    Judge,
-    Ranking,
-    answers_of,
-    find_threshold_above,
-    groups_of,
-    main_task,
-    permutation_p_value,
-    sum_by_group,
-    threshold_of,
-)
-from .record import (
-    NOT_MEASURED,
-    Floor,
-    Inference,
-    NumberFigures,
-    OfAttribute,
-    RankFigures,
-    ScoredTexts,
-    Scores,
-)  # fmt: skip
+from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
+from .record import Floor, Inference, NumberFigures, OfAttribute, RankFigures, Scores
 from .targets import Codes, Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
 
 Neighbours = Literal["any two texts", "words"]
@@ -321,7 +301,7 @@ def infer(
     scores, ranks = _ask_test(best.model, rows[2], parts.truth[2])
     answers, attacker = answers_of(scores, best.threshold), best.model.attacker
     others = [attacker, *(one for one in known[:1] if one is not attacker)]
-    flags, main = main_task(others, rows, parts.labels, confidence, seed)
+    flags, main = metrics.main_task(others, rows, parts.labels, confidence, seed)
     if alone is None:
         reason = reason or "not applicable: every attacker compares the texts of a call"
     return Inference(
@@ -331,11 +311,11 @@ def infer(
         transform=attacker.behind,
         threshold=best.threshold,
         measure=best.measure,
-        accuracy=NOT_MEASURED if target.is_number else judge.accuracy(answers),
-        f1=NOT_MEASURED if target.is_number else judge.f1(answers),
+        accuracy=record.NOT_MEASURED if target.is_number else judge.accuracy(answers),
+        f1=record.NOT_MEASURED if target.is_number else judge.f1(answers),
         floors=_measure_floors(parts, judge, best, scores, cells[2], groups),
         each=_measure_attributes(parts, judge, answers),
-        groups=groups_of(target, parts.truth[2], answers, flags, confidence),
+        groups=metrics.groups_of(target, parts.truth[2], answers, flags, confidence),
         figures=_measure_scores(judge, best, scores, judges[1]) if target.single else None,
         ranking=None if ranks is None else _measure_ranks(parts, judge, ranks),
         number=_measure_numbers(judge, scores[:, 0]) if target.is_number else None,
@@ -350,7 +330,7 @@ def infer(
         authors=None if groups is None else int(groups.max()) + 1,
         batches=batches,
         tried=best.tried,
-        scored=ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
+        scored=record.ScoredTexts(parts.rows[2], parts.truth[2], scores, ranks),
         confidence=confidence,
         seed=seed,
         seeded=function is not None and takes_rng(function),
@@ -461,7 +441,7 @@ def _read_inference_claim(
     if reason is not None and claim is not None:
         raise invalid("claim", f"None where nothing can be certified ({reason})", claim)
     # Of a method, the claim is its object's.
-    owner = getattr(encode, "__self__", encode)
+    owner = encode if owner_of(encode) is None else owner_of(encode)
     own = mechanism_attribute(owner, "claim") if claim is None and reason is None else None
     if delta is None:
         # An (epsilon, delta) claim without its delta would be refuted where it is true.
@@ -483,8 +463,8 @@ def _measure_floors(
             cut = np.nan if best.threshold is None else best.threshold
             weights = Ranking(best.measure, cut).weigh(scores[:, 0])
             units = weights, judge.ranked_truth, numbers
-            units = units if groups is None else sum_by_group(*units, groups)
-            more["p_value"] = permutation_p_value(*units, judge.seed)
+            units = units if groups is None else metrics.sum_by_group(*units, groups)
+            more["p_value"] = metrics.permutation_p_value(*units, judge.seed)
             more["level"] = (1.0 - judge.confidence) / 2.0
         if target.is_number:
             medians = floor_scores(truth, train, test, np.median)
@@ -534,7 +514,7 @@ def _measure_numbers(judge: Judge, answers: Vectors) -> NumberFigures:
 def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: Judge) -> Scores:
     """Measure the scores of the test texts, with thresholds of validation."""
     tail, balanced = (threshold_of(best.scores, valid.truth, name) for name in RANKINGS[1:])
-    highest = find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
+    highest = metrics.find_threshold_above(best.scores[valid.truth[:, 0] == 0, 0])
     return Scores(
         judge.auc(scores[:, 0]),
         judge.balanced_accuracy(answers_of(scores, balanced)),

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import about, choice, invalid, mistyped, show
+from ...packages import has_all
 from ..corpus import SPLITS, Corpus, likeness
 
 Codes = npt.NDArray[np.int64]
@@ -145,7 +146,7 @@ def _read_columns(corpus: Corpus, attribute: Any) -> dict[str, npt.NDArray[Any]]
     if isinstance(attribute, str):
         return {attribute: corpus.attribute(attribute)}
     requirement = "the name of an attribute, several names, or a column with a value for each text"
-    if isinstance(attribute, (bytes, dict)) or not hasattr(attribute, "__len__"):
+    if isinstance(attribute, (bytes, dict)) or not has_all(attribute, "__len__"):
         raise mistyped("attribute", requirement, attribute)
     entries = list(attribute)
     words = bool(entries) and all(isinstance(entry, str) for entry in entries)

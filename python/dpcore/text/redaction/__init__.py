@@ -3,14 +3,7 @@
 from __future__ import annotations
 
 from ...errors import explain_old_names
-from .masking import (
-    MASK,
-    link_redacted,
-    mask_words,
-    policy_mechanism,
-    record_delta,
-    redact,
-)
+from .masking import MASK, link_redacted, mask_words, policy_mechanism, record_delta, redact
 from .masking import PolicyMechanism as PolicyMechanism
 from .masking import policy_levels as policy_levels
 from .masking import split_words as split_words

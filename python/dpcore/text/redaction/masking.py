@@ -17,19 +17,10 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import (
-    choice,
-    confidence_level,
-    flag,
-    integer,
-    invalid,
-    mistyped,
-    numeric,
-    real,
-    suggest_arguments,
-)
+from ...errors import choice, flag, integer, invalid, mistyped, numeric, real, suggest_arguments
 from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
+from ...packages import has_all
 from ...records import Shown, attribute_of
 from ...streams import Rng, check_size, seed_of
 from ..words import Linkage
@@ -103,7 +94,9 @@ def policy_attribute(policy: Any, name: str) -> Any:
 
 def policy_name(policy: Any) -> str:
     """Return the name of a policy for tables: its own, or that of the function."""
-    own = policy_attribute(policy, "name") or getattr(policy, "__name__", None)
+    own = policy_attribute(policy, "name")
+    if not own and has_all(policy, "__name__"):
+        own = policy.__name__
     return own if isinstance(own, str) else name_of(policy)
 
 
@@ -384,7 +377,8 @@ class PolicyMechanism(Shown):
         if longest > width:
             raise invalid("words", f"at least {longest}, the words of the longest text", width)
         size = check_size(size, len(texts) * width)
-        if not policy_attribute(self.policy, "is_random") and not self._is_fit_random:
+        is_fit_random = self.safe is not None and policy_attribute(self.policy, "is_fit_random")
+        if not policy_attribute(self.policy, "is_random") and not is_fit_random:
             # Nothing is drawn: all rows are equal, and are computed once an input.
             if texts not in self._known:
                 self._known.clear() if len(self._known) > 7 else None
@@ -394,10 +388,6 @@ class PolicyMechanism(Shown):
         for row in range(size):
             out[row] = self._draw(texts, width, generator)
         return out
-
-    @property
-    def _is_fit_random(self) -> bool:
-        return self.safe is not None and bool(policy_attribute(self.policy, "is_fit_random"))
 
     def _draw(
         self, texts: tuple[str, ...], width: int, rng: np.random.Generator
@@ -502,7 +492,6 @@ def link_redacted(
         2 of 3 texts (2 words each) linked by length and places: 0.667 [0.094, 0.992], floor 0.333
     """
     choice("by", by, get_args(_LinkageMethod))
-    confidence_level(confidence)
     known = [split_words(text) for text in texts_of("originals", originals)]
     if len(known) < 2:
         raise invalid("originals", "two texts or more", len(known))

@@ -158,19 +158,16 @@ def compute_features(
     extraction = require_module("sklearn.feature_extraction.text", "redaction.sweep")
     words = extraction.TfidfVectorizer(sublinear_tf=True, min_df=_MIN_TEXTS_PER_WORD)
     nothing = np.zeros((len(filled), 1))
-    weights, vectors = (
-        require_module("scipy.sparse", "redaction.sweep").csr_matrix(nothing),
-        nothing,
-    )
+    sparse = require_module("scipy.sparse", "redaction.sweep")
+    weights, vectors = sparse.csr_matrix(nothing), nothing
     names: tuple[str, ...] = ("",)
     # Where no word is left in two texts, all documents have the same features.
     with suppress(ValueError), warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         weights = words.fit(known).transform(filled)
         names = tuple(words.get_feature_names_out())
-        vectors = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD).fit(
-            background, allow_fewer=True
-        )(filled)
+        encoder = TfidfSVD(_VECTOR_DIM, min_count=_MIN_TEXTS_PER_WORD)
+        vectors = encoder.fit(background, allow_fewer=True)(filled)
     if study.encode is not None:
         vectors = vectors_of(study.encode, [list(redacted)], seed)[0]
     counts = np.array([[text.count(MASK), len(split_words(text))] for text in redacted], float)
@@ -284,22 +281,14 @@ def measure_figures(
         permuted = study.truth.copy()
         permuted[parts.others] = rng.permutation(permuted[parts.others])
         one[:] = _estimate_set_divergences(parts, features.vectors, permuted, seed, ORDERS).value
-    return (
-        Figures(
-            np.nan,
-            attack.accuracy.value,
-            attack.auc,
-            attack.true_positive_rate(),
-            infer_set(study, parts, [trees], seed).accuracy.value,
-            infer_set(study, parts, counting, seed).accuracy.value,
-            *_measure_utility(study, parts, features.weights),
-            np.array(
-                _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS).value
-            ),
-            null,
-        ),
-        attack,
-    )
+    found = _estimate_set_divergences(parts, features.vectors, study.truth, seed, ORDERS)
+    figures = Figures(
+        np.nan, attack.accuracy.value, attack.auc, attack.true_positive_rate(),
+        infer_set(study, parts, [trees], seed).accuracy.value,
+        infer_set(study, parts, counting, seed).accuracy.value,
+        *_measure_utility(study, parts, features.weights), found.value, null,
+    )  # fmt: skip
+    return figures, attack
 
 
 def _estimate_set_divergences(

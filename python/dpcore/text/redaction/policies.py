@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
-from ...packages import require_module
+from ...packages import has_all, require_module
 from ...records import Record, frozen_array
 from ...streams import Rng, seed_of
 from ..corpus import words_of
@@ -180,11 +180,8 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         )
         often = Counter(word for text in texts for word in {*words_of(text)})
         if max(often.values(), default=0) < _MIN_TEXTS_PER_KEYWORD:
-            raise invalid(
-                "sensitive",
-                f"texts with a word that {_MIN_TEXTS_PER_KEYWORD} texts have",
-                sensitive,
-            )
+            requirement = f"texts with a word that {_MIN_TEXTS_PER_KEYWORD} texts have"
+            raise invalid("sensitive", requirement, sensitive)
         rows = features.fit_transform(texts)
         model = linear.LogisticRegression(C=_KEYWORD_INVERSE_PENALTY, max_iter=1000)
         model.fit(rows, np.repeat([1, 0], [len(one) for one in sets]))
@@ -192,7 +189,7 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         sizes = np.abs(model.coef_[0])
         rank = dict(zip(words, sizes.tolist(), strict=True))
         # A word of a text is at least as high as each of its parts: no share is 0.
-        seen = np.sort([_highest_rank(rank, word) for text in texts for word in split_words(text)])
+        seen = np.sort(np.concatenate([_highest_ranks(rank, text) for text in texts]))
         shares = 1.0 - np.searchsorted(seen, sizes) / len(seen)
         return replace(
             self, words=words, weights=model.coef_[0], shares=shares,
@@ -204,16 +201,10 @@ class Ranked(FrozenPolicy, word="redaction.Ranked"):
         require_words(self)
         if self.per_document:
             rank = dict(zip(self.words, np.abs(self.weights).tolist(), strict=True))
-            sizes = (
-                [_highest_rank(rank, word) for word in split_words(text)] for text in documents
-            )
-            return [rank_levels(np.array(one)) for one in sizes]
+            return [rank_levels(_highest_ranks(rank, text)) for text in documents]
         # The share falls as the weight grows.
         below = dict(zip(self.words, (-self.shares).tolist(), strict=True))
-        return [
-            np.array([-_highest_rank(below, word, -1.0) for word in split_words(text)])
-            for text in documents
-        ]
+        return [-_highest_ranks(below, text, -1.0) for text in documents]
 
 
 def require_words(policy: Any) -> None:
@@ -236,8 +227,11 @@ def rank_levels(scores: Levels) -> Levels:
     return levels
 
 
-def _highest_rank(rank: Mapping[str, float], word: str, unknown: float = 0.0) -> float:
-    return max((rank.get(part, unknown) for part in words_of(word)), default=unknown)
+def _highest_ranks(rank: Mapping[str, float], text: str, unknown: float = 0.0) -> Levels:
+    """Return for each word of a text the highest rank of its parts."""
+    words = map(words_of, split_words(text))
+    ranks = [max((rank.get(part, unknown) for part in word), default=unknown) for word in words]
+    return np.array(ranks)
 
 
 @suggest_arguments
@@ -381,7 +375,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
 
     def __post_init__(self) -> None:
         """Check the function."""
-        if not callable(self.function) and not hasattr(self.function, "analyze"):
+        if not callable(self.function) and not has_all(self.function, "analyze"):
             raise mistyped("function", "a function text -> [(start, end)]", self.function)
 
     def __call__(self, documents: Sequence[str], rng: np.random.Generator) -> list[Levels]:
@@ -397,13 +391,11 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
         return levels
 
     def _find_spans(self, name: str, text: str) -> list[tuple[int, int]]:
-        analyze = getattr(self.function, "analyze", None)
-        given: Any = (
-            self.function(text) if analyze is None else analyze(text=text, language=self.language)
-        )
-        if analyze is not None:
-            given = [(one.start, one.end) for one in given]
-        elif hasattr(given, "ents"):
+        function: Any = self.function
+        if is_analyzer := has_all(function, "analyze"):
+            found = function.analyze(text=text, language=self.language)
+            given = [(one.start, one.end) for one in found]
+        elif has_all(given := function(text), "ents"):
             given = [(one.start_char, one.end_char) for one in given.ents]
         requirement = f"pairs of places, 0 <= start < end <= {len(text):,}"
         spans = []
@@ -416,7 +408,7 @@ class Spans(FrozenPolicy, word="redaction.Spans"):
             spans.append((start, end))
         spans.sort()
         for (_, end), after in pairwise(spans):
-            if analyze is None and after[0] < end:
+            if not is_analyzer and after[0] < end:
                 raise invalid(name, f"disjoint ({name_of(self.function)} returned others)", after)
         return spans
 

@@ -29,16 +29,9 @@ from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...progress import Progress
 from ...records import Record
+from ...report import figures as drawing
 from ...report.card import make_card
 from ...report.encoding import encode_value
-from ...report.figures import (
-    cycle_colour,
-    get_canvas,
-    get_whole_figure,
-    relative_size,
-    text_colour,
-    thin_axes,
-)
 from ...report.page import page_of_table
 from ...report.text import align_rows
 from ...streams import Rng, seed_of
@@ -46,29 +39,9 @@ from ..corpus import likeness
 from ..inference import Inference
 from ..inference.attackers import encoder_of
 from ..words import Linkage
-from .masking import (  # fmt: skip
-    STYLES,
-    Policy,
-    Style,
-    link_redacted,
-    mask_words,
-    policy_attribute,
-    policy_levels,
-    policy_name,
-    warn_if_fitted_on,
-)
-from .measures import (  # fmt: skip
-    FIGURES,
-    ORDERS,
-    ExposedDocument,
-    Figures,
-    Parts,
-    Study,
-    compute_features,
-    estimate_divergence,
-    find_exposed,
-    measure_figures,
-)
+from . import masking, measures
+from .masking import STYLES, Policy, Style, policy_name
+from .measures import FIGURES, ExposedDocument, Figures, Parts, Study
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -373,7 +346,7 @@ def sweep(
     delta, style = delta_level(delta), choice("style", style, STYLES)
     splits, nulls = integer("splits", splits, 1), integer("nulls", nulls, 1)
     for policy in named.values():
-        warn_if_fitted_on(policy, study.texts)
+        masking.warn_if_fitted_on(policy, study.texts)
     found: dict[tuple[str, float | None], list[_SplitFigures]] = {}
     partial, complete = False, 0
     limits = require_module("threadpoolctl", "redaction.sweep").threadpool_limits
@@ -431,7 +404,7 @@ class _StudySplit:
     ) -> Iterator[tuple[float | None, _SplitFigures, float]]:
         """Fit a policy where it needs it, and measure it at every level: what share of the work."""
         study, parts = self.study, self.parts
-        if policy_attribute(policy, "needs_fit") and not policy.is_fitted:
+        if masking.policy_attribute(policy, "needs_fit") and not policy.is_fitted:
             sides = (parts.policy[study.truth[parts.policy] == side] for side in (1, 0))
             sets = ([study.texts[row] for row in rows] for rows in sides)
             policy = policy.fit(*sets, rng=self.seed)
@@ -439,12 +412,12 @@ class _StudySplit:
         # In an order that does not give the set away: both sets get one policy.
         rng = np.random.default_rng([self.seed, 2])
         order = rng.permutation(len(documents))
-        levels = policy_levels(policy, [documents[row] for row in order], rng)
+        levels = masking.policy_levels(policy, [documents[row] for row in order], rng)
         own = [levels[place] for place in np.argsort(order)]
         has_levels = any((one[np.isfinite(one)] > 0.0).any() for one in own)
         points: Sequence[float | None] = shares if has_levels else [None]
         for level in points:
-            redacted = tuple(mask_words(documents, own, level or 0.0, self.style))
+            redacted = tuple(masking.mask_words(documents, own, level or 0.0, self.style))
             if redacted not in self.known:
                 self.known[redacted] = self._measure_texts(redacted)
             cell = self.known[redacted]
@@ -457,28 +430,24 @@ class _StudySplit:
         redacted, background = documents[: len(study.texts)], documents[len(study.texts) :]
         if study.public is None:
             background = [redacted[row] for row in parts.policy]
-        features = compute_features(study, parts, redacted, background, self.seed)
-        figures, attack = measure_figures(study, parts, features, self.nulls, self.seed)
+        features = measures.compute_features(study, parts, redacted, background, self.seed)
+        figures, attack = measures.measure_figures(study, parts, features, self.nulls, self.seed)
         if self.number:
             return _SplitFigures(figures, None)
-        divergence = estimate_divergence(study, parts, features.vectors, self.seed)
+        divergence = measures.estimate_divergence(study, parts, features.vectors, self.seed)
         tested = [redacted[row] for row in parts.test]
-        return _SplitFigures(
-            figures,
-            {
-                "divergence": divergence,
-                "epsilon": divergence.epsilon(self.delta),
-                "attack": attack,
-                "linkages": tuple(
-                    link_redacted(
-                        study.texts, tested, truth=parts.test, by=by, confidence=study.confidence
-                    )
-                    for by in (("places", "bag") if self.style == "mask" else ("bag",))
-                ),
-                "empty": sum(not text for text in redacted),
-                "documents": find_exposed(study, parts, features, redacted, attack),
-            },
-        )
+        methods: Sequence[Any] = ("places", "bag") if self.style == "mask" else ("bag",)
+        given: dict[str, Any] = {"truth": parts.test, "confidence": study.confidence}
+        first = {
+            "divergence": divergence, "epsilon": divergence.epsilon(self.delta), "attack": attack,
+            "linkages": tuple(
+                masking.link_redacted(study.texts, tested, by=by, **given)
+                for by in methods
+            ),
+            "empty": sum(not text for text in redacted),
+            "documents": measures.find_exposed(study, parts, features, redacted, attack),
+        }  # fmt: skip
+        return _SplitFigures(figures, first)
 
 
 def _draw_parts(truth: npt.NDArray[np.int64], rng: np.random.Generator) -> Parts:
@@ -582,7 +551,7 @@ def _write_number(value: float, digits: int) -> str:
 def _read_order_two(point: SweepPoint) -> tuple[bool, float]:
     """Return if D_2 is believed in the first split, larger direction, and its certified bound."""
     found = point.divergence
-    order = int(np.flatnonzero(found.alphas == ORDERS[1])[0])
+    order = int(np.flatnonzero(found.alphas == measures.ORDERS[1])[0])
     place = int(found.value[:, order].argmax()), order
     assert found.certified is not None
     return bool(found.belief[place] == ESTIMATE), float(found.certified[place])
@@ -701,17 +670,18 @@ def _write_point(point: SweepPoint) -> dict[str, Any]:
 
 def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     """Draw divergence, attack and linkage against the share masked, and utility where there is."""
-    picture = get_canvas(ax, relative_size(1.6, 1.5))
+    picture = drawing.get_canvas(ax, drawing.relative_size(1.6, 1.5))
     panels = picture.subplots(2, 2).ravel()
     has_utility = not np.isnan(found.points[0].mean("utility"))
     for place, name in enumerate(found.policies):
-        _draw_policy(panels, found.of(name), cycle_colour(place), has_utility)
+        _draw_policy(panels, found.of(name), drawing.cycle_colour(place), has_utility)
     nulls = max(found.points, key=_null_quantile)
-    panels[0].axhspan(0.0, _null_quantile(nulls), color=text_colour(), alpha=0.15, linewidth=0)
+    ink = drawing.text_colour()
+    panels[0].axhspan(0.0, _null_quantile(nulls), color=ink, alpha=0.15, linewidth=0)
     panels[0].annotate(
         "permuted labels", (0.0, 0.0), (0, 2), textcoords="offset points", fontsize="small"
     )
-    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=text_colour(), linestyle=":")
+    panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
     rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
     panels[0].set(
         ylabel=f"nats, {rows}",
@@ -735,14 +705,14 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
         panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
     for panel in panels:
         panel.title.set(fontsize="medium")
-        thin_axes(panel)
+        drawing.thin_axes(panel)
     if not has_utility:
         panels[3].set_axis_off()
         panels[3].set_title("")
     picture.legend(
         *panels[1].get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False
     )
-    return get_whole_figure(picture)
+    return drawing.get_whole_figure(picture)
 
 
 def _draw_policy(

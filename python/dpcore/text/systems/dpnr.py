@@ -34,19 +34,9 @@ from ...torch.serialization import TRANSFORMS, describe_layer, make_layer
 from .. import schedules
 from ..corpus import Corpus, Vocabulary, words_of
 from ..tfidf import TfidfSVD
+from . import training
 from .system import Labelling, Saved, TextSystem
-from .training import (
-    Bag,
-    Prepared,
-    Recipe,
-    Trained,
-    WordDropout,
-    labels_of,
-    make_recipe,
-    train_classifier,
-    training_part,
-    units_of,
-)
+from .training import Bag, Prepared, Recipe, Trained, WordDropout, labels_of, training_part
 
 _EXTRACTOR_FOLDER: Final = "extractor"
 """The folder of an encoder inside that of the model."""
@@ -152,7 +142,7 @@ class TextClassifier(Labelling, Saved):
         self.extractor, self.head, self.labels = bag, head, labels
         # Without noise no word is masked either.
         with bag.whole() if is_bag and schedule is None else nullcontext():
-            losses, partial = train_classifier(
+            losses, partial = training.train_classifier(
                 bag if is_bag else torch.nn.Identity(), self._transform, head, units, truth,
                 noise=self._noise, schedule=schedule, recipe=recipe, rng=source,
                 adversary=self._adversary(part, width, units, rival), progress=progress,
@@ -193,7 +183,7 @@ class TextClassifier(Labelling, Saved):
                 part.texts, unknown=self.unknown, min_count=self.min_count, ngrams=2,
                 reserved=self._reserved,
             )  # fmt: skip
-            return Prepared(part, vocabulary, units_of(vocabulary, part.texts), kind)
+            return Prepared(part, vocabulary, training.units_of(vocabulary, part.texts), kind)
         if corpus.kind != kind:
             requirement = f"prepared with (unknown, min_count, reserved) = {kind}"
             raise invalid("corpus", requirement, corpus.kind)
@@ -338,11 +328,7 @@ class TextClassifier(Labelling, Saved):
             raise invalid("vectors", f"of shape (n, {weight.shape[1]})", given.shape)
         if not np.isfinite(given).all():
             raise invalid("vectors", "finite", "infinities or NaN")
-        rows = torch.tensor(given, dtype=weight.dtype, device=weight.device)
-        with torch.no_grad():
-            codes = self.head(rows).argmax(dim=1).cpu().numpy()
-        found: npt.NDArray[Any] = self.labels[codes]
-        return found
+        return self.label_rows(self.head, given)
 
     def to(self, device: Any) -> Self:
         """Move the model to a device of this machine."""
@@ -478,7 +464,7 @@ class DPNR(TextSystem, TextClassifier):
             Lyu, He and Li (2020), algorithm 1; Zouhri and Abecidan (2021), algorithm 3.
         """
         flag("pair", pair)
-        recipe = make_recipe(epochs, batch, lr, decay=decay)
+        recipe = training.make_recipe(epochs, batch, lr, decay=decay)
         self.private = None
         texts = self._train(corpus, recipe, schedule, rng, device, progress)
         return self._protect_fitted(texts, pair, progress)

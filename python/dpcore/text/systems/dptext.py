@@ -25,19 +25,10 @@ from ...streams import Rng, seed_of, seeded_torch
 from ...torch import Clip, DPTextNoiseLayer, LaplaceNoise, PrivateEncoder
 from ...torch.mechanisms import EncoderMechanism, device_of
 from ..corpus import Corpus, Vocabulary
+from . import training
 from .autoencoder import RESERVED, Decoder, Encoder, WordNumbers, words_loss
 from .system import Labelling, TextSystem, read_mapping
-from .training import (
-    Bag,
-    Recipe,
-    Trained,
-    Units,
-    labels_of,
-    make_recipe,
-    require_convergence,
-    run_epochs,
-    training_part,
-)
+from .training import Bag, Recipe, Trained, Units, labels_of, make_recipe, training_part
 
 _EMBEDDING_DIM: Final = 64
 """Entries of a word's vector in the LSTMs."""
@@ -299,7 +290,7 @@ def train_adversarially(
         return total / len(labels)
 
     assert recipe.epochs is not None
-    losses, ended = run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
+    losses, ended = training.run_epochs(run_epoch, recipe.epochs, weights, rng, progress)
     return losses, tuple(levels[: len(losses)]), ended
 
 
@@ -314,7 +305,7 @@ def current_epsilon(noise: Any) -> float | None:
 def _require_finite_losses(recipe: Recipe, epoch: int, *values: Any) -> None:
     """Raise an error with the epoch and the rate where a value is not finite."""
     is_finite = all(bool(torch.isfinite(value).all()) for value in values)
-    require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
+    training.require_convergence(is_finite, recipe.lr, epoch, recipe.strength)
 
 
 def _make_optimisers(parts: Parts, recipe: Recipe) -> Iterator[Any]:
@@ -626,11 +617,7 @@ class DPTextModel(TextSystem, Labelling):
         """
         rows = self.encode(texts, rng=rng)
         assert self.parts is not None
-        weight = self.parts.head.weight
-        with torch.no_grad():
-            scores = self.parts.head(torch.from_numpy(rows).to(weight))
-        found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
-        return found
+        return self.label_rows(self.parts.head, rows)
 
     def details(self) -> dict[str, str]:
         """Return what `print` shows of this model alone: a learnt epsilon, training, labels."""

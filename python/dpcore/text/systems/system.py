@@ -224,6 +224,14 @@ class Labelling:
 
     labels: npt.NDArray[Any]
 
+    def label_rows(self, head: Any, rows: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Return the label of each row to which the classifier gives the highest score."""
+        weight = head.weight
+        with torch.no_grad():
+            scores = head(torch.tensor(rows, dtype=weight.dtype, device=weight.device))
+        found: npt.NDArray[Any] = self.labels[scores.argmax(dim=1).cpu().numpy()]
+        return found
+
     def predict(self, texts: Sequence[str], *, rng: Rng = None) -> npt.NDArray[Any]:
         """Predict the labels of texts, shape `(len(texts),)`."""
         raise NotImplementedError

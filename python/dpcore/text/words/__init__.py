@@ -19,21 +19,7 @@ from .mechanism import Linkage, link
 from .metric_noise import MetricLaplace, Vickrey
 
 __all__ = [
-    "TEM",
-    "CusText",
-    "Embedding",
-    "Linkage",
-    "MetricLaplace",
-    "SanText",
-    "SanTextPlus",
-    "TextLoss",
-    "TextReport",
-    "Vickrey",
-    "WordCalibration",
-    "WordComparison",
-    "WordFigures",
-    "WordReport",
-    "calibrate",
-    "compare",
-    "link",
-]
+    "TEM", "CusText", "Embedding", "Linkage", "MetricLaplace", "SanText", "SanTextPlus", "TextLoss",
+    "TextReport", "Vickrey", "WordCalibration", "WordComparison", "WordFigures", "WordReport",
+    "calibrate", "compare", "link",
+]  # fmt: skip

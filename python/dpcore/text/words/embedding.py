@@ -196,7 +196,7 @@ class Embedding(Record):
         Raises:
             TypeError: if the model has no such vectors.
         """
-        found = getattr(model, "wv", model)
+        found = model.wv if has_all(model, "wv") else model
         if not has_all(found, "index_to_key", "vectors"):
             raise mistyped("model", "gensim's KeyedVectors or a model with some as wv", model)
         return cls(found.index_to_key, found.vectors, type(model).__name__)

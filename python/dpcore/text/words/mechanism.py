@@ -31,19 +31,9 @@ from ...records import Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ..corpus import Tokeniser, words_of
 from ..rewriter import Rewriter
+from . import losses
 from .embedding import Embedding
-from .losses import (
-    CONFIDENCE,
-    UNKNOWN,
-    Floats,
-    Numbers,
-    TextLoss,
-    TextReport,
-    make_text_report,
-    one_sided_loss,
-    split_rows,
-    text_loss,
-)
+from .losses import CONFIDENCE, UNKNOWN, Floats, Numbers, TextLoss, TextReport, split_rows
 
 _LENGTH_NOTE: Final = "the number of words of a text is released"
 
@@ -268,7 +258,7 @@ class WordMechanism(Record):
             Mironov (2017), proposition 1 (divergences add up); Canonne, Kamath and Steinke (2020),
             proposition 12.
         """
-        return text_loss(self, a, b, delta, unknown)
+        return losses.text_loss(self, a, b, delta, unknown)
 
     def text_report(
         self, text: Any, *, unknown: str = "error", rng: Rng = None, tokenise: Tokeniser = words_of
@@ -310,7 +300,7 @@ class WordMechanism(Record):
         if not numbers:
             raise invalid("text", "a text with at least one word that is replaced", text)
         strange = places - len(numbers) + numbers.count(len(self.vectors))
-        return make_text_report(self, numbers, unknown, strange, rng)
+        return losses.make_text_report(self, numbers, unknown, strange, rng)
 
     @abstractmethod
     def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
@@ -428,9 +418,9 @@ class TableMechanism(WordMechanism):
         for place in np.flatnonzero(first != second):
             p, q = self._rows_of(np.array([first[place], second[place]]))
             with np.errstate(invalid="ignore"):
-                losses = p - q
+                ratios = p - q
             # Outputs that neither word can have: nothing draws them, and they say nothing.
-            found += np.where(np.isnan(losses), 0.0, losses)[ys[:, place]]
+            found += np.where(np.isnan(ratios), 0.0, ratios)[ys[:, place]]
         return found
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
@@ -454,7 +444,7 @@ class TableMechanism(WordMechanism):
         sums = np.zeros(2)
         for place in changed:
             p, q = self._rows_of(np.array([first[place], second[place]]))
-            sums += [one_sided_loss(p, q, delta), one_sided_loss(q, p, delta)]
+            sums += [losses.one_sided_loss(p, q, delta), losses.one_sided_loss(q, p, delta)]
         return float(sums.max())
 
     def add_unknown_row(self) -> TableWithUnknown:
