@@ -484,8 +484,8 @@ EDITS = (
     ("auditing/request.py", "    attack = _resolve_attack(",
      '    instance("remark", given.remark, str)\n'),
     ("auditing/request.py", "    integer,\n", "    instance,\n"),
-    ("cli/options.py", "    seed: Seed = None\n    route",
-     '    remark: Annotated[str, _make_option(_RUN_PANEL, "A remark.")] = ""\n'),
+    ("cli/options.py", "    seed: int | None = _make_seed()\n    route",
+     '    remark: str = _run_option("A remark.", default="")\n'),
     # A field with the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
     ("auditing/counting.py", '        "notes": (*', '        "remark": request.remark,\n'),

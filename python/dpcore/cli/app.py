@@ -13,7 +13,7 @@ import platform
 import shlex
 import sys
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,10 +25,16 @@ from .. import __version__, _core, experiments
 from ..errors import argument_of, called_here
 from ..streams import threads_of
 from . import options
-from .audits import SYSTEMS, open_cluster, run_audit, run_count, run_merge
-from .audits import run_outputs_audit as run_outputs
-from .audits import run_plan as run_plan
-from .audits import run_table_audit as run_table
+from .audits import (
+    SYSTEMS,
+    open_cluster,
+    run_audit,
+    run_count,
+    run_merge,
+    run_outputs_audit,
+    run_plan,
+    run_table_audit,
+)
 from .options import ExperimentArguments, add_options
 from .status import (
     INTERRUPTED,
@@ -303,9 +309,11 @@ def run_experiment(asked: ExperimentArguments) -> int:
 def print_environment(as_json: bool) -> int:
     """Print versions, the CPU path and the number of threads."""
     forced = os.environ.get("DPCORE_CPU")
+    with report_bad_usage():
+        cpu = _core.cpu()
     found = {
         "version": __version__,
-        "cpu": _core.cpu(),
+        "cpu": cpu,
         "cpus": _core.cpus(),
         "DPCORE_CPU": forced,
         "threads": _core.cores(),
@@ -378,43 +386,32 @@ def _run_audit(
     raise typer.Exit(run_guarded(work, traceback))
 
 
-@app.command("count", help=COUNT_HELP, epilog=COUNT_EPILOG)
-@add_options(options.CountArguments)
-def _run_count(asked: options.CountArguments, traceback: options.Traceback = False) -> None:
-    """Count one part of a run."""
-    raise typer.Exit(run_guarded(lambda: run_count(asked), traceback))
-
-
-@app.command("merge", help=MERGE_HELP, epilog=MERGE_EPILOG)
-@add_options(options.MergeArguments)
-def _run_merge(asked: options.MergeArguments, traceback: options.Traceback = False) -> None:
-    """Merge the parts of a run."""
-    raise typer.Exit(run_guarded(lambda: run_merge(asked), traceback))
-
-
-@app.command("audit-outputs", help=OUTPUTS_HELP, epilog=OUTPUTS_EPILOG)
-@add_options(options.OutputsArguments)
-def _audit_outputs(
-    context: typer.Context, *, asked: options.OutputsArguments, traceback: options.Traceback = False
+def _add_command(
+    name: str, kind: type[Any], work: Callable[[Any, str], int], text: str, epilog: str
 ) -> None:
-    """Audit outputs that were drawn elsewhere."""
-    raise typer.Exit(run_guarded(lambda: run_outputs(asked, context.obj), traceback))
+    """Add a command that does some work on its options and the line itself."""
+
+    @app.command(name, help=text, epilog=epilog)
+    @add_options(kind)
+    def run_command(
+        context: typer.Context, *, asked: Any, traceback: options.Traceback = False
+    ) -> None:
+        raise typer.Exit(run_guarded(lambda: work(asked, context.obj), traceback))
 
 
-@app.command("audit-table", help=TABLE_HELP, epilog=TABLE_EPILOG)
-@add_options(options.TableArguments)
-def _audit_table(
-    context: typer.Context, *, asked: options.TableArguments, traceback: options.Traceback = False
-) -> None:
-    """Audit a mechanism with finitely many outputs exactly, from its table."""
-    raise typer.Exit(run_guarded(lambda: run_table(asked, context.obj), traceback))
-
-
-@app.command("plan", help=PLAN_HELP, epilog=PLAN_EPILOG)
-@add_options(options.PlanArguments)
-def _run_plan(asked: options.PlanArguments, traceback: options.Traceback = False) -> None:
-    """Plan the number of trials, or canaries, that finds a violation."""
-    raise typer.Exit(run_guarded(lambda: run_plan(asked), traceback))
+_add_command(
+    "count", options.CountArguments, lambda asked, _: run_count(asked), COUNT_HELP, COUNT_EPILOG
+)
+_add_command(
+    "merge", options.MergeArguments, lambda asked, _: run_merge(asked), MERGE_HELP, MERGE_EPILOG
+)
+_add_command(
+    "audit-outputs", options.OutputsArguments, run_outputs_audit, OUTPUTS_HELP, OUTPUTS_EPILOG
+)
+_add_command("audit-table", options.TableArguments, run_table_audit, TABLE_HELP, TABLE_EPILOG)
+_add_command(
+    "plan", options.PlanArguments, lambda asked, _: run_plan(asked), PLAN_HELP, PLAN_EPILOG
+)
 
 
 @app.command("reproduce", help=REPRODUCE_HELP, epilog=REPRODUCE_EPILOG)
@@ -441,12 +438,7 @@ def _run_reproduce_command(
 @app.command("info", help=INFO_HELP, epilog=INFO_EPILOG)
 def _run_info_command(as_json: options.Json = False) -> None:
     """Show versions, CPU path and threads."""
-
-    def work() -> int:
-        with report_bad_usage():  # a DPCORE_CPU that this CPU lacks
-            return print_environment(as_json)
-
-    raise typer.Exit(run_guarded(work))
+    raise typer.Exit(run_guarded(lambda: print_environment(as_json)))
 
 
 def _refuse_ignored_options(what: str, context: typer.Context, *allowed: str) -> None:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import MISSING, dataclass, field, fields
+from functools import partial
 from typing import Annotated, Any, Final, TypeVar, get_type_hints
 
 import typer
@@ -21,19 +22,34 @@ from ..claims.trade_off import GDP
 from ..claims.trade_off import Claim as Curve
 
 
-def _make_option(
-    panel: str | None, text: str, *names: str, metavar: str | None = None, **more: Any
+def make_option(
+    text: str, *names: str, panel: str | None = None, default: Any = None, **more: Any
 ) -> Any:
-    return typer.Option(*names, help=text, metavar=metavar, rich_help_panel=panel, **more)
+    """Make a field of a command's options: its line of help, spellings and panel."""
+    made: Any = typer.Option(*names, help=text, rich_help_panel=panel, **more)
+    return _make_field(made, default)
+
+
+def _make_argument(metavar: str, text: str, default: Any = MISSING) -> Any:
+    """Make a field for a word of the command line that has no option's name before it."""
+    return _make_field(typer.Argument(metavar=metavar, help=text, show_default=False), default)
+
+
+def _make_field(parameter: Any, default: Any) -> Any:
+    return field(default=default, metadata={"parameter": parameter})
 
 
 def _list_names(names: list[str]) -> str:
     return f"{', '.join(names[:-1])} or {names[-1]}."
 
 
-_SYSTEM_PANEL, _INPUTS_PANEL, _CLAIM_PANEL = "A published system", "The two inputs", "The claim"
-_ATTACK_PANEL, _RUN_PANEL, _OUTPUT_PANEL = "The attack", "The run", "Output"
-_FILES_PANEL = "The files"
+_system_option = partial(make_option, panel="A published system")
+_input_option = partial(make_option, panel="The two inputs")
+_claim_option = partial(make_option, panel="The claim")
+_attack_option = partial(make_option, panel="The attack")
+_run_option = partial(make_option, panel="The run")
+_output_option = partial(make_option, panel="Output")
+_file_option = partial(make_option, panel="The files")
 
 # Of several commands.
 
@@ -57,586 +73,355 @@ def _read_claim(text: str) -> float | Curve:
         raise typer.BadParameter(str(error)) from None
 
 
-Claim = Annotated[
-    Any,
-    _make_option(
-        _CLAIM_PANEL,
-        "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
-        parser=_read_claim,
-        metavar="EPSILON",
-    ),
-]
-EpsilonClaim = Annotated[
-    float | None,
-    _make_option(_CLAIM_PANEL, "The epsilon to test. Default: the mechanism's own claim."),
-]
-NoClaim = Annotated[bool, _make_option(_CLAIM_PANEL, "Test no claim, only estimate.", "--no-claim")]
-Delta = Annotated[float, _make_option(_CLAIM_PANEL, "The delta of the claim.")]
-Confidence = Annotated[float, _make_option(_CLAIM_PANEL, "Probability that the bound holds.")]
-Seed = Annotated[
-    int | None,
-    _make_option(
-        _RUN_PANEL, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
-    ),
-]
-LikeAudit = Annotated[
-    str | None, _make_option(_ATTACK_PANEL, "As in dpcore audit. Default: auto.", metavar="NAME")
-]
-Threads = Annotated[
-    int | None,
-    _make_option(_RUN_PANEL, "Number of threads. Default: all cores, 1 for your own mechanism."),
-]
-Dask = Annotated[
-    str | None,
-    _make_option(
-        _RUN_PANEL,
-        "Count on a Dask cluster: the address of its scheduler, or local:8 for eight processes.",
-        metavar="ADDRESS|local:N",
-    ),
-]
-SameBits = Annotated[
-    bool,
-    _make_option(
-        _RUN_PANEL,
-        "Refuse workers and processes that give other bits for one seed.",
-        "--same-bits/--no-same-bits",
-    ),
-]
-Plot = Annotated[
-    str | None,
-    _make_option(_OUTPUT_PANEL, "Save a picture, such as audit.png or .svg.", metavar="FILE"),
-]
-Json = Annotated[
-    bool, _make_option(_OUTPUT_PANEL, "Print one JSON document, nothing else.", "--json")
-]
-Html = Annotated[
-    str | None, _make_option(_OUTPUT_PANEL, "Save the whole report as one page.", metavar="FILE")
-]
-Source = Annotated[
-    bool,
-    _make_option(
-        _OUTPUT_PANEL, "Keep the mechanism's source text in page and JSON.", "--source/--no-source"
-    ),
-]
-Progress = Annotated[
-    bool | None,
-    _make_option(
-        _OUTPUT_PANEL,
-        "Show a bar on stderr. Default: for long work on a terminal.",
-        "--progress/--no-progress",
-        show_default=False,
-    ),
-]
+_make_claim = partial(
+    _claim_option,
+    "What to test: an epsilon, gdp=MU or zcdp=RHO. Default: the mechanism's own claim.",
+    parser=_read_claim,
+    metavar="EPSILON",
+)
+_make_epsilon_claim = partial(
+    _claim_option, "The epsilon to test. Default: the mechanism's own claim."
+)
+_make_no_claim = partial(_claim_option, "Test no claim, only estimate.", "--no-claim")
+_make_delta = partial(_claim_option, "The delta of the claim.")
+_make_confidence = partial(_claim_option, "Probability that the bound holds.")
+_make_seed = partial(
+    _run_option, "Repeats a run: rng= in Python. Default: a fresh one, which is reported."
+)
+_make_like_audit = partial(_attack_option, "As in dpcore audit. Default: auto.", metavar="NAME")
+_make_threads = partial(
+    _run_option, "Number of threads. Default: all cores, 1 for your own mechanism."
+)
+_make_dask = partial(
+    _run_option,
+    "Count on a Dask cluster: the address of its scheduler, or local:8 for eight processes.",
+    metavar="ADDRESS|local:N",
+)
+_make_same_bits = partial(
+    _run_option,
+    "Refuse workers and processes that give other bits for one seed.",
+    "--same-bits/--no-same-bits",
+)
+_make_plot = partial(_output_option, "Save a picture, such as audit.png or .svg.", metavar="FILE")
+_make_html = partial(_output_option, "Save the whole report as one page.", metavar="FILE")
+_make_source = partial(
+    _output_option, "Keep the mechanism's source text in page and JSON.", "--source/--no-source"
+)
+_make_progress = partial(
+    _output_option,
+    "Show a bar on stderr. Default: for long work on a terminal.",
+    "--progress/--no-progress",
+    show_default=False,
+)
+_JSON = typer.Option(
+    "--json", help="Print one JSON document, nothing else.", rich_help_panel="Output"
+)
+_make_json = partial(_make_field, _JSON, False)
+Json = Annotated[bool, _JSON]
 Traceback = Annotated[
-    bool, _make_option(_OUTPUT_PANEL, "Show the whole traceback of an error.", "--traceback")
+    bool,
+    typer.Option(
+        "--traceback", help="Show the whole traceback of an error.", rich_help_panel="Output"
+    ),
 ]
-Systems = Annotated[bool, _make_option(None, "List the published systems.", "--list")]
-Names = Annotated[bool, _make_option(None, "List the experiments.", "--list")]
+Systems = Annotated[bool, typer.Option("--list", help="List the published systems.")]
+Names = Annotated[bool, typer.Option("--list", help="List the experiments.")]
 
 
 @dataclass(frozen=True)
 class MechanismArguments:
     """Mechanism and its two inputs; None if an option was not given."""
 
-    target: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="SYSTEM|FILE.py:FUNCTION",
-            help="A published system, or a mechanism of your own.",
-            show_default=False,
-        ),
-    ] = None
-    epsilon: Annotated[
-        float | None,
-        _make_option(_SYSTEM_PANEL, "The epsilon it is run with, its claim. Default: --claim."),
-    ] = None
-    sensitivity: Annotated[
-        float | None,
-        _make_option(
-            _SYSTEM_PANEL,
-            "L1 sensitivity that the noise is made for. Default: the distance of --x and "
-            "--x-prime, 1 without them.",
-        ),
-    ] = None
-    clip: Annotated[
-        float | None,
-        _make_option(_SYSTEM_PANEL, "Radius of the clip of the ADePT family. Default: 1."),
-    ] = None
-    nan: Annotated[
-        str | None,
-        _make_option(
-            _SYSTEM_PANEL,
-            "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
-            metavar="MODE",
-        ),
-    ] = None
-    dim: Annotated[
-        int | None,
-        _make_option(
-            _INPUTS_PANEL, "Entries of the mechanism's own default pair. Default: 2 for a system."
-        ),
-    ] = None
-    x: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL,
-            "First input: numbers with commas between, or @FILE.npy.",
-            metavar="NUMBERS",
-        ),
-    ] = None
-    x_prime: Annotated[
-        str | None, _make_option(_INPUTS_PANEL, "Second input, likewise.", metavar="NUMBERS")
-    ] = None
-    text: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL, "First input of a mechanism that takes a text.", metavar="TEXT"
-        ),
-    ] = None
-    text_prime: Annotated[
-        str | None, _make_option(_INPUTS_PANEL, "Second text.", metavar="TEXT")
-    ] = None
-    patterns: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL,
-            "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
-            metavar="WHICH",
-        ),
-    ] = None
+    target: str | None = _make_argument(
+        "SYSTEM|FILE.py:FUNCTION", "A published system, or a mechanism of your own.", None
+    )
+    epsilon: float | None = _system_option(
+        "The epsilon it is run with, its claim. Default: --claim."
+    )
+    sensitivity: float | None = _system_option(
+        "L1 sensitivity that the noise is made for. Default: the distance of --x and "
+        "--x-prime, 1 without them."
+    )
+    clip: float | None = _system_option("Radius of the clip of the ADePT family. Default: 1.")
+    nan: str | None = _system_option(
+        "What dptext makes of an undefined draw: zero, resample or keep. Default: zero.",
+        metavar="MODE",
+    )
+    dim: int | None = _input_option(
+        "Entries of the mechanism's own default pair. Default: 2 for a system."
+    )
+    x: str | None = _input_option(
+        "First input: numbers with commas between, or @FILE.npy.", metavar="NUMBERS"
+    )
+    x_prime: str | None = _input_option("Second input, likewise.", metavar="NUMBERS")
+    text: str | None = _input_option(
+        "First input of a mechanism that takes a text.", metavar="TEXT"
+    )
+    text_prime: str | None = _input_option("Second text.", metavar="TEXT")
+    patterns: str | None = _input_option(
+        "Choose among the usual pairs in --dim entries: one (entry changes by 1) or all (may).",
+        metavar="WHICH",
+    )
 
 
 @dataclass(frozen=True)
 class AuditArguments(MechanismArguments):
     """Options of `dpcore audit`; None if an option was not given."""
 
-    command: Annotated[
-        str | None,
-        _make_option(
-            _RUN_PANEL,
-            "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
-            "{size} lines, one answer each. --x and --x-prime are put in as they are.",
-            metavar="COMMAND",
-        ),
-    ] = None
-    timeout: Annotated[
-        float | None,
-        _make_option(
-            _RUN_PANEL,
-            "Seconds in which a command may write nothing. Default: 60, and .1 for each answer.",
-        ),
-    ] = None
-    claim: Claim = None
-    no_claim: NoClaim = False
-    delta: Delta = 0.0
-    confidence: Confidence = 0.95
-    attack: Annotated[
-        str,
-        _make_option(
-            _ATTACK_PANEL,
-            f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
-            metavar="NAME",
-        ),
-    ] = "auto"
-    bound: Annotated[
-        str, _make_option(_ATTACK_PANEL, _list_names(list(BOUNDS)), metavar="NAME")
-    ] = "clopper_pearson"
-    stop: Annotated[
-        str,
-        _make_option(
-            _ATTACK_PANEL,
-            "fixed counts all trials, refuted stops as soon as the claim is refuted.",
-            metavar="RULE",
-        ),
-    ] = "fixed"
-    floats: Annotated[
-        bool,
-        _make_option(
-            _ATTACK_PANEL, "Let what rounding gives away count towards the verdict.", "--floats"
-        ),
-    ] = False
-    pilot: Annotated[
-        int | None,
-        _make_option(
-            _ATTACK_PANEL, "Draws a side that choose the event. Default: an eighth of the trials."
-        ),
-    ] = None
-    neighbour: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL,
-            "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
-            "add-remove. A farther pair is refused. Default: the two inputs given.",
-            metavar="RELATION",
-        ),
-    ] = None
-    repeat: Annotated[
-        bool,
-        _make_option(
-            _RUN_PANEL,
-            "Your function returns one answer, (x) or (x, rng): call it once for every output.",
-            "--repeat",
-        ),
-    ] = False
-    null: Annotated[
-        bool,
-        _make_option(
-            _INPUTS_PANEL,
-            "Allow two equal inputs, where all that is found is a false alarm.",
-            "--null",
-        ),
-    ] = False
-    trials: Annotated[
-        str | None,
-        _make_option(
-            _RUN_PANEL,
-            "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
-            metavar="N",
-        ),
-    ] = None
-    start: Annotated[
-        str,
-        _make_option(
-            _RUN_PANEL,
-            "First trial; runs of disjoint trials with one seed can be added.",
-            metavar="N",
-        ),
-    ] = "0"
-    seed: Seed = None
-    route: Annotated[
-        str,
-        _make_option(
-            _RUN_PANEL,
-            "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
-            metavar="ROUTE",
-        ),
-    ] = "auto"
-    block: Annotated[
-        int | None, _make_option(_RUN_PANEL, "Trials in a block, part of what repeats a run.")
-    ] = None
-    threads: Threads = None
-    checkpoint: Annotated[
-        str | None,
-        _make_option(
-            _RUN_PANEL,
-            "Write a run file every five seconds, from which a killed audit goes on.",
-            metavar="FILE",
-        ),
-    ] = None
-    resume: Annotated[
-        str | None,
-        _make_option(
-            _RUN_PANEL, "Go on with a run file, with the options that began it.", metavar="FILE"
-        ),
-    ] = None
-    fit_only: Annotated[
-        bool,
-        _make_option(
-            _RUN_PANEL, "Choose the event, write --checkpoint, count nothing.", "--fit-only"
-        ),
-    ] = False
-    dask: Dask = None
-    same_bits: SameBits = True
-    plot: Plot = None
-    html: Html = None
-    source: Source = True
-    as_json: Json = False
-    progress: Progress = None
+    command: str | None = _run_option(
+        "Audit a command in place of a function, such as 'node tool.js {x} {size}': it writes "
+        "{size} lines, one answer each. --x and --x-prime are put in as they are.",
+        metavar="COMMAND",
+    )
+    timeout: float | None = _run_option(
+        "Seconds in which a command may write nothing. Default: 60, and .1 for each answer."
+    )
+    claim: Any = _make_claim()
+    no_claim: bool = _make_no_claim(default=False)
+    delta: float = _make_delta(default=0.0)
+    confidence: float = _make_confidence(default=0.95)
+    attack: str = _attack_option(
+        f"auto (all that apply), {_list_names([one for one in NAMES if one != 'auto'])}",
+        metavar="NAME",
+        default="auto",
+    )
+    bound: str = _attack_option(
+        _list_names(list(BOUNDS)), metavar="NAME", default="clopper_pearson"
+    )
+    stop: str = _attack_option(
+        "fixed counts all trials, refuted stops as soon as the claim is refuted.",
+        metavar="RULE",
+        default="fixed",
+    )
+    floats: bool = _attack_option(
+        "Let what rounding gives away count towards the verdict.", "--floats", default=False
+    )
+    pilot: int | None = _attack_option(
+        "Draws a side that choose the event. Default: an eighth of the trials."
+    )
+    neighbour: str | None = _input_option(
+        "Which inputs the claim speaks of: l1=1, l2=1, linf=1 (or another radius), replace or "
+        "add-remove. A farther pair is refused. Default: the two inputs given.",
+        metavar="RELATION",
+    )
+    repeat: bool = _run_option(
+        "Your function returns one answer, (x) or (x, rng): call it once for every output.",
+        "--repeat",
+        default=False,
+    )
+    null: bool = _input_option(
+        "Allow two equal inputs, where all that is found is a false alarm.", "--null", default=False
+    )
+    trials: str | None = _run_option(
+        "Draws to count on each side, such as 1e8. Default: 1e6 (4,000 of random encoders).",
+        metavar="N",
+    )
+    start: str = _run_option(
+        "First trial; runs of disjoint trials with one seed can be added.", metavar="N", default="0"
+    )
+    seed: int | None = _make_seed()
+    route: str = _run_option(
+        "How a system's votes are counted: auto, integer or sampled; the counts are the same.",
+        metavar="ROUTE",
+        default="auto",
+    )
+    block: int | None = _run_option("Trials in a block, part of what repeats a run.")
+    threads: int | None = _make_threads()
+    checkpoint: str | None = _run_option(
+        "Write a run file every five seconds, from which a killed audit goes on.", metavar="FILE"
+    )
+    resume: str | None = _run_option(
+        "Go on with a run file, with the options that began it.", metavar="FILE"
+    )
+    fit_only: bool = _run_option(
+        "Choose the event, write --checkpoint, count nothing.", "--fit-only", default=False
+    )
+    dask: str | None = _make_dask()
+    same_bits: bool = _make_same_bits(default=True)
+    plot: str | None = _make_plot()
+    html: str | None = _make_html()
+    source: bool = _make_source(default=True)
+    as_json: bool = _make_json()
+    progress: bool | None = _make_progress()
 
 
 @dataclass(frozen=True)
 class CountArguments:
     """Options of `dpcore count`."""
 
-    file: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE", help="The run file, written by --fit-only.", show_default=False
-        ),
-    ]
-    part: Annotated[
-        str,
-        _make_option(None, "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N"),
-    ]
-    out: Annotated[
-        str, _make_option(None, "File to write the part to; it goes on.", metavar="FILE")
-    ]
-    threads: Threads = None
-    dask: Dask = None
-    same_bits: SameBits = True
-    progress: Progress = None
+    file: str = _make_argument("FILE", "The run file, written by --fit-only.")
+    part: str = make_option(
+        "Which part to count, and of how many: 1/64 to 64/64.", metavar="I/N", default=MISSING
+    )
+    out: str = make_option(
+        "File to write the part to; it goes on.", metavar="FILE", default=MISSING
+    )
+    threads: int | None = _make_threads()
+    dask: str | None = _make_dask()
+    same_bits: bool = _make_same_bits(default=True)
+    progress: bool | None = _make_progress()
 
 
 @dataclass(frozen=True)
 class MergeArguments:
     """Options of `dpcore merge`."""
 
-    files: Annotated[
-        list[str],
-        typer.Argument(metavar="FILE...", help="The parts, in any order.", show_default=False),
-    ]
-    partial: Annotated[
-        bool,
-        _make_option(
-            None,
-            "Show what was counted so far. From then on the bound is the anytime one.",
-            "--partial",
-        ),
-    ] = False
-    plot: Plot = None
-    html: Html = None
-    as_json: Json = False
+    files: list[str] = _make_argument("FILE...", "The parts, in any order.")
+    partial: bool = make_option(
+        "Show what was counted so far. From then on the bound is the anytime one.",
+        "--partial",
+        default=False,
+    )
+    plot: str | None = _make_plot()
+    html: str | None = _make_html()
+    as_json: bool = _make_json()
 
 
 @dataclass(frozen=True)
 class OutputsArguments:
     """Options of `dpcore audit-outputs`; None or empty if an option was not given."""
 
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE [FILE]",
-            help="Outputs on x, then outputs on x': .csv, .tsv, .txt (one a line), .json, .jsonl, "
-            ".npy, .npz or .parquet, also with .gz; - is standard input.",
-            show_default=False,
-        ),
-    ]
-    rows: Annotated[
-        str | None,
-        _make_option(
-            _CLAIM_PANEL,
-            "independent (every row drawn anew) or one_run (canaries of one training run): you "
-            "must say which.",
-            metavar="KIND",
-            show_default=False,
-        ),
-    ] = None
-    claim: Claim = None
-    no_claim: NoClaim = False
-    delta: Delta = 0.0
-    confidence: Confidence = 0.95
-    attack: LikeAudit = None
-    bound: Annotated[
-        str | None,
-        _make_option(_ATTACK_PANEL, "Default: the one that fits the kind of rows.", metavar="NAME"),
-    ] = None
-    count_share: Annotated[
-        float | None,
-        _make_option(
-            _ATTACK_PANEL, "Share of independent rows that is counted. Default: one half."
-        ),
-    ] = None
-    guesses: Annotated[
-        str | None,
-        _make_option(
-            _ATTACK_PANEL,
-            "Canaries guessed: a number, a share, or IN,OUT. Default: all.",
-            metavar="N",
-        ),
-    ] = None
-    column: Annotated[
-        list[str],
-        _make_option(_INPUTS_PANEL, "Column to read, by name or number, or '*'; may be repeated."),
-    ] = field(default_factory=list)
-    label: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL, "Column of one file that tells the side: 0 or 1, x or x_prime."
-        ),
-    ] = None
-    label_x: Annotated[
-        str | None,
-        _make_option(_INPUTS_PANEL, "Which of two other labels stands for x.", metavar="VALUE"),
-    ] = None
-    groups: Annotated[
-        str | None,
-        _make_option(
-            _INPUTS_PANEL,
-            "Column with the run, document or person of each row: one row of each is counted.",
-            metavar="COLUMN",
-        ),
-    ] = None
-    paired: Annotated[
-        bool,
-        _make_option(
-            _CLAIM_PANEL, "Rows i of both sides come from one seed: they stay together.", "--paired"
-        ),
-    ] = False
-    arranged: Annotated[
-        bool,
-        _make_option(
-            _CLAIM_PANEL, "Rows were put in this order when the runs were over.", "--arranged"
-        ),
-    ] = False
-    header: Annotated[
-        str,
-        _make_option(
-            _FILES_PANEL, "First row holds names: yes, no, or auto (found out).", metavar="WHICH"
-        ),
-    ] = "auto"
-    sep: Annotated[
-        str | None,
-        _make_option(
-            _FILES_PANEL,
-            "Between the cells of a CSV file, or tab. Default: found out.",
-            metavar="CHAR",
-        ),
-    ] = None
-    encoding: Annotated[
-        str | None,
-        _make_option(_FILES_PANEL, "Of text, such as latin-1. Default: UTF-8.", metavar="NAME"),
-    ] = None
-    format: Annotated[
-        str | None,
-        _make_option(
-            _FILES_PANEL,
-            "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
-            "parquet. Default: by their names.",
-            metavar="KIND",
-        ),
-    ] = None
-    seed: Seed = None
-    plot: Plot = None
-    html: Html = None
-    source: Source = True
-    as_json: Json = False
-    progress: Progress = None
+    files: list[str] = _make_argument(
+        "FILE [FILE]",
+        "Outputs on x, then outputs on x': .csv, .tsv, .txt (one a line), .json, .jsonl, "
+        ".npy, .npz or .parquet, also with .gz; - is standard input.",
+    )
+    rows: str | None = _claim_option(
+        "independent (every row drawn anew) or one_run (canaries of one training run): you "
+        "must say which.",
+        metavar="KIND",
+        show_default=False,
+    )
+    claim: Any = _make_claim()
+    no_claim: bool = _make_no_claim(default=False)
+    delta: float = _make_delta(default=0.0)
+    confidence: float = _make_confidence(default=0.95)
+    attack: str | None = _make_like_audit()
+    bound: str | None = _attack_option(
+        "Default: the one that fits the kind of rows.", metavar="NAME"
+    )
+    count_share: float | None = _attack_option(
+        "Share of independent rows that is counted. Default: one half."
+    )
+    guesses: str | None = _attack_option(
+        "Canaries guessed: a number, a share, or IN,OUT. Default: all.", metavar="N"
+    )
+    column: list[str] = _input_option(
+        "Column to read, by name or number, or '*'; may be repeated.", default=()
+    )
+    label: str | None = _input_option(
+        "Column of one file that tells the side: 0 or 1, x or x_prime."
+    )
+    label_x: str | None = _input_option("Which of two other labels stands for x.", metavar="VALUE")
+    groups: str | None = _input_option(
+        "Column with the run, document or person of each row: one row of each is counted.",
+        metavar="COLUMN",
+    )
+    paired: bool = _claim_option(
+        "Rows i of both sides come from one seed: they stay together.", "--paired", default=False
+    )
+    arranged: bool = _claim_option(
+        "Rows were put in this order when the runs were over.", "--arranged", default=False
+    )
+    header: str = _file_option(
+        "First row holds names: yes, no, or auto (found out).", metavar="WHICH", default="auto"
+    )
+    sep: str | None = _file_option(
+        "Between the cells of a CSV file, or tab. Default: found out.", metavar="CHAR"
+    )
+    encoding: str | None = _file_option("Of text, such as latin-1. Default: UTF-8.", metavar="NAME")
+    format: str | None = _file_option(
+        "Kind of the files: csv, tsv, lines (one output a line), json, jsonl, npy, npz or "
+        "parquet. Default: by their names.",
+        metavar="KIND",
+    )
+    seed: int | None = _make_seed()
+    plot: str | None = _make_plot()
+    html: str | None = _make_html()
+    source: bool = _make_source(default=True)
+    as_json: bool = _make_json()
+    progress: bool | None = _make_progress()
 
 
 @dataclass(frozen=True)
 class TableArguments:
     """Arguments of `dpcore audit-table`; None if an option was not given."""
 
-    table: Annotated[
-        str,
-        typer.Argument(
-            metavar="FILE",
-            help="A row for each input, a column for each output: .npy, or scipy's sparse .npz.",
-            show_default=False,
-        ),
-    ]
-    distances: Annotated[
-        str | None,
-        _make_option(_INPUTS_PANEL, "Distances between the inputs, .npy.", metavar="FILE"),
-    ] = None
-    log: Annotated[
-        bool, _make_option(_INPUTS_PANEL, "The table holds natural logarithms.", "--log")
-    ] = False
-    claim: EpsilonClaim = None
-    no_claim: NoClaim = False
-    neighbour: Annotated[
-        str | None,
-        _make_option(
-            _CLAIM_PANEL,
-            "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
-            "Default: all.",
-            metavar="RELATION|FILE",
-        ),
-    ] = None
-    tolerance: Annotated[
-        float | None,
-        _make_option(
-            _CLAIM_PANEL, "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
-        ),
-    ] = None
-    threads: Annotated[
-        int | None, _make_option(_RUN_PANEL, "Number of threads. Default: all cores.")
-    ] = None
-    plot: Plot = None
-    html: Html = None
-    as_json: Json = False
-    progress: Progress = None
+    table: str = _make_argument(
+        "FILE", "A row for each input, a column for each output: .npy, or scipy's sparse .npz."
+    )
+    distances: str | None = _input_option("Distances between the inputs, .npy.", metavar="FILE")
+    log: bool = _input_option("The table holds natural logarithms.", "--log", default=False)
+    claim: float | None = _make_epsilon_claim()
+    no_claim: bool = _make_no_claim(default=False)
+    neighbour: str | None = _claim_option(
+        "Rows that the claim calls neighbours: l1=RADIUS on their numbers, or a mask, .npy. "
+        "Default: all.",
+        metavar="RELATION|FILE",
+    )
+    tolerance: float | None = _claim_option(
+        "Loss beyond the claim that roundings explain, in nats. Default: 1e-9."
+    )
+    threads: int | None = _run_option("Number of threads. Default: all cores.")
+    plot: str | None = _make_plot()
+    html: str | None = _make_html()
+    as_json: bool = _make_json()
+    progress: bool | None = _make_progress()
 
 
 @dataclass(frozen=True)
 class PlanArguments(MechanismArguments):
     """Options of `dpcore plan`; None if an option was not given."""
 
-    claim: Claim = None
-    true_epsilon: Annotated[
-        float | None, _make_option(_CLAIM_PANEL, "The true loss that is to be found.")
-    ] = None
-    factor: Annotated[
-        float | None,
-        _make_option(_CLAIM_PANEL, "Or the scale of the noise over the right one, such as 0.9."),
-    ] = None
-    delta: Delta = 0.0
-    confidence: Confidence = 0.95
-    power: Annotated[float, _make_option(_CLAIM_PANEL, "Probability of refuting the claim.")] = 0.95
-    mass: Annotated[
-        float | None,
-        _make_option(
-            _ATTACK_PANEL,
-            "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
-            "with a delta, of Gaussian noise.",
-        ),
-    ] = None
-    attack: LikeAudit = None
-    pilot: Annotated[
-        int | None,
-        _make_option(
-            _ATTACK_PANEL, "Most draws a side that tell the event's rates. Default: 2^20."
-        ),
-    ] = None
-    canaries: Annotated[
-        int | None, _make_option(_RUN_PANEL, "For one training run: its canaries.")
-    ] = None
-    guesses: Annotated[
-        str | None,
-        _make_option(
-            _RUN_PANEL, "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
-        ),
-    ] = None
-    seed: Seed = None
-    threads: Threads = None
-    plot: Plot = None
-    as_json: Json = False
-    progress: Progress = None
+    claim: Any = _make_claim()
+    true_epsilon: float | None = _claim_option("The true loss that is to be found.")
+    factor: float | None = _claim_option(
+        "Or the scale of the noise over the right one, such as 0.9."
+    )
+    delta: float = _make_delta(default=0.0)
+    confidence: float = _make_confidence(default=0.95)
+    power: float = _claim_option("Probability of refuting the claim.", default=0.95)
+    mass: float | None = _attack_option(
+        "Probability of the event on its likelier side. Default: that of Laplace noise, 0.5; "
+        "with a delta, of Gaussian noise."
+    )
+    attack: str | None = _make_like_audit()
+    pilot: int | None = _attack_option(
+        "Most draws a side that tell the event's rates. Default: 2^20."
+    )
+    canaries: int | None = _run_option("For one training run: its canaries.")
+    guesses: str | None = _run_option(
+        "And the guesses about them: a number, or a share such as 1.0.", metavar="N"
+    )
+    seed: int | None = _make_seed()
+    threads: int | None = _make_threads()
+    plot: str | None = _make_plot()
+    as_json: bool = _make_json()
+    progress: bool | None = _make_progress()
 
 
 @dataclass(frozen=True)
 class ExperimentArguments:
     """Options of `dpcore reproduce`; None if an option was not given."""
 
-    name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="The experiment.", show_default=False)
-    ] = None
-    out: Annotated[
-        str | None, _make_option(None, "Folder for the files. Default: results.", metavar="DIR")
-    ] = None
-    trials: Annotated[
-        str | None,
-        _make_option(None, "Draws on each side of every audit. Default: its own.", metavar="N"),
-    ] = None
-    seed: Annotated[int | None, _make_option(None, "Default: the one of the published files.")] = (
-        None
+    name: str | None = _make_argument("NAME", "The experiment.", None)
+    out: str | None = make_option("Folder for the files. Default: results.", metavar="DIR")
+    trials: str | None = make_option(
+        "Draws on each side of every audit. Default: its own.", metavar="N"
     )
-    threads: Annotated[int | None, _make_option(None, "Number of threads. Default: all cores.")] = (
-        None
+    seed: int | None = make_option("Default: the one of the published files.")
+    threads: int | None = make_option("Number of threads. Default: all cores.")
+    quick: bool = make_option("Few trials, one seed: under 20 s.", "--quick", default=False)
+    full: bool = make_option("The size of the paper.", "--full", default=False)
+    seeds: int | None = make_option("Runs of which mean and spread are shown.", metavar="N")
+    data: str | None = make_option("Folder with corpora. Default: texts made up.", metavar="DIR")
+    device: str | None = make_option("Where torch runs, such as cpu or cuda.", metavar="D")
+    dask: str | None = _make_dask()
+    resume: str | None = make_option(
+        "Folder with a run file for each audit, from which it goes on.", metavar="DIR"
     )
-    quick: Annotated[bool, _make_option(None, "Few trials, one seed: under 20 s.", "--quick")] = (
-        False
-    )
-    full: Annotated[bool, _make_option(None, "The size of the paper.", "--full")] = False
-    seeds: Annotated[
-        int | None, _make_option(None, "Runs of which mean and spread are shown.", metavar="N")
-    ] = None
-    data: Annotated[
-        str | None,
-        _make_option(None, "Folder with corpora. Default: texts made up.", metavar="DIR"),
-    ] = None
-    device: Annotated[
-        str | None, _make_option(None, "Where torch runs, such as cpu or cuda.", metavar="D")
-    ] = None
-    dask: Dask = None
-    resume: Annotated[
-        str | None,
-        _make_option(
-            None, "Folder with a run file for each audit, from which it goes on.", metavar="DIR"
-        ),
-    ] = None
-    as_json: Json = False
-    progress: Progress = None
+    as_json: bool = _make_json()
+    progress: bool | None = _make_progress()
 
 
 def select_arguments(asked: Any, function: Callable[..., Any]) -> dict[str, Any]:
@@ -665,12 +450,12 @@ def _spell_options() -> dict[str, str]:
         PlanArguments,
         ExperimentArguments,
     ):
-        for name, hint in get_type_hints(kind, include_extras=True).items():
-            option = hint.__metadata__[0]
+        for one in fields(kind):
+            option = one.metadata["parameter"]
             if isinstance(option, typer.models.OptionInfo):
-                # Of an option in an annotation, its first name is kept as its default.
-                own = option.default if isinstance(option.default, str) else f"--{name}"
-                found[name] = own.partition("/")[0].replace("_", "-")
+                # The first name of an option is kept as its default.
+                own = option.default if isinstance(option.default, str) else f"--{one.name}"
+                found[one.name] = own.partition("/")[0].replace("_", "-")
     # Complaints call the seed by the name of its argument. Of `floats` they speak as Python does.
     return {**{name: own for name, own in found.items() if name != "floats"}, "rng": found["seed"]}
 
@@ -693,13 +478,13 @@ def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callabl
     """
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        hints = get_type_hints(kind, include_extras=True)
+        kinds = get_type_hints(kind)
         spread = [
             inspect.Parameter(
                 one.name,
                 inspect.Parameter.KEYWORD_ONLY,
-                default=_get_default(one),
-                annotation=hints[one.name],
+                default=inspect.Parameter.empty if one.default is MISSING else one.default,
+                annotation=Annotated[kinds[one.name], one.metadata["parameter"]],
             )
             for one in fields(kind)  # type: ignore[arg-type]
         ]
@@ -716,9 +501,3 @@ def add_options(kind: type[_Options]) -> Callable[[Callable[..., None]], Callabl
         return run
 
     return decorate
-
-
-def _get_default(one: Field[Any]) -> Any:
-    if one.default_factory is not MISSING:
-        return one.default_factory()
-    return inspect.Parameter.empty if one.default is MISSING else one.default
