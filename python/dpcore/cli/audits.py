@@ -25,7 +25,7 @@ from .. import attacks, published
 from ..auditing.power import plan
 from ..auditing.provenance import record_command
 from ..auditing.run import audit
-from ..auditing.run_files import read_run
+from ..auditing.run_files import RunFile, read_run
 from ..claims.trade_off import Claim
 from ..errors import AssumptionWarning, argument_of, choice, count, invalid
 from ..events import Vote
@@ -70,49 +70,38 @@ from .status import (
 _CLUSTER_SECONDS = 30
 """Time within which the scheduler of a cluster must answer."""
 
+_Delivered = AuditArguments | MergeArguments | OutputsArguments | TableArguments
+"""Options of the commands that print a report, and save a picture and a page."""
 
-def check_plot(path: Path) -> None:
-    """Raise an error before the audit if a picture cannot be saved."""
+
+def _check_picture_path(text: str | None) -> None:
+    """Raise an error before the work if a picture cannot be saved."""
+    if text is None:
+        return
     from matplotlib.backend_bases import FigureCanvasBase
 
     kinds = sorted(FigureCanvasBase.get_supported_filetypes())
-    if path.suffix.lower().lstrip(".") not in kinds:
-        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {path}")
-    check_folder("--plot", path)
+    if Path(text).suffix.lower().lstrip(".") not in kinds:
+        raise Usage(f"--plot must end in one of .{', .'.join(kinds)}, got {text}")
+    _check_folder("--plot", Path(text))
 
 
-def check_folder(option: str, path: Path) -> None:
+def _check_folder(option: str, path: Path) -> None:
     """Raise an error if a file could not be written there."""
     if path.is_dir() or not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise Usage(f"{option} must name a file in a folder that can be written to, got {path}")
 
 
-def deliver_report(asked: AuditArguments | MergeArguments, report: Audit) -> None:
+def deliver_report(asked: _Delivered, report: Audit | OutputsAudit | TableAudit) -> None:
     """Print a report, and save the requested files."""
     if asked.as_json:
-        # A callable is kept by name, so that what is printed is just what from_json reads.
-        plain = report if is_native(report.mechanism) else replace(report, mechanism=report.name)
-        sys.stdout.write(plain.to_json() + "\n")
+        written = report
+        if isinstance(report, Audit) and not is_native(report.mechanism):
+            # A callable is kept by name, so that what is printed is just what from_json reads.
+            written = replace(report, mechanism=report.name)
+        sys.stdout.write(written.to_json() + "\n")
     else:
         _print_report(report)
-    _save_files(asked, report)
-
-
-def deliver_outputs(
-    asked: OutputsArguments | TableArguments, report: OutputsAudit | TableAudit
-) -> None:
-    """Deliver the report on recorded outputs, or on a table."""
-    if asked.as_json:
-        sys.stdout.write(report.to_json() + "\n")
-    else:
-        _print_report(report)
-    _save_files(asked, report)
-
-
-def _save_files(
-    asked: AuditArguments | MergeArguments | OutputsArguments | TableArguments,
-    report: Audit | OutputsAudit | TableAudit,
-) -> None:
     if asked.plot is not None:
         sys.stdout.flush()
         with use_own_style() as picture:
@@ -242,8 +231,7 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
         raise Usage(f"--command is what is audited: leave out {asked.target}")
     if asked.timeout is not None and asked.command is None:
         raise Usage("--timeout is for --command")
-    if asked.claim is not None and asked.no_claim:
-        raise Usage("--claim and --no-claim exclude each other")
+    _check_claim(asked)
     if asked.stop == "refuted" and asked.no_claim:
         raise Usage("--stop refuted needs a claim")
     if asked.checkpoint is not None and asked.no_claim:
@@ -259,20 +247,20 @@ def run_audit(asked: AuditArguments, command: str = "") -> int:
     return _deliver_audit(asked, record_command(report, command))
 
 
-def _check_output_paths(
-    asked: AuditArguments | MergeArguments | OutputsArguments | TableArguments,
-) -> None:
+def _check_output_paths(asked: _Delivered) -> None:
     """Refuse files for picture and page that cannot be written, before anything is drawn."""
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
+    _check_picture_path(asked.plot)
     if asked.html is not None:
-        check_folder("--html", Path(asked.html))
+        _check_folder("--html", Path(asked.html))
 
 
-def _check_claim(asked: OutputsArguments | TableArguments, advice: str) -> None:
+def _check_claim(
+    asked: AuditArguments | OutputsArguments | TableArguments, advice: str = ""
+) -> None:
+    """Refuse a claim with --no-claim; with advice, also a line with neither."""
     if asked.claim is not None and asked.no_claim:
         raise Usage("--claim and --no-claim exclude each other")
-    if asked.claim is None and not asked.no_claim:
+    if asked.claim is None and not asked.no_claim and advice:
         raise Usage(advice)
 
 
@@ -298,8 +286,8 @@ def _read_asked(asked: AuditArguments) -> AuditArguments:
         raise Usage(f"--resume is for runs of dpcore audit: go on with {run.resume_line}")
     if run.part is not None:
         raise Usage(f"{asked.resume} is a part: go on with {run.resume_line}")
-    held = {**run.asked, "claim": _read_claim_words(run.asked.get("claim"))}
-    known = AuditArguments(**{name: held[name] for name in held if hasattr(usual, name)})
+    held = _read_options_of_run(run)
+    known = AuditArguments(**{name: held[name] for name in held if name in vars(usual)})
     changed = {name: getattr(asked, name) for name in own if name != "resume"}
     return replace(known, checkpoint=asked.resume, resume=None, **changed)
 
@@ -312,8 +300,9 @@ def _list_asked(asked: AuditArguments) -> dict[str, Any]:
     return {name: value for name, value in held.items() if name not in ("checkpoint", "fit_only")}
 
 
-def _read_claim_words(held: Any) -> Any:
-    return decode_value(held) if isinstance(held, dict) else held
+def _read_options_of_run(run: RunFile) -> dict[str, Any]:
+    claim = run.asked.get("claim")
+    return {**run.asked, "claim": decode_value(claim) if isinstance(claim, dict) else claim}
 
 
 @contextlib.contextmanager
@@ -352,9 +341,8 @@ def run_count(asked: CountArguments) -> int:
         run = read_run(asked.file)
     if not run.asked:
         raise Usage(f"{asked.file} must be written by dpcore audit --fit-only")
-    held = {**run.asked, "claim": _read_claim_words(run.asked.get("claim"))}
     own = {name: getattr(asked, name) for name in ("threads", "dask", "same_bits", "progress")}
-    begun = AuditArguments(**{**held, **own})
+    begun = AuditArguments(**{**_read_options_of_run(run), **own})
     with open_cluster(asked.dask) as client, _find_mechanism(begun) as (mechanism, pair):
         options = {**_list_options(begun), "executor": client, "part": (int(number), int(parts))}
         with report_bad_usage():
@@ -422,9 +410,8 @@ def _audit_pairs(
 def _list_options(asked: AuditArguments) -> dict[str, Any]:
     """List the arguments of `audit` that options stand for."""
     given = select_arguments(asked, audit)
-    given["neighbour"], given["start"] = (
-        parse_relation(asked.neighbour), _parse_first_trial(asked.start),
-    )  # fmt: skip
+    given["neighbour"] = parse_relation(asked.neighbour)
+    given["start"] = _parse_first_trial(asked.start)
     given["attack"] = attacks.named(asked.attack, "attack")
     given["rng"] = asked.seed
     if asked.no_claim:
@@ -545,7 +532,7 @@ def run_outputs_audit(asked: OutputsArguments, command: str = "") -> int:
     report = record_command(_audit_output_files(asked), command)
     for doubt in report.doubts:
         write_line(f"warning: {doubt}")
-    deliver_outputs(asked, report)
+    deliver_report(asked, report)
     if report.doubts:
         # No verdict: neither status may stand for rows that no bound holds for.
         return NO_VERDICT
@@ -557,10 +544,8 @@ def _audit_output_files(asked: OutputsArguments) -> OutputsAudit:
         # The report holds them, and `run_outputs_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)
         given = select_arguments(asked, audit_outputs)
-        given["attack"], given["guesses"] = (
-            _find_attack(asked.attack),
-            _parse_guesses(asked.guesses),
-        )
+        given["attack"] = None if asked.attack is None else attacks.named(asked.attack, "attack")
+        given["guesses"] = _parse_guesses(asked.guesses)
         columns = [_parse_column(name) for name in asked.column] or None
         given["column"] = columns[0] if columns and len(columns) == 1 else columns
         for name in ("label", "groups"):
@@ -576,10 +561,6 @@ def _report_unreadable_files() -> Iterator[None]:
             yield
     except (OSError, ImportError, MemoryError) as error:
         raise Usage(str(error)) from error
-
-
-def _find_attack(name: str | None) -> Any:
-    return None if name is None else attacks.named(name, "attack")
 
 
 def _parse_column(name: str) -> str | int:
@@ -602,8 +583,7 @@ def _parse_guesses(text: str | None) -> int | float | tuple[int, int] | None:
 
 def run_plan(asked: PlanArguments) -> int:
     """Plan as the options request, print the plan, and return the exit status."""
-    if asked.plot is not None:
-        check_plot(Path(asked.plot))
+    _check_picture_path(asked.plot)
     made = _make_plan(asked)
     print(made.to_json() if asked.as_json else made)
     if asked.plot is not None:
@@ -614,11 +594,8 @@ def run_plan(asked: PlanArguments) -> int:
 def _make_plan(asked: PlanArguments) -> Plan:
     described = {one.name: getattr(asked, one.name) for one in fields(MechanismArguments)}
     with report_bad_usage():
-        given = {
-            **select_arguments(asked, plan),
-            "rng": asked.seed,
-            "guesses": _parse_plan_guesses(asked.guesses),
-        }
+        given = select_arguments(asked, plan)
+        given["rng"], given["guesses"] = asked.seed, _parse_plan_guesses(asked.guesses)
         if asked.attack is not None:
             given["attack"] = attacks.named(choice("attack", asked.attack, tuple(attacks.NAMES)))
     if asked.target is None:
@@ -630,13 +607,8 @@ def _make_plan(asked: PlanArguments) -> Plan:
         with report_bad_usage():
             return plan(**given)
     # Of a claim that is missing the plan itself complains.
-    with (
-        load_mechanism(AuditArguments(**described, no_claim=True), asked.target) as (
-            mechanism,
-            pair,
-        ),
-        report_bad_usage(),
-    ):
+    loaded = load_mechanism(AuditArguments(**described, no_claim=True), asked.target)
+    with loaded as (mechanism, pair), report_bad_usage():
         return plan(mechanism=mechanism, pair=pair, **given)
 
 
@@ -667,7 +639,7 @@ def run_table_audit(asked: TableArguments, command: str = "") -> int:
     report = replace(found, name=f"{found.name} of {Path(asked.table).name}", provenance=made)
     for remark in report.remarks:
         write_line(f"warning: {remark}")
-    deliver_outputs(asked, report)
+    deliver_report(asked, report)
     return REFUTED if report.refuted else NOT_REFUTED
 
 
@@ -676,12 +648,10 @@ def _audit_table_file(asked: TableArguments) -> TableAudit:
     given["table"] = _read_matrix("FILE", asked.table)
     if asked.distances is not None:
         given["distances"] = _read_matrix("--distances", asked.distances)
-    is_file = asked.neighbour is not None and asked.neighbour.endswith(".npy")
-    given["neighbour"] = (
-        _read_matrix("--neighbour", asked.neighbour or "")
-        if is_file
-        else parse_relation(asked.neighbour)
-    )
+    if asked.neighbour is not None and asked.neighbour.endswith(".npy"):
+        given["neighbour"] = _read_matrix("--neighbour", asked.neighbour)
+    else:
+        given["neighbour"] = parse_relation(asked.neighbour)
     with report_bad_usage(), warnings.catch_warnings():
         # The report holds them, and `run_table_audit` says them in its own words.
         warnings.simplefilter("ignore", AssumptionWarning)

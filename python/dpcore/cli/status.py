@@ -138,9 +138,8 @@ def write_line(text: str) -> None:
 def last_line(error: BaseException) -> str:
     """Return the last line of a traceback, the class and the message, and what was noted."""
     notes = [str(note) for note in getattr(error, "__notes__", ())]
-    lines = traceback.format_exception_only(error)
-    text = " ".join(lines[-1 - len(notes)].split())
-    return "; ".join([text, *notes])
+    text = traceback.format_exception_only(error)[-1 - len(notes)]
+    return "; ".join([" ".join(text.split()), *notes])
 
 
 def _print_traceback(error: BaseException | None, wanted: bool) -> None:

@@ -216,14 +216,11 @@ class Votes:
     def count(self, draws: NativeDraws, task: Task) -> tuple[Tally, Tally]:
         """Count the votes of a shard on x and on x'."""
         sides = []
-        trials = task.end - task.first
+        trials, which = task.end - task.first, (task.first, task.end)
+        vote = self.ballot.threshold, self.ballot.towards
         for side in (0, 1):
-            description, point, names = draws.place(task.purpose, side)
-            vote = (self.ballot.threshold, self.ballot.towards)
-            which = (task.first, task.end)
-            votes, nan = _core.count(
-                description, point, *vote, names, which, self.route, self.threads
-            )
+            what, point, names = draws.place(task.purpose, side)
+            votes, nan = _core.count(what, point, *vote, names, which, self.route, self.threads)
             sides.append(Tally(trials, (self.ballot.hits(votes, trials),), nan))
         return sides[0], sides[1]
 
@@ -337,10 +334,9 @@ class Pace:
     def see(self, shard: Shard) -> None:
         """Record a shard that came back."""
         trials = shard.end - shard.first
-        latest = shard.seconds / trials
         # The first one also warms up.
-        known = self.longest > 0
-        self.seconds += (_PACE_WEIGHT if known else 1.0) * (latest - self.seconds)
+        weight = _PACE_WEIGHT if self.longest > 0 else 1.0
+        self.seconds += weight * (shard.seconds / trials - self.seconds)
         self.longest = max(self.longest, trials)
 
     def shard_trials(self, left: int, workers: int, block: int, travels: bool) -> int:
@@ -440,16 +436,17 @@ class Source:
         Raises:
             ValueError: if a block repeats an earlier one, or a call one value in all its rows.
         """
-        block = self.block
-        first = self.start // block if purpose == COUNT else 0
+        block, first = self.block, self.start // self.block if purpose == COUNT else 0
         self._waiting.clear()
         self._order = deque(
             number
             for start, stop in todo
             for number in range(start // block, min(-(-stop // block), first + MOST_FOLLOWED))
         )
-        votes = isinstance(work, Votes)
-        with workers_of(self.executor, self.threads, votes, digest_bits) as workers:
+        # Votes have threads of their own.
+        alone = self.executor is None and isinstance(work, Votes)
+        threads = 1 if alone else self.threads
+        with workers_of(self.executor, threads, digest_bits) as workers:
             yield from run_shards(self, workers, work, purpose, todo)
 
     def check(self, purpose: int, shard: Shard) -> None:
@@ -490,10 +487,8 @@ class Source:
         def draw(side: int, number: int, rows: int) -> npt.NDArray[Any]:
             return draws.draw(_SHORT_CALLS, side, Place(number, rows, 0, rows))
 
-        trials = self.end - self.start
-        seeded_by = mechanism_attribute(draws.mechanism, "seeded_by")
-        how = self._way_to_draw, seeded_by
-        return probe_calls(draw, self.name, trials, self.block, *how)
+        how = self._way_to_draw, mechanism_attribute(draws.mechanism, "seeded_by")
+        return probe_calls(draw, self.name, self.end - self.start, self.block, *how)
 
     def outputs(
         self, purpose: int, start: int, stop: int
@@ -504,7 +499,8 @@ class Source:
             self.course.drew(2 * (stop - start))
             one, other = (self.draws.draw(purpose, side, place, self.threads) for side in (0, 1))
             return one, other
-        shards = sorted(self.run(keep_outputs, purpose, [(start, stop)]), key=_first_trial)
+        shards = list(self.run(keep_outputs, purpose, [(start, stop)]))
+        shards.sort(key=lambda shard: shard.first)
         if not shards:
             return np.empty((0, *self.shape)), np.empty((0, *self.shape))
         one, other = (
@@ -535,12 +531,10 @@ class Source:
         """
         ballot = event_of(event).ballot
         work: Votes | TallyRows
-        if ballot is not None and isinstance(self.draws, NativeDraws) and not watches:
-            threads = 1 if self.executor is not None else self.threads
-            work = Votes(ballot, self.route, threads)
+        if ballot is not None and self.draws.native and not watches:
+            work = Votes(ballot, self.route, 1 if self.executor is not None else self.threads)
         else:
-            compared = purpose == COUNT and not self.draws.native
-            origin = self.start if compared else None
+            origin = self.start if purpose == COUNT and not self.draws.native else None
             work = TallyRows(event, self.name, watches, origin, self.block)
         yield from self.run(work, purpose, todo)
 
@@ -553,10 +547,6 @@ class Source:
             for side, part in zip(total, shard.sides, strict=True):
                 side += part
         return total
-
-
-def _first_trial(shard: Shard) -> int:
-    return shard.first
 
 
 def _cut_shards(

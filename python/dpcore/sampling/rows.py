@@ -238,10 +238,8 @@ class Calls:
 
     def _excluded(self, rows: int, same: Same) -> bool:
         """Return True if chance is excluded, given the number of calls and columns."""
-        columns = sum(map(len, same.columns))
-        return 2 * math.log(self._seen) + math.log(columns) < rows * math.log(4) + math.log(
-            _EQUAL_CALLS_LEVEL
-        )
+        pairs = 2 * math.log(self._seen) + math.log(sum(map(len, same.columns)))
+        return pairs < rows * math.log(4) + math.log(_EQUAL_CALLS_LEVEL)
 
 
 def first_difference(calls: Sequence[Same], slack: float | None = None) -> int | None:
@@ -279,11 +277,13 @@ def by_chance(calls: Sequence[Same], column: int) -> float:
                 break
         else:
             groups.append((entry, 1))
-    rows = calls[0].rows
     counts = [count for _, count in groups]
-    whole = math.lgamma(len(calls) + 1) - sum(math.lgamma(count + 1) for count in counts)
-    mixed = math.lgamma(rows * len(calls) + 1) - sum(math.lgamma(rows * c + 1) for c in counts)
-    return math.exp(whole - mixed)
+    return math.exp(_log_orders(counts) - _log_orders([calls[0].rows * count for count in counts]))
+
+
+def _log_orders(counts: Sequence[int]) -> float:
+    """Return the logarithm of the number of orders of values that occur so often."""
+    return math.lgamma(sum(counts) + 1) - sum(math.lgamma(count + 1) for count in counts)
 
 
 def _calls_differ(first: Any, second: Any) -> bool:
@@ -309,15 +309,8 @@ def one_output(name: str, call: Same, column: int, way_to_draw: str = WAY_TO_DRA
 
 def looked_at(start: int, rows: int) -> int:
     """Return the number of a call's rows that are compared: a function of its first trial alone."""
-    behind = start % _ORDER_CHECK_PERIOD
-    return max(
-        0,
-        min(
-            rows,
-            (_FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS)
-            - behind,
-        ),
-    )
+    ordered = _FIRST_ORDERED_TRIALS if start < _ORDER_CHECK_PERIOD else _LATER_ORDERED_TRIALS
+    return max(0, min(rows, ordered - start % _ORDER_CHECK_PERIOD))
 
 
 def compare_neighbours(outputs: Array | Held, answers: npt.NDArray[np.bool_]) -> Sums | None:
@@ -654,14 +647,6 @@ def _describe_variation(side: str, where: str, chance: float) -> str:
     )
 
 
-def varying_calls(chance: float) -> str:
-    """Format the sentence on columns that vary more between calls than within them."""
-    return (
-        f"outputs vary more from call to call than those of independent draws would "
-        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
-    )
-
-
 def probe_calls(
     draw: Draw,
     name: str,
@@ -704,7 +689,12 @@ def probe_calls(
             calls = [draw(side, _PROBE_CALLS + number, longest) for number in range(more)]
             _refuse_equal_calls(calls, name, way_to_draw)
     chance = _between_calls_p_value(first) if rows >= _MIN_PROBE_ROWS else 1.0
-    return (varying_calls(chance),) if chance < _CALL_VARIATION_LEVEL else ()
+    if chance >= _CALL_VARIATION_LEVEL:
+        return ()
+    return (
+        f"outputs vary more from call to call than those of independent draws would "
+        f"(p-value {chance:.1e}): {_NO_BOUND_REASON}",
+    )
 
 
 def _refuse_equal_calls(outputs: list[Array], name: str, way_to_draw: str) -> bool:
@@ -731,11 +721,7 @@ def _same_by_chance(calls: list[Array]) -> float:
     if first is None or not all(one is not None and np.array_equal(one, first) for one in rows):
         return 1.0
     counts = np.unique(first, axis=0, return_counts=True)[1].tolist()
-    orders = [
-        math.lgamma(of * len(first) + 1) - sum(math.lgamma(of * count + 1) for count in counts)
-        for of in (1, len(calls))
-    ]
-    return math.exp(orders[0] - orders[1])
+    return math.exp(_log_orders(counts) - _log_orders([len(calls) * count for count in counts]))
 
 
 def _between_calls_p_value(sides: list[list[Array]]) -> float:

@@ -81,12 +81,17 @@ class Forecast:
         lines = [
             f"dpcore: an output takes about {format_time(self.seconds)}{rough}, and there are "
             f"{', '.join(parts)}: {most}{format_time(self._takes(self.trials))}"
-            f"{self._side_by_side()}",
-            *(f"  {line}" for line in (*self._fewer(), *self._search(), *self._shared())),
+            + (f" if {self.threads} calls run at a time" if self.threads > 1 else ""),
+            *self._fewer(),
         ]
+        if self.search:
+            lines.append(
+                "a search takes less with a smaller budget=, or with the one pair that it found"
+            )
+        lines += self._shared()
         if self.one_by_one:
-            lines.append("  a mechanism (x, size, rng) draws many outputs in one call, if it can")
-        return "\n".join(lines)
+            lines.append("a mechanism (x, size, rng) draws many outputs in one call, if it can")
+        return "\n  ".join(lines)
 
     def _takes(self, trials: int) -> float:
         search = 2 * self.search * self.seconds
@@ -95,9 +100,6 @@ class Forecast:
         blocks = -(-trials // self.block)
         counted = 2 * (self.pilot(trials) + trials) * self.seconds
         return search + counted / max(1, min(self.threads, blocks))
-
-    def _side_by_side(self) -> str:
-        return f" if {self.threads} calls run at a time" if self.threads > 1 else ""
 
     def _fewer(self) -> list[str]:
         if self._takes(self.trials) <= _MAX_ADVISED_SECONDS or self.trials <= _MIN_ADVISED_TRIALS:
@@ -113,11 +115,6 @@ class Forecast:
         said = f", too few for a claim of {self.claim:g}" if few else ""
         line += f" and certifies an epsilon of {most:.2f} at most{said}"
         return [f"{line} ({self.trials:,} trials: {self.most(self.trials):.2f})"]
-
-    def _search(self) -> list[str]:
-        if not self.search:
-            return []
-        return ["a search takes less with a smaller budget=, or with the one pair that it found"]
 
     def _shared(self) -> list[str]:
         blocks = -(-self.trials // self.block)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Final, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -54,15 +54,6 @@ _MIN_PIECE_ROWS: Final = 64
 
 _MIN_CALL_SIZE_RATIO: Final = 8
 """Ratio of the outputs of two calls from which on they show the time of an output by itself."""
-
-_WorkResult = TypeVar("_WorkResult")
-Work = Callable[[npt.NDArray[Any], int], _WorkResult]
-"""Work on one block: (its outputs, its first trial) -> anything."""
-
-_SHORT_CALLS = 5
-"""The purpose of calls that are only compared with each other."""
-_TASKS_PER_THREAD = 4
-"""Tasks a thread in one run: enough for an even load, few enough to cost nothing."""
 
 
 def _draw_orders(rng: np.random.Generator, turns: int) -> list[tuple[int, int]]:
@@ -125,12 +116,6 @@ class CallableDraws:
         outputs: npt.NDArray[Any] = self._drawn(call_mechanism, purpose, side, place)
         return outputs
 
-    def held(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any] | Held:
-        """Draw the requested rows of a block; leave tensors on the device where they were made."""
-        how = tensor_of if makes_tensors(self.mechanism) else call_mechanism
-        outputs: npt.NDArray[Any] | Held = self._drawn(how, purpose, side, place)
-        return outputs
-
     def draw_both(
         self, purpose: int, place: Place, held: bool = False
     ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
@@ -154,9 +139,9 @@ class CallableDraws:
             yield from self._drawn_in_pieces(purpose, place, pieces)
         else:
             rng = make_generator(self.seed, purpose, _ORDER_STREAM, place.number // 2)
-            draw = self.held if held else self.draw
+            call = tensor_of if held and makes_tensors(mechanism) else call_mechanism
             for side in _draw_orders(rng, 2)[place.number % 2]:
-                yield side, draw(purpose, side, place)
+                yield side, self._drawn(call, purpose, side, place)
 
     def _answered_by_turns(
         self, purpose: int, place: Place
@@ -199,12 +184,9 @@ class CallableDraws:
         stream = purpose, side, place.number
         rng = make_generator(self.seed, *stream)
         # A stream of their own: the mechanism's draws from rng are the same with and without.
-        seeded = (
-            seeded_globals(make_generator(self.seed, *stream, _GLOBALS_STREAM))
-            if self.globals
-            else None
-        )
-        with seeded or nullcontext(), torch_threads(self.mechanism):
+        seeds = make_generator(self.seed, *stream, _GLOBALS_STREAM) if self.globals else None
+        seeded = nullcontext() if seeds is None else seeded_globals(seeds)
+        with seeded, torch_threads(self.mechanism):
             outputs = called(self.mechanism, x, place.size, rng, self.shape, self.fields)
         return self._arranged(outputs)[place.first : place.end]
 
@@ -215,7 +197,7 @@ class CallableDraws:
             ValueError: if all rows of one call have another shape or other fields: that is one
                 observation, however many rows there are.
         """
-        names = getattr(getattr(outputs, "dtype", None), "names", None)
+        names = None if isinstance(outputs, Held) else outputs.dtype.names
         if names is not None and self.fields is not None and names != self.fields:
             wanted = f"of the fields {self.fields} in every call"
             raise invalid(f"outputs of {name_of(self.mechanism)}", wanted, names)
@@ -319,34 +301,6 @@ class Course:
         if self._step:
             self._spent[self._step][0] += now - self._since
         self._since = now
-
-
-class Draws(Protocol):
-    """Draws of one block; an object that can be pickled if the mechanism can."""
-
-    @property
-    def mechanism(self) -> Any:
-        """Mechanism that is sampled."""
-
-    @property
-    def block(self) -> int:
-        """Trials in a block."""
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Shape of one output."""
-
-    @property
-    def native(self) -> bool:
-        """True for draws of the compiled core."""
-
-    def draw(self, purpose: int, side: int, place: Place) -> npt.NDArray[Any]:
-        """Draw the requested rows of a block."""
-
-    def draw_both(
-        self, purpose: int, place: Place, held: bool = False
-    ) -> Iterator[tuple[int, npt.NDArray[Any] | Held]]:
-        """Yield each side and the wanted rows of its block, one call after the other."""
 
 
 @dataclass(frozen=True)

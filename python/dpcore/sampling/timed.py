@@ -17,6 +17,7 @@ import numpy.typing as npt
 from numpy.random import Generator
 
 from ..errors import count, mistyped
+from ..packages import converts_to_array
 from ..records import Pair
 
 Array = npt.NDArray[Any]
@@ -128,8 +129,7 @@ def time_calls(
 
 def _copy_output(output: Any) -> Any:
     """Return an output that later calls cannot change."""
-    if hasattr(output, "__array__"):
-        # Tensors and numpy's scalars too.
+    if converts_to_array(output):
         return np.array(output)
     return copy.deepcopy(output) if isinstance(output, (list, dict, set, bytearray)) else output
 

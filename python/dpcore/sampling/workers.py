@@ -28,7 +28,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid, mistyped
-from ..packages import imported_module
+from ..packages import imported_attribute, imported_module
 from ..streams import threads_of
 
 _TASKS_PER_WORKER: Final = 2
@@ -107,14 +107,10 @@ class Workers:
 
     def wait(self, handles: list[Any]) -> list[Any]:
         """Wait for some tasks; return those that are done."""
-        found: list[Any] = []
-        while not found:
-            found = list(
-                concurrent.futures.wait(
-                    handles, _MAX_WAIT_SECONDS, concurrent.futures.FIRST_COMPLETED
-                ).done
-            )
-        return found
+        done: set[Any] = set()
+        while not done:
+            done = concurrent.futures.wait(handles, _MAX_WAIT_SECONDS, "FIRST_COMPLETED").done
+        return list(done)
 
     def result(self, handle: Any) -> Any:
         """Return the result of a task; None if it must be handed out again.
@@ -178,7 +174,8 @@ class Processes(Threads):
         super().__init__(executor, count)
         self._introduce = introduce
         self._parts: dict[int, tuple[Any, str, bytes]] = {}
-        self._copies, self._wanted = 0, 0
+        self._bringing: set[Any] = set()
+        self._wanted = 0
         self._knowing: set[str] = set()
         self._asking: set[str] = set()
         self._mine: Introduction | None = None
@@ -189,7 +186,8 @@ class Processes(Threads):
         """Number of shards that may be under way: few until the workers know the mechanism."""
         if not self._large:
             return _TASKS_PER_WORKER * self.count
-        return max(1, _TASKS_PER_WORKER * len(self._knowing) + self._copies + self._wanted)
+        copies = len(self._bringing) + self._wanted
+        return max(1, _TASKS_PER_WORKER * len(self._knowing) + copies)
 
     def submit(self, function: Callable[..., Any], draws: Any, work: Any, task: Any) -> Any:
         """Hand out a task that names what the workers know, and brings what they want."""
@@ -199,7 +197,8 @@ class Processes(Threads):
             known = _KNOWN_BY.setdefault(self._executor, {})
             self._knowing = known.setdefault(large, set())
             # At first a copy for each; a worker that did not get one asks for it.
-            self._copies, self._wanted = 0, 0 if self._knowing else self.count
+            self._bringing.clear()
+            self._wanted = 0 if self._knowing else self.count
             self._large = large
         if self._introduce is not None and self._mine is None:
             key = parts[0][0]
@@ -208,12 +207,11 @@ class Processes(Threads):
                 _own_introductions[key] = _introduce_process(draws, self._introduce)
             self._mine = _own_introductions[key]
         whole = bool(large) and self._wanted > 0
-        if whole:
-            self._wanted, self._copies = self._wanted - 1, self._copies + 1
         sent = [(key, held if whole or key not in large else None) for key, held in parts]
         handle = self._send(_do_task, function, sent, task, self._introduce)
-        with contextlib.suppress(AttributeError):
-            handle.brings_copy = whole
+        if whole:
+            self._wanted -= 1
+            self._bringing.add(handle)
         return handle
 
     def _send(self, *call: Any) -> Any:
@@ -251,8 +249,7 @@ class Processes(Threads):
             ValueError: if the worker has other versions than this process, or gives other bits.
         """
         answer: Answer = super().result(handle)
-        brought = getattr(handle, "brings_copy", False)
-        self._copies -= brought
+        self._bringing.discard(handle)
         if answer.result is None:
             self._wanted += answer.worker not in self._asking
             self._asking.add(answer.worker)
@@ -342,7 +339,7 @@ class Cluster(Processes):
             )
             raise invalid("executor", requirement, f"{self._client} ({error})") from error
         except (KilledWorker, concurrent.futures.CancelledError) as error:
-            self._copies -= getattr(handle, "brings_copy", False)
+            self._bringing.discard(handle)
             raise LostError(str(error) or "its workers are gone") from error
 
     def cancel(self, handles: list[Any]) -> None:
@@ -426,17 +423,16 @@ def _compare_introductions(mine: Introduction, other: Introduction) -> None:
 
 @contextmanager
 def workers_of(
-    executor: Any, threads: int, native_votes: bool, introduce: Callable[[Any], str] | None = None
+    executor: Any, threads: int, introduce: Callable[[Any], str] | None = None
 ) -> Iterator[Workers]:
     """Provide the workers of a run.
 
     Args:
         executor: what the user gave: an executor, a Dask client, or None for this process.
         threads: of this process; of an executor that does not say its size, its workers.
-        native_votes: True for work that has threads of its own.
         introduce: see `Processes`.
     """
-    if executor is None and (threads == 1 or native_votes):
+    if executor is None and threads == 1:
         yield Workers()
     elif executor is None:
         with concurrent.futures.ThreadPoolExecutor(threads) as pool:
@@ -455,7 +451,7 @@ def workers_of(
 
 def is_dask_client(executor: Any) -> bool:
     """Return True for a client of a Dask cluster."""
-    client = getattr(imported_module("distributed"), "Client", None)
+    client = imported_attribute("distributed", "Client")
     return client is not None and isinstance(executor, client)
 
 
