@@ -128,7 +128,12 @@ _NAMES_OF = {
 def __getattr__(name: str) -> Any:
     """Load a name when it is first used: a process imports only what it needs."""
     if name not in (*__all__, "torch"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        meant = ""
+        if not name.startswith("_"):
+            from .errors import suggest_word
+
+            meant = suggest_word(name, __all__)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}{meant}")
     from importlib import import_module
 
     home = next((module for module, names in _NAMES_OF.items() if name in names), "")

@@ -238,6 +238,8 @@ def _suggest_argument(given: str, names: Sequence[str]) -> str:
 def make_getattr(module: str) -> Callable[[str], Any]:
     """Make the `__getattr__` of a module from which public names have moved.
 
+    `from module import name` drops its text: packages have `MovedModules` for that.
+
     Args:
         module: the name of the module.
 
@@ -495,11 +497,9 @@ def count(name: str, value: Any) -> int:
         raise mistyped(name, requirement, value)
     try:
         # Decimal reads ints, floats and strings alike without rounding: "1e18" stays exact.
-        number = (
-            Decimal(int(value))
-            if isinstance(value, np.integer)
-            else Decimal(_unwrap_numpy_float(value))
-        )
+        # Of numpy's it reads float64 alone.
+        kind = int if isinstance(value, np.integer) else float
+        number = Decimal(kind(value) if isinstance(value, np.generic) else value)
     except InvalidOperation:
         raise invalid(name, requirement, value) from None
     # The range comes first: int() of "1e999999999" would fill the memory.
@@ -513,10 +513,6 @@ def whole(value: Any) -> Any:
     with contextlib.suppress(TypeError, ValueError):
         return 0 if _is_number(value) and not value else count("value", value)
     return value
-
-
-def _unwrap_numpy_float(value: Any) -> int | float | str:
-    return float(value) if isinstance(value, np.floating) else value
 
 
 def choice(name: str, value: Any, options: Sequence[_Choice]) -> _Choice:

@@ -99,9 +99,7 @@ def vote_log_probabilities(mechanism: Any, pair: Pair | tuple[Any, Any]) -> Vote
     vote = Vote.between(pair)
     side = _vote_probabilities(mechanism, pair.x, vote)
     side_prime = _vote_probabilities(mechanism, pair.x_prime, vote)
-    if side is None or side_prime is None:
-        return None
-    return VoteLaw(*side, *side_prime)
+    return None if side is None or side_prime is None else VoteLaw(*side, *side_prime)
 
 
 @suggest_arguments
@@ -204,13 +202,10 @@ def explain_infinite_loss(mechanism: Any, pair: Pair) -> str | None:
         return "no noise: the output is the input"
     if math.isfinite(low) and math.isfinite(high):
         return f"bounded noise: the ranges of entry {entry} differ between x and x'"
-    if math.isfinite(low):
-        return _explain_one_end("below", low, steps.factor, x, x_prime, entry)
-    return (
-        None
-        if math.isinf(high)
-        else _explain_one_end("above", high, steps.factor, x, x_prime, entry)
-    )
+    if math.isinf(low) and math.isinf(high):
+        return None
+    beyond, end = ("below", low) if math.isfinite(low) else ("above", high)
+    return _explain_one_end(beyond, end, steps.factor, x, x_prime, entry)
 
 
 def _explain_one_end(
@@ -245,9 +240,7 @@ def _vote_probabilities(mechanism: Native, x: Any, vote: Vote) -> tuple[float, f
     log_p, log_q = (np.concatenate(part) for part in zip(*parts, strict=True))
     if (log_p == log_p[0]).all() and (log_q == log_q[0]).all():
         return _binomial_majority(log_p.size, float(log_p[0]), float(log_q[0]))
-    if log_p.size > _MAX_UNEQUAL_ENTRIES:
-        return None
-    return _unequal_majority(log_p, log_q)
+    return None if log_p.size > _MAX_UNEQUAL_ENTRIES else _unequal_majority(log_p, log_q)
 
 
 def _clip_log(x: Logs, clip: ClipStep | None) -> Logs:
@@ -295,13 +288,8 @@ def _log_choose(n: int, k: int) -> float:
     # below x^-7 / 1680, against lgamma, which loses nine digits at n = 1e6.
     fraction = k * math.log(n / k) + (n - k) * math.log(n / (n - k))
     width = 0.5 * math.log(n / (2.0 * math.pi * k * (n - k)))
-    return (
-        fraction
-        + width
-        + _stirling_correction(n)
-        - _stirling_correction(k)
-        - _stirling_correction(n - k)
-    )
+    whole, part, rest = map(_stirling_correction, (n, k, n - k))
+    return fraction + width + whole - part - rest
 
 
 def _stirling_correction(x: int) -> float:

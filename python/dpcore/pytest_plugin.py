@@ -17,6 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack
@@ -45,34 +46,25 @@ if TYPE_CHECKING:
     from .tables.table_audit import TableAudit
 
 
-def _make_setting(text: str, read: Callable[[str, Any], Any]) -> dict[str, Any]:
-    """Make the metadata of a setting: its line of help, and its check of a label and a value."""
-    return {"help": text, "read": read}
+def _make_setting(
+    default: Any, text: str, check: Callable[[str, Any], Any], kind: Callable[[str], Any] = str
+) -> Any:
+    """Make the field of a setting.
 
-
-def _parse_number(value: Any, kind: type[float]) -> Any:
-    """Parse a number that the command line or a file gave as text.
-
-    Other text stays a string, which the checks below refuse by name.
-
-    What is no number stays a string, which the checks below refuse by name.
+    Args:
+        default: where nobody sets it.
+        text: its line of help.
+        check: called with the label and the value.
+        kind: makes a number of the text that the command line or a file gave; other text stays a
+            string, which `check` refuses by name.
     """
-    if isinstance(value, str):
+
+    def read(label: str, value: Any) -> Any:
         with contextlib.suppress(ValueError):
-            return kind(value)
-    return value
+            value = kind(value) if isinstance(value, str) else value
+        return check(label, value)
 
-
-def _check_confidence(label: str, value: Any) -> float:
-    return confidence_level(_parse_number(value, float), label)
-
-
-def _check_seed(label: str, value: Any) -> int:
-    return integer(label, _parse_number(value, int), 0)
-
-
-def _check_share(label: str, value: Any) -> float:
-    return real(label, _parse_number(value, float), low=0.0, high=1.0, open_high=True)
+    return field(default=default, metadata={"help": text, "read": read})
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,31 +87,26 @@ class Settings:
             audit that sees little of its claim tests little. 0 requires nothing.
     """
 
-    trials: int | None = field(
-        default=None,
-        metadata=_make_setting(
-            "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", count
-        ),
+    trials: int | None = _make_setting(
+        None, "draws that dp_audit counts on each side (default 1e5, of OpenDP 1e4)", count
     )
-    confidence: float = field(
-        default=0.9999,
-        metadata=_make_setting(
-            "confidence of dp_audit's bounds (default 0.9999)", _check_confidence
-        ),
+    confidence: float = _make_setting(
+        0.9999,
+        "confidence of dp_audit's bounds (default 0.9999)",
+        lambda label, value: confidence_level(value, label),
+        float,
     )
-    seed: int = field(
-        default=0,
-        metadata=_make_setting(
-            "a number that changes the seeds of all audits made by dp_audit (default 0)",
-            _check_seed,
-        ),
+    seed: int = _make_setting(
+        0,
+        "a number that changes the seeds of all audits made by dp_audit (default 0)",
+        partial(integer, low=0),
+        int,
     )
-    min_share: float = field(
-        default=0.0,
-        metadata=_make_setting(
-            "share of its claim that dp_audit must certify, or the test fails (default 0)",
-            _check_share,
-        ),
+    min_share: float = _make_setting(
+        0.0,
+        "share of its claim that dp_audit must certify, or the test fails (default 0)",
+        partial(real, low=0.0, high=1.0, open_high=True),
+        float,
     )
 
 
@@ -163,10 +150,8 @@ def pytest_configure(config: pytest.Config) -> None:
     settings = Settings()
     try:
         for name, read in _SETTING_READERS.items():
-            for label, value in (
-                (f"dp_{name}", config.getini(f"dp_{name}")),
-                (_format_option(name), config.getoption(_format_option(name))),
-            ):
+            file, option = f"dp_{name}", _format_option(name)
+            for label, value in ((file, config.getini(file)), (option, config.getoption(option))):
                 if value is not None:
                     settings = replace(settings, **{name: read(label, value)})
     except (TypeError, ValueError) as error:
@@ -183,7 +168,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> 
     found = call.excinfo
     if found is None or item.config.getoption("fulltrace"):
         return
-    if "dp_audit" not in getattr(item, "fixturenames", ()):
+    # An item of another plugin need not be a function with fixtures.
+    if not isinstance(item, pytest.Function) or "dp_audit" not in item.fixturenames:
         return
     package, left = Path(__file__).parent, None
     for frame, line in reversed(list(traceback.walk_tb(found.tb))):
@@ -238,14 +224,11 @@ def dp_audit(request: pytest.FixtureRequest) -> DPAudit:
     settings = node.config.stash[_SETTINGS_KEY]
     # The closest marker comes first and wins over that of the class or module.
     for marker in reversed(list(node.iter_markers("dp"))):
-        if marker.args or not set(marker.kwargs) <= set(_SETTING_READERS):
-            given = (*marker.args, *marker.kwargs)
-            raise mistyped(
-                "marker dp", f"given the keywords {', '.join(_SETTING_READERS)} only", given
-            )
-        found = {
-            name: _SETTING_READERS[name](f"dp({name})", v) for name, v in marker.kwargs.items()
-        }
+        given = marker.kwargs
+        if marker.args or not set(given) <= set(_SETTING_READERS):
+            need = f"given the keywords {', '.join(_SETTING_READERS)} only"
+            raise mistyped("marker dp", need, (*marker.args, *given))
+        found = {name: _SETTING_READERS[name](f"dp({name})", given[name]) for name in given}
         settings = replace(settings, **found)
     return DPAudit(node, settings)
 
@@ -514,19 +497,17 @@ class DPAudit:
         from .report.script import format_call
         from .report.text import list_report_rows
         from .results.audits import Audit
+        from .tables.table_audit import TableAudit
 
         table = [("audit", f"{self._calls} of {self._node.nodeid}")]
         again = [("repeat", _rerun_command(self._node))]
         if isinstance(audit, Audit):
-            table += [
-                ("mechanism", audit.name),
-                *list_report_rows(audit),
-                *again,
-                ("or", format_call(audit)),
-            ]
+            table += [("mechanism", audit.name), *list_report_rows(audit), *again]
+            table.append(("or", format_call(audit)))
         else:
             table += [("outputs", audit.name), *audit.lines(), *again]
-        found = audit.verdict if getattr(audit, "checks", ()) else _format_certified(audit)
+        checked = isinstance(audit, TableAudit) or not audit.checks
+        found = _format_certified(audit) if checked else audit.verdict
         lines = [f"{_format_claim(audit)} {outcome}: {found} in {audit.name}"]
         lines += [f"  {label:<12} {text}" for label, text in table]
         pytest.fail("\n".join(lines), pytrace=False)
@@ -576,20 +557,16 @@ def _rerun_command(node: pytest.Item) -> str:
     return shlex.join(command)
 
 
-def _claimed_epsilon(audit: Audit | OutputsAudit | TableAudit) -> float | None:
-    """Return the epsilon that is claimed; of a curve, that of its tangent."""
-    return getattr(audit, "claimed_epsilon", audit.claim)  # type: ignore[arg-type]
-
-
 def _format_claim(audit: Audit | OutputsAudit | TableAudit) -> str:
     from .claims.trade_off import Claim
     from .tables.table_audit import TableAudit
 
     if isinstance(audit.claim, Claim):
         return str(audit.claim)
-    exact = isinstance(audit, TableAudit)
-    delta = f", delta = {audit.delta:g}" if not exact and audit.delta else ""
-    return f"epsilon <= {_claimed_epsilon(audit):g}{delta}"
+    if isinstance(audit, TableAudit):
+        return f"epsilon <= {audit.claim:g}"
+    delta = f", delta = {audit.delta:g}" if audit.delta else ""
+    return f"epsilon <= {audit.claimed_epsilon:g}{delta}"
 
 
 def _certified_share(audit: Audit | OutputsAudit) -> float:
@@ -597,7 +574,7 @@ def _certified_share(audit: Audit | OutputsAudit) -> float:
     if audit.checks:
         return 0.0
     # With delta neither the bound nor the claim of the whole pair is per unit of distance.
-    claim = (_claimed_epsilon(audit) or 0.0) * (audit.pair.distance if audit.delta else 1.0)
+    claim = (audit.claimed_epsilon or 0.0) * (audit.pair.distance if audit.delta else 1.0)
     return audit.epsilon_lower / claim if claim else 1.0
 
 

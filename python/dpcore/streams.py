@@ -28,7 +28,7 @@ import numpy.typing as npt
 
 from . import _core
 from .errors import AssumptionWarning, integer, invalid, mistyped
-from .packages import imported_attribute, imported_module
+from .packages import has_all, imported_attribute, imported_module, is_tensor
 
 Rng = int | np.random.Generator | None
 """Values that `rng=` may have: a seed, a generator, or None for fresh entropy."""
@@ -218,7 +218,7 @@ def torch_generators() -> list[Any]:
     """List the default generators of torch: CPU and devices in use; empty without torch."""
     torch = imported_module("torch")
     # A module that stands in for torch has none.
-    found = [torch.default_generator] if hasattr(torch, "default_generator") else []
+    found = [torch.default_generator] if has_all(torch, "default_generator") else []
     if found and torch.cuda.is_initialized():
         found += torch.cuda.default_generators
     return found
@@ -386,7 +386,7 @@ def _freeze_state(state: Any) -> Any:
         return state if set(map(type, state)) <= {int} else tuple(map(_freeze_state, state))
     if isinstance(state, np.ndarray):
         return state.tobytes()
-    return state.numpy().tobytes() if hasattr(state, "numpy") else state
+    return state.numpy().tobytes() if is_tensor(state) else state
 
 
 def _generator_kind(kind: type) -> str:

@@ -128,70 +128,6 @@ def test_without_a_claim_nothing_is_refuted(run):
     assert "no claim given" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "complaint"),
-    [
-        ("audit", "name a system"),
-        ("audit laplace", "laplace needs --epsilon"),
-        ("audit laplce --epsilon 1", "did you mean laplace"),
-        ("audit laplace --epsilon 1 --clip 1", "--clip does not apply to laplace"),
-        ("audit adept --epsilon 1 --sensitivity 1", "--sensitivity does not apply to adept"),
-        ("audit laplace --epsilon 1 --nan keep", "--nan does not apply"),
-        ("audit dptext --epsilon 1 --nan drop", "--nan must be one of"),
-        ("audit laplace --epsilon 0", "--epsilon must be a finite number above 0"),
-        ("audit laplace --epsilon nan", "--epsilon must be a finite number"),
-        ("audit laplace --epsilon 1 --dim 0", "--dim must be"),
-        ("audit laplace --epsilon 1 --seed -1", "--seed must be"),
-        ("audit laplace --epsilon 1 --start -1", "--start must be a whole number at least 0"),
-        ("audit laplace --epsilon 1 --trials many", "--trials must be"),
-        ("audit laplace --epsilon 1 --trials 1.5", "--trials must be"),
-        ("audit laplace --epsilon 1 --confidence 1", "--confidence must be"),
-        ("audit laplace --epsilon 1 --delta 1", "--delta must be"),
-        ("audit laplace --epsilon 1 --threads 0", "--threads must be"),
-        ("audit laplace --epsilon 1 --block 0", "--block must be"),
-        ("audit laplace --epsilon 1 --route scenic", "--route must be"),
-        ("audit laplace --epsilon 1 --claim -1", "--claim must be"),
-        ("audit laplace --epsilon 1 --attack best", "--attack must be one of 'auto', 'majority'"),
-        ("audit laplace --epsilon 1 --bound best", "--bound must be one of 'clopper_pearson'"),
-        ("audit laplace --epsilon 1 --bound conditional --delta 0.1", "--bound must be another"),
-        ("audit laplace --epsilon 1 --stop soon", "--stop must be one of 'fixed', 'refuted'"),
-        ("audit laplace --epsilon 1 --stop refuted --no-claim", "--stop refuted needs a claim"),
-        ("audit laplace --epsilon 1 --stop refuted --attack majority", "--attack must be one that"),
-        ("audit laplace --epsilon 1 --pilot 1", "--pilot must be an integer at least 2"),
-        ("audit laplace --epsilon 1 --patterns all", "--patterns needs --dim"),
-        ("audit laplace --epsilon 1 --route integer", "--route must be 'sampled' or 'auto'"),
-        ("audit laplace --epsilon 1 --html no/such/a.html", "--html must name a file in a folder"),
-        ("audit laplace --epsilon 1 --claim 1 --no-claim", "exclude each other"),
-        ("audit laplace --epsilon 1 --x 1", "go together"),
-        ("audit laplace --epsilon 1 --x 1 --x-prime 2 --dim 1", "--dim does not apply"),
-        ("audit laplace --epsilon 1 --x 1 --x-prime 1", "different in at least one entry"),
-        ("audit laplace --epsilon 1 --x 1 --x-prime 1,2", "equal shape"),
-        ("audit laplace --epsilon 1 --x 1,b --x-prime 1,2", "--x must be numbers"),
-        ("audit laplace --epsilon 1 --x nan --x-prime 1", "--x must be"),
-        ("audit laplace --epsilon 1 --x @no.npy --x-prime 1", "--x must name an .npy file"),
-        ("audit laplace --epsilon 1 --plot a.xyz", "--plot must end in"),
-        ("audit laplace --epsilon 1 --plot no/such/a.png", "--plot must name a file in a folder"),
-        ("audit laplace --epsilon 1 --sped 1", "--sped"),
-        ("audit laplace adept --epsilon 1", "unexpected"),
-        ("audit --list --epsilon 1", "--list only lists"),
-        ("audit --list laplace", "--list only lists"),
-        ("audit nowhere.py:f --claim 1", "no such file: nowhere.py"),
-        ("reproduce nothing", "no such experiment"),
-        ("reproduce --trials 5", "only lists"),
-        ("reproduce published-systems --trials 0", "--trials must be"),
-        ("reproduce published-systems --seed -1", "--seed must be"),
-        ("reproduce published-systems --threads 0", "--threads must be"),
-        ("deduce", "deduce"),
-    ],
-)
-def test_bad_usage_is_2_with_one_line(run, words, complaint):
-    status, out, err = run(words)
-    assert (status, out) == (2, "")
-    assert complaint in err
-    assert err.startswith("error: ")
-    assert "Traceback" not in err
-
-
 # Mechanisms of a user.
 
 
@@ -239,38 +175,6 @@ def test_a_native_mechanism_in_a_users_file_is_run_by_the_core(run, own):
     report = dpcore.Audit.from_json(out)
     assert report.mechanism == dpcore.Laplace(0.5)
     assert report.route == "integer"
-
-
-@pytest.mark.parametrize(
-    ("name", "words", "complaint"),
-    [
-        ("release", "--dim 1", "has no claim: give --claim EPSILON"),
-        ("release", "--claim 1", "has no default_pair: give two inputs that the claim calls neigh"),
-        ("release", "--claim 1 --dim 8", "give two inputs that the claim calls neighbours, --x"),
-        ("native", "--claim 1 --dim 8", "give two inputs that the claim calls neighbours, --x"),
-        ("relese", "--dim 1 --claim 1", "did you mean 'release'?"),
-        ("Space.nothing", "--dim 1 --claim 1", "has no 'Space.nothing'"),
-        ("number", "--dim 1 --claim 1", "number must be a callable"),
-        ("Claiming", "", "got a class"),
-        ("release", "--dim 1 --claim 1 --epsilon 1", "--epsilon does not apply to a mechanism"),
-        ("release", "--dim 1 --claim 1 --clip 1", "--clip does not apply to a mechanism"),
-        ("release", "--x 0 --x-prime 1 --claim 1 --route integer", "--route must be 'auto'"),
-        ("release", "--x 0 --x-prime 1 --claim 1 --start 1", "--start must be a multiple"),
-        ("claiming", "--dim 3", "takes no dim"),
-        ("", "--claim 1", "name the mechanism in the file"),
-    ],
-)
-def test_bad_usage_of_an_own_mechanism(run, own, name, words, complaint):
-    status, out, err = run(f"audit {own}:{name} {words} --trials 1000")
-    assert (status, out) == (2, "")
-    assert complaint in err
-    assert "Traceback" not in err
-
-
-def test_a_file_that_is_not_python(run, tmp_path):
-    (tmp_path / "a.txt").write_text("")
-    assert run(f"audit {tmp_path / 'a.txt'}:f --claim 1")[0] == 2
-    assert run(f"audit {tmp_path}/none.py")[0] == 2
 
 
 @pytest.mark.parametrize(

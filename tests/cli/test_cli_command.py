@@ -71,44 +71,6 @@ def test_what_follows_x_is_put_in_unchanged(run):
         assert dpcore.Audit.from_json(out).pair.x == x
 
 
-@pytest.mark.parametrize(
-    ("words", "command", "said"),
-    [
-        (
-            "",
-            "no-such-program {x} {size}",
-            "--command must be a program that is on the PATH and executable",
-        ),
-        ("", "python 'tool.py {x} {size}", "--command must be a program and its arguments, quoted"),
-        ("", "", "--command must be a list of texts, the program and its arguments"),
-        ("", "sh {x}", "--command must be one with {size} in an argument"),
-        ("laplace", "sh {x} {size}", "--command is what is audited: leave out laplace"),
-        ("--epsilon 1", "sh {x} {size}", "--epsilon does not apply to a command: --claim is the"),
-        ("--repeat", "sh {x} {size}", "--repeat does not apply to a command"),
-        ("--text a --text-prime b", "sh {x} {size}", "--x and --x-prime are the two inputs"),
-        ("--timeout 0", "sh {x} {size}", "--timeout must be a finite number above 0, got 0.0"),
-    ],
-)
-def test_bad_usage_ends_with_2_before_anything_runs(run, words, command, said):
-    words = f"audit {words} --x never --x-prime daily --claim 1 --command"
-    status, out, err = run(words, command)
-    assert (status, out) == (2, "")
-    assert err.startswith(f"error: {said}")
-
-
-def test_a_claim_and_two_inputs_are_needed(run):
-    for words, said in (
-        ("--x a --x-prime b", "a command has no claim: give --claim EPSILON, or --no-claim"),
-        ("--claim 1", "give two inputs that the claim calls neighbours: --x TEXT"),
-        ("--claim 1 --x a", "--x and --x-prime go together"),
-    ):
-        status, _, err = run(f"audit {words} --command", "sh {x} {size}")
-        assert status == 2
-        assert err.startswith(f"error: {said}")
-    status, _, err = run("audit laplace --epsilon 1 --timeout 3")
-    assert (status, err) == (2, "error: --timeout is for --command\n")
-
-
 def test_a_tool_that_fails_ends_with_3_and_its_stderr(run, line):
     status, out, err = run("audit --x never --x-prime weekly --claim 1 --command", line())
     assert (status, out) == (3, "")

@@ -60,10 +60,3 @@ def test_recorded_outputs_have_a_page(run, here):
     page = (here / "page.html").read_text()
     assert f"dpcore {line} --html page.html --no-source" in page
     assert made(run(f"{line} --json")[1])["command"] == f"dpcore {line} --json"
-
-
-def test_a_page_that_cannot_be_written_is_refused_before_the_audit(run, here):
-    line = "audit-outputs nothing.npy nothing.npy --rows independent --claim 1"
-    status, _, err = run(f"{line} --html nowhere/page.html")
-    assert status == 2
-    assert "--html must name a file in a folder that can be written to, got nowhere" in err

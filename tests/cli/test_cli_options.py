@@ -32,9 +32,7 @@ def test_every_argument_of_audit_is_an_option():
     taken = set(inspect.signature(dpcore.audit).parameters)
     named = {field.name for field in fields(AuditArguments)}
     missing = sorted(taken - named - OWN)
-    assert not missing, (
-        f"AuditArguments needs an option for {missing}"
-    )
+    assert not missing, f"AuditArguments needs an option for {missing}"
     assert "seed" in named
 
 
@@ -44,9 +42,7 @@ def test_every_argument_of_audit_outputs_is_an_option():
     missing = sorted(taken - named - {"outputs", "outputs_prime", "pair", "rng"})
     # Of files, --groups names the column of both.
     missing = [name for name in missing if name != "groups_prime"]
-    assert not missing, (
-        f"OutputsArguments needs an option for {missing}"
-    )
+    assert not missing, f"OutputsArguments needs an option for {missing}"
 
 
 def test_every_argument_of_plan_is_an_option_and_the_other_way_round():

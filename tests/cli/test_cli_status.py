@@ -12,27 +12,27 @@ import pytest
 import dpcore
 
 
-def test_process_not_refuted(process):
-    words = "audit laplace --epsilon 1 --seed 1 --trials 1e5 --attack majority"
-    status, out, err = process(words)
-    assert status == 0
-    assert "not refuted by this attack" in out
-    assert err == ""
-
-
-def test_process_refuted(process):
-    status, out, _ = process("audit half-noise --epsilon 1 --dim 1 --seed 1 --trials 1e5 --json")
-    assert status == 1
-    assert dpcore.Audit.from_json(out).refuted is True
-
-
-def test_process_bad_usage_of_the_parser_and_of_dpcore(process):
-    status, out, err = process("audit laplace --epsilon one")
-    assert (status, out) == (2, "")
-    assert "--epsilon" in err
-    status, out, err = process("audit laplace --epsilon 1 --trials 0")
-    assert (status, out) == (2, "")
-    assert err.startswith("error: --trials must be a whole number")
+@pytest.mark.parametrize(
+    ("words", "status", "said", "complaint"),
+    [
+        ("audit laplace --epsilon 1 --seed 1 --trials 1e5 --attack majority", 0,
+         "not refuted by this attack", ""),
+        ("audit half-noise --epsilon 1 --dim 1 --seed 1 --trials 1e5", 1, "refuted", ""),
+        # The parser's own errors and those of dpcore.
+        ("audit laplace --epsilon one", 2, "", "error: Invalid value for '--epsilon'"),
+        ("audit laplace --epsilon 1 --trials 0", 2, "", "error: --trials must be a whole number"),
+        ("audit OWN:raising --x 0 --x-prime 1 --claim 1", 3, "",
+         "raising failed: ValueError: block must be luckier (noisy.py, line 17)"),
+    ],
+)  # fmt: skip
+def test_process_exits_with_its_status(process, own, words, status, said, complaint):
+    found, out, err = process(words.replace("OWN", own))
+    assert found == status
+    assert said in out
+    assert complaint in err
+    assert "Traceback" not in err
+    assert bool(out) == bool(said)
+    assert bool(err) == bool(complaint)
 
 
 @pytest.mark.parametrize("words", ["info", "audit laplace --epsilon 1"])
@@ -42,13 +42,6 @@ def test_process_with_a_cpu_path_that_is_not_there(process, monkeypatch, words):
     status, out, err = process(words)
     assert (status, out) == (2, "")
     assert err.startswith("error: DPCORE_CPU must be one of baseline")
-
-
-def test_process_failed_mechanism(process, own):
-    status, out, err = process("audit --x 0 --x-prime 1 --claim 1", f"{own}:raising")
-    assert (status, out) == (3, "")
-    assert "raising failed: ValueError: block must be luckier (noisy.py, line 17)" in err
-    assert "Traceback" not in err
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs /dev/full")

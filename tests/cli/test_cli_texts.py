@@ -55,27 +55,6 @@ def test_a_rewriter_of_texts_is_audited(run, file):
     assert "verdict      refuted" in out
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (("--text", "a"), "--text and --text-prime go together"),
-        (("--text", "a", "--text-prime", "b", "--dim", "2"), "no --x, --x-prime or --dim"),
-        (("--text", "a", "--text-prime", "b", "--x", "2"), "no --x, --x-prime or --dim"),
-        (("--text", "a", "--text-prime", "b", "--patterns", "one", "--dim", "2"), "no other input"),
-    ],
-)
-def test_options_that_exclude_each_other(run, file, words, message):
-    status, out, err = run("audit", f"{file}:lengths", *words)
-    assert (status, out) == (2, "")
-    assert message in err
-
-
-def test_a_published_system_takes_numbers(run):
-    status, _, err = run("audit laplace --epsilon 1 --text a --text-prime b")
-    assert status == 2
-    assert "--text does not apply to laplace" in err
-
-
 def test_a_maker_that_fails_is_the_users(run, file):
     status, _, err = run("audit", f"{file}:breaking", "--text", "a", "--text-prime", "b")
     assert status == 3

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 import shared_plugin
+from shared_messages import check_messages
 from shared_plugin import SHOW, shown
 
-from dpcore.pytest_plugin import Settings, seed_of
+from dpcore.pytest_plugin import _SETTING_READERS, Settings, seed_of
 
 pytest_plugins = ["pytester"]
 
@@ -69,16 +70,8 @@ def test_a_seed_of_ones_own(inner):
     ("ini", "arguments", "text"),
     [
         ("", ["--dp-trials=0"], "--dp-trials must be a whole number at least 1 and below 2**63, "),
-        ("", ["--dp-trials=many"], "--dp-trials must be a whole number at least 1 "),
-        ("", ["--dp-confidence=1"], "--dp-confidence must be a finite number above 0 and below 1,"),
-        ("", ["--dp-confidence=high"], "--dp-confidence must be a finite number above 0 "),
-        ("", ["--dp-confidence=nan"], "--dp-confidence must be a finite number above 0 "),
-        ("", ["--dp-seed=-1"], "--dp-seed must be an integer at least 0, got -1"),
-        ("", ["--dp-seed=1.5"], "--dp-seed must be an integer at least 0, got '1.5'"),
-        ("dp_trials = x", [], "dp_trials must be a whole number at least 1 "),
-        ("dp_confidence = 2", [], "dp_confidence must be a finite number above 0 "),
         ("", ["--dp-min-share=1"], "--dp-min-share must be a finite number at least 0 and below 1"),
-        ("dp_min_share = half", [], "dp_min_share must be a finite number at least 0 and below 1"),
+        ("dp_confidence = high", [], "dp_confidence must be a finite number above 0 and below 1, "),
         ("dp_seed =", [], "dp_seed must be an integer at least 0, got ''"),
     ],
 )
@@ -89,29 +82,53 @@ def test_wrong_settings_are_bad_usage(inner, pytester, ini, arguments, text):
     assert f"ERROR: {text}" in result.stderr.str()
 
 
-@pytest.mark.parametrize(
-    ("mark", "call", "text"),
-    [
-        ("dp(10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
-        ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
-        ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
-        ("dp(seed=True)", "epsilon=1.0", "TypeError: dp(seed) must be an integer at least 0"),
-        ("dp()", "", "ValueError: claim must be given for a mechanism that makes none itself, got"),
-        ("dp()", "epsilon=None", "ValueError: claim must be given for a mechanism that makes none"),
-        ("dp()", "claim=-1", "ValueError: claim must be a finite number at least 0, got -1"),
-        ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
-        (
-            "dp()",
-            "epsilon=1, claim=1",
-            "ValueError: claim must be given once, as claim or ",
-        ),
-        ("dp()", "epsilon=1, delta=None", "TypeError: delta must be a finite number at least 0 "),
-        ("dp()", "epsilon=1, trials=0", "ValueError: trials must be a whole number at least 1"),
-        ("dp()", "epsilon=1, tirals=9", "TypeError: * unexpected keyword argument 'tirals'*"),
-    ],
-)
-def test_wrong_arguments(inner, mark, call, text):
-    body = f"@pytest.mark.{mark}\n" + SHOW.replace("epsilon=1.0", call)
-    result = inner(body)
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines([f"E * {text.replace('[', '[[]')}*"])
+def read(name, value):
+    """Check a setting as every option, line of the ini file and marker is checked."""
+    return _SETTING_READERS[name](name, value)
+
+
+VALUE_ERRORS = [
+    (lambda: read("trials", "many"), "trials", "a whole number at least 1"),
+    (lambda: read("confidence", "1"), "confidence", "a finite number above 0 and below 1, got 1.0"),
+    (lambda: read("confidence", "2"), "confidence", "a finite number above 0 and below 1, got 2.0"),
+    (lambda: read("confidence", "nan"), "confidence", "a finite number above 0 and below 1, got n"),
+    (lambda: read("seed", "-1"), "seed", "an integer at least 0, got -1"),
+]
+TYPE_ERRORS = [
+    (lambda: read("seed", "1.5"), "seed", "an integer at least 0, got '1.5'"),
+    (lambda: read("seed", True), "seed", "an integer at least 0, got True"),
+    (lambda: read("min_share", "half"), "min_share", "a finite number at least 0 and below 1"),
+]
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+
+
+WRONG = [
+    ("dp(10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
+    ("dp(trial=10)", "epsilon=1.0", "TypeError: marker dp must be given the keywords trials, "),
+    ("dp(trials=0)", "epsilon=1.0", "ValueError: dp(trials) must be a whole number at least 1"),
+    ("dp()", "", "ValueError: claim must be given for a mechanism that makes none itself, got"),
+    ("dp()", "epsilon=None", "ValueError: claim must be given for a mechanism that makes none"),
+    ("dp()", "claim=-1", "ValueError: claim must be a finite number at least 0, got -1"),
+    ("dp()", "epsilon=-1", "ValueError: epsilon must be a finite number at least 0, got -1"),
+    ("dp()", "epsilon=1, claim=1", "ValueError: claim must be given once, as claim or "),
+    ("dp()", "epsilon=1, delta=None", "TypeError: delta must be a finite number at least 0 "),
+    ("dp()", "epsilon=1, trials=0", "ValueError: trials must be a whole number at least 1"),
+    ("dp()", "epsilon=1, tirals=9", "TypeError: * unexpected keyword argument 'tirals'*"),
+]
+"""A marker, the arguments of a call, and what its error says."""
+
+
+def test_wrong_arguments(inner):
+    """One run of pytest, in which each call has a test of its own."""
+    tests = [
+        f"@pytest.mark.{mark}\n{SHOW.replace('epsilon=1.0', call).replace('test_it', f'test_{n}')}"
+        for n, (mark, call, _) in enumerate(WRONG)
+    ]
+    result = inner("".join(tests))
+    # Wrong markers are errors of the fixture, which come first.
+    result.assert_outcomes(errors=3, failed=len(WRONG) - 3)
+    result.stdout.fnmatch_lines([f"E * {text}*" for _, _, text in WRONG])

@@ -354,8 +354,8 @@ class Replays:
             there = self._places.get(digest, here)
         while len(self.digests) > _MAX_KEPT_DIGESTS:
             self.zeros += 1
-            kept = {d: at for d, at in self.digests.items() if begins_with_zeros(d, self.zeros)}
-            self.digests = kept
+            kept = (one for one in self.digests.items() if begins_with_zeros(one[0], self.zeros))
+            self.digests = dict(kept)
         return None if there == here else there
 
     def _earlier(self, here: Where, mark: Mark) -> Where | None:
