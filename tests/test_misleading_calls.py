@@ -41,57 +41,39 @@ CALLS = [
     (lambda: dpcore.audit(DRAWN, DRAWN, claim=1), "mechanism", "dpcore.audit_outputs"),
     (lambda: dpcore.audit(DRAWN, claim=1), "mechanism", "dpcore.audit_outputs"),
     (lambda: dpcore.audit(Encoder(), TEXTS), "mechanism", "torch.mechanism(encoder, noise), pair"),
-    (
-        lambda: dpcore.audit(Encoder().encode, TEXTS, claim=1),
-        "mechanism",
-        "dpcore.torch.mechanism(",
-    ),
+    (lambda: dpcore.audit(Encoder().encode, TEXTS, claim=1), "mechanism", "torch.mechanism("),
     (lambda: dpcore.audit({"a": [1.0]}, TEXTS, claim=1), "mechanism", "dpcore.torch.mechanism("),
     (lambda: dpcore.audit("laplace", P, claim=1), "mechanism", "dpcore.Laplace(1.0)"),
     (lambda: dpcore.audit(release, P, claim=(1, 1e-5)), "claim", "claim=1, delta=1e-05"),
     (lambda: dpcore.plan((1, 1e-5), factor=0.9), "claim", "claim=1, delta=1e-05"),
-    (
-        lambda: dpcore.audit_outputs([0.0], [1.0], rows="independent", claim=(1, 1e-5)),
-        "claim",
-        "claim=1, delta=1e-05",
-    ),
+    (lambda: dpcore.audit_outputs([0.0], [1.0], rows="independent", claim=(1, 1e-5)), "claim",
+     "claim=1, delta=1e-05"),
     (lambda: dpcore.audit(release, P, claim=1, neighbour="l3"), "neighbour", "pairs.L1(1.0)"),
     (lambda: dpcore.audit(release, P, claim=1, neighbour=1.0), "neighbour", "pairs.L1(1.0)"),
     (lambda: dpcore.Laplace(epsilon=1, sensitivity=1), "epsilon", "scale = sensitivity / epsilon"),
     (lambda: dpcore.Gaussian(epsilon=1, sensitivity=1), "epsilon", "calibration.gaussian_analytic"),
     (lambda: dpcore.Gaussian(mean=0, sigma=1), "mean", "the input is what it is added to"),
     (lambda: dpcore.Laplace(loc=0, scale=1), "loc", "the input is what it is added to"),
-    (
-        lambda: dpcore.Laplace(1.0).sample(10),
-        "sample",
-        "x, size)",
-    ),
+    (lambda: dpcore.Laplace(1.0).sample(10), "sample", "x, size)"),
     (lambda: dpcore.Laplace(1.0).rvs(10), "rvs", "x, size)"),
     (lambda: dpcore.audit(release, P, claim=1, sensitivity=1), "sensitivity", "neighbour="),
     (lambda: dpcore.audit(release, P, claim=1, n_samples=1000), "n_samples", "'trials'"),
     (lambda: dpcore.audit(release, X=[0.0], claim=1), "X", "pair = (x, x_prime)"),
     (lambda: dpcore.audit(release, P, claim=1, device="cuda"), "device", "dpcore.torch.mechanism"),
-    (
-        lambda: dpcore.audit(dpcore.published.ADePT(epsilon=1.0), dim=128),
-        "dim",
-        "pair=dpcore.pairs.zeros_ones(dim)",
-    ),
+    (lambda: dpcore.audit(dpcore.published.ADePT(epsilon=1.0), dim=128), "dim",
+     "pair=dpcore.pairs.zeros_ones(dim)"),
     (lambda: divergence.kl(LAW, LAW), "y0", "closed_forms.discrete_renyi([1.0], p, q)"),
     (lambda: divergence.kl([0.5, 0.5], [0.1, 0.9]), "y0", "closed_forms.discrete_renyi"),
     (lambda: divergence.kl(stats.norm(), stats.norm(1)), "y0", "closed_forms.gaussian_renyi"),
     (lambda: structure.inspect(release, P), "x", "one input, such as [0.0]"),
     (lambda: clopper_pearson(10, 100, 5, 100), "clopper_pearson", "dpcore.Counts(k, n, k_prime"),
-    (
-        lambda: dpcore.audit_outputs(np.arange(10.0), label=[1, -1] * 5, rows="one_run"),
-        "label_x",
-        "which of",
-    ),
-    (
-        lambda: dpcore.audit_outputs(DRAWN + np.arange(10), [1, -1] * 5, rows="one_run"),
-        "outputs_prime",
-        "label= is for labels",
-    ),
-]
+    (lambda: dpcore.audit_outputs(np.arange(10.0), label=[1, -1] * 5, rows="one_run"), "label_x",
+     "which of"),
+    (lambda: dpcore.audit_outputs(DRAWN + np.arange(10), [1, -1] * 5, rows="one_run"),
+     "outputs_prime", "label= is for labels"),
+    (lambda: dpcore.adit, "adit", "did you mean 'audit'?"),
+    (lambda: dpcore.Laplase, "Laplase", "did you mean 'Laplace'?"),
+]  # fmt: skip
 """The call, the word that its error names, and what to type instead."""
 
 
@@ -278,9 +260,6 @@ TABLES = [
 @pytest.mark.parametrize("make", TABLES)
 def test_names_and_shapes_of_an_answer_count(make):
     pd = needs("pandas")
-    found = dpcore.audit(
-        dpcore.repeat(lambda x: make(pd, int(x[0]))), P, claim=1, trials=200, rng=1
-    )
-    assert found.refuted
-    same = dpcore.repeat(lambda x: make(pd, 1))
+    own, same = dpcore.repeat(lambda x: make(pd, int(x[0]))), dpcore.repeat(lambda x: make(pd, 1))
+    assert dpcore.audit(own, P, claim=1, trials=200, rng=1).refuted
     assert dpcore.audit(same, P, claim=1, trials=200, rng=1).epsilon_lower == 0.0

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import inspect
 import pickle
+from contextlib import nullcontext
 from dataclasses import dataclass, fields
 
 import pytest
 import typer
+from shared_extras import needs
 
 import dpcore
 from dpcore import errors
-from dpcore.cli.audits import SYSTEMS
+from dpcore.cli.audits import SYSTEMS, open_cluster
 from dpcore.cli.options import (
     OPTIONS,
     AuditArguments,
@@ -153,3 +155,23 @@ def test_a_new_option_is_one_field():
     typer.main.get_command(app).main(["laplace", "--luck", "3"], standalone_mode=False)
     assert seen == [More(target="laplace", luck=3)]
     assert select_arguments(seen[0], audit) == {"claim": None, "luck": 3}
+
+
+def test_workers_that_are_killed_while_they_start_are_waited_for(monkeypatch):
+    dask, given, key = needs("dask", "distributed"), [], "distributed.deploy.lost-worker-timeout"
+
+    class Client(nullcontext):
+        def __init__(self, **options):
+            super().__init__(self)
+            given.append(options)
+
+    monkeypatch.setattr("distributed.Client", Client)
+    before = dask.config.get(key)
+    for address, sent in (("local:2", "n_workers"), ("tcp://here:8786", "address")):
+        with open_cluster(address) as client:
+            assert isinstance(client, Client)
+            assert dask.config.get(key) == "5 minutes" != before
+        assert dask.config.get(key) == before
+        assert sent in given.pop()
+    with open_cluster(None) as client:
+        assert (client, given) == (None, [])

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import shared_plugin
+from shared_rows import fresh
 
 import dpcore
 from dpcore import Counts, Laplace, Pair
@@ -19,17 +20,18 @@ pytest_plugins = ["pytester"]
 inner = shared_plugin.inner
 
 
-def fresh(x, size, rng):
-    return x + rng.laplace(size=(size, len(x)))
-
-
 def in_twos(x, size, rng):
-    return x + np.repeat(fresh(x, -(-size // 2), rng), 2, axis=0)[:size] - x
+    return np.repeat(fresh(x, -(-size // 2), rng), 2, axis=0)[:size]
 
 
 def made(mechanism):
     """An audit that refutes its claim, or would if its rows were independent."""
     return dpcore.audit(mechanism, Pair([0.0], [1.0]), claim=0.1, trials=20_000, rng=1)
+
+
+@pytest.fixture(scope="module")
+def good():
+    return made(fresh)
 
 
 @pytest.fixture(scope="module")
@@ -41,8 +43,7 @@ def bad():
     return replace(report, floating_point=found)
 
 
-def test_every_figure_that_certifies(bad):
-    good = made(fresh)
+def test_every_figure_that_certifies(bad, good):
     assert good.refuted is True
     assert good.epsilon_lower > 0.5
     assert (bad.refuted, bad.epsilon_lower, bad.epsilon_lower_at(0.1)) == (None, 0.0, 0.0)
@@ -62,29 +63,29 @@ def test_counts_stay_what_they_are(bad):
     assert bad.epsilon_hat == replace(bad, checks=()).epsilon_hat
 
 
-def test_the_report(bad):
+def test_the_report(bad, good):
     for shown in (str(bad), bad._repr_html_()):
         assert "epsilon &gt;=" not in shown
         assert "epsilon >=" not in shown
         assert "nothing: no bound holds" in shown
         assert "invalid: outputs on x that stand next to each other" in shown
-    assert "epsilon >=" in str(made(fresh))
+    assert "epsilon >=" in str(good)
     assert "epsilon >=" in str(replace(bad, checks=()))
 
 
-def test_the_picture(bad):
+def test_the_picture(bad, good):
     pytest.importorskip("matplotlib")
     axes = bad.plot().axes[0]
     assert not axes.patches
     assert axes.get_title(loc="left").endswith("invalid: no bound holds")
     assert "no bound holds" in [text.get_text() for text in axes.texts]
-    assert made(fresh).plot().axes[0].patches
+    assert good.plot().axes[0].patches
     for name in ("plot_tradeoff", "plot_profile"):
         with pytest.raises(ValueError, match=r"^checks must be empty"):
             getattr(bad, name)()
 
 
-def test_the_page(bad):
+def test_the_page(bad, good):
     pytest.importorskip("matplotlib")
     page = bad.to_html()
     head = page[: page.index("<section>")]
@@ -94,9 +95,9 @@ def test_the_page(bad):
     assert "so epsilon" not in page
     assert "Certified</h3>" not in page
     assert "Trade-off curve" not in page
-    good = made(fresh).to_html()
-    assert "so epsilon &gt;= ln(" in good
-    assert "Trade-off curve" in good
+    page = good.to_html()
+    assert "so epsilon &gt;= ln(" in page
+    assert "Trade-off curve" in page
 
 
 def test_json_keeps_it(bad):
@@ -122,6 +123,14 @@ def one_noise(x, size, rng):
 """
 
 
+@pytest.fixture
+def audit_file(run, tmp_path):
+    """Audit a mechanism of FILE on the command line: (status, stdout, stderr)."""
+    (tmp_path / "mine.py").write_text(FILE)
+    words = "--x 0 --x-prime 1 --trials 2e4 --seed 1"
+    return lambda name, more: run(f"audit {tmp_path}/mine.py:{name} {words} {more}")
+
+
 @pytest.mark.parametrize(
     ("name", "more", "status"),
     [
@@ -133,28 +142,19 @@ def one_noise(x, size, rng):
         ("in_twos", "--no-claim", 3),
     ],
 )
-def test_the_exit_status(run, tmp_path, name, more, status):
-    (tmp_path / "mine.py").write_text(FILE)
-    words = f"--x 0 --x-prime 1 --trials 2e4 --seed 1 {more}"
-    found, out, _ = run("audit", f"{tmp_path}/mine.py:{name}", *words.split())
+def test_the_exit_status(audit_file, name, more, status):
+    found, out, _ = audit_file(name, more)
     assert found == status
     assert ("verdict      invalid: " in out) == (status == 3)
     assert ("epsilon >=" in out) == (status != 3)
 
 
-def test_one_noise_on_the_command_line(run, tmp_path):
-    (tmp_path / "mine.py").write_text(FILE)
-    words = "--x 0 --x-prime 1 --trials 2e4 --seed 1 --claim 1"
-    status, out, err = run("audit", f"{tmp_path}/mine.py:one_noise", *words.split())
+def test_the_exit_status_of_an_error_and_of_json(audit_file):
+    status, out, err = audit_file("one_noise", "--claim 1")
     assert (status, out) == (3, "")
     assert "one_noise must be drawn anew for every row of a call" in err
     assert "size=(size, len(x))" in err
-
-
-def test_the_exit_status_of_json(run, tmp_path):
-    (tmp_path / "mine.py").write_text(FILE)
-    words = "--x 0 --x-prime 1 --trials 2e4 --seed 1 --claim 1 --json"
-    status, out, _ = run("audit", f"{tmp_path}/mine.py:in_twos", *words.split())
+    status, out, _ = audit_file("in_twos", "--claim 1 --json")
     assert status == 3
     assert dpcore.Audit.from_json(out).checks
 
@@ -168,35 +168,35 @@ def in_twos(x, size, rng):
 def one_noise(x, size, rng):
     return np.tile(x + rng.laplace(size=len(x)), (size, 1))
 
-def test_call(dp_audit): dp_audit({name}, PAIR, epsilon={epsilon})
-def test_refutes(dp_audit): dp_audit.refutes({name}, PAIR, epsilon={epsilon})
+@pytest.mark.parametrize("epsilon", [0.1, 9.0])
+class TestAll:
+    @pytest.mark.parametrize("mechanism", [in_twos, one_noise, noisy])
+    def test_call(self, dp_audit, mechanism, epsilon):
+        dp_audit(mechanism, PAIR, epsilon=epsilon)
+
+    @pytest.mark.parametrize("mechanism", [in_twos, one_noise, noisy])
+    def test_refutes(self, dp_audit, mechanism, epsilon):
+        dp_audit.refutes(mechanism, PAIR, epsilon=epsilon)
 """
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 9.0])
-def test_no_test_passes(inner, epsilon):
+def test_no_test_passes(inner):
     """Neither the test of a claim nor the test that a broken mechanism is caught."""
-    options = "-W", "ignore::dpcore.errors.AssumptionWarning"
-    result = inner(TESTS.replace("{name}", "in_twos").replace("{epsilon}", str(epsilon)), *options)
-    result.assert_outcomes(failed=2)
-    said = f"epsilon <= {epsilon:g} was not tested: invalid: outputs on x that stand next to"
-    assert len(re.findall(f"^{re.escape(said)}", result.stdout.str(), re.M)) == 2
-    result = inner(TESTS.replace("{name}", "one_noise").replace("{epsilon}", str(epsilon)))
-    result.assert_outcomes(failed=2)
-    assert "must be drawn anew for every row of a call" in result.stdout.str()
+    result = inner(TESTS, "-v", "-W", "ignore::dpcore.errors.AssumptionWarning")
     # The twin: one of the two passes, as the claim stands or falls.
-    result = inner(TESTS.replace("{name}", "noisy").replace("{epsilon}", str(epsilon)))
-    result.assert_outcomes(failed=1, passed=1)
+    result.assert_outcomes(failed=10, passed=2)
+    text = result.stdout.str()
+    passed = set(re.findall(r"test_inner.py::TestAll::(\S+) PASSED", text))
+    assert passed == {"test_call[noisy-9.0]", "test_refutes[noisy-0.1]"}
+    for epsilon in ("0.1", "9"):
+        said = f"^epsilon <= {epsilon} was not tested: invalid: outputs on x that stand next to"
+        assert len(re.findall(said, text, re.M)) == 2
+    assert text.count("one_noise must be drawn anew for every row of a call") >= 4
+    summary = re.findall(r"test_\w+\[in_twos-.*: epsilon <= .*", text.partition("audits by dp")[2])
+    assert len(summary) == 4
+    assert all("invalid: outputs on x" in line and "certified" not in line for line in summary)
 
 
-def test_the_summary_shows_no_bound(inner):
-    body = TESTS.replace("{name}", "in_twos").replace("{epsilon}", "1.0")
-    options = "-v", "-W", "ignore::dpcore.errors.AssumptionWarning"
-    summary = inner(body, *options).stdout.str().partition("audits by dpcore")[2]
-    assert "epsilon <= 1 invalid: outputs on x" in summary
-    assert "certified epsilon" not in summary
-
-
-def test_experiments_do_not_take_it_for_a_refutation(bad):
+def test_only_a_refutation_counts_as_one(bad):
     assert bad.refuted is not True
     assert made(Laplace(1.0)).refuted is True
