@@ -192,7 +192,7 @@ def test_no_test_passes(inner):
         said = f"^epsilon <= {epsilon} was not tested: invalid: outputs on x that stand next to"
         assert len(re.findall(said, text, re.M)) == 2
     assert text.count("one_noise must be drawn anew for every row of a call") >= 4
-    summary = re.findall(r"test_\w+\[in_twos-.*: epsilon <= .*", text.partition("audits by dp")[2])
+    summary = re.findall(r"in_twos: epsilon <= .*", text.partition("audits by dpcore")[2])
     assert len(summary) == 4
     assert all("invalid: outputs on x" in line and "certified" not in line for line in summary)
 
