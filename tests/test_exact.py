@@ -102,10 +102,6 @@ def test_what_the_vote_sees_on_the_default_pair(cls, expected):
     assert losses == pytest.approx(expected, abs=5.1e-4)
 
 
-def test_reference_adept_at_128_entries():
-    assert vote_loss(ADePTReference(10.0), zeros_ones(128)) == pytest.approx(284.2, abs=0.05)
-
-
 def binomial_logs(n, p):
     """The logarithms of P(K > n/2) and P(K <= n/2), summed from the definition."""
     term, sums = mp.power(1 - p, n), [mp.mpf(0), mp.mpf(0)]

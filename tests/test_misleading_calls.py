@@ -227,12 +227,6 @@ def test_a_mechanism_declares_its_default_trials(dp_audit, request):
     assert "default" not in lines[1]
 
 
-def test_a_pair_shows_a_distance_only_where_one_was_given():
-    assert "distance" not in repr(dpcore.Pair([0, 0, 0], [1, 1, 1]))
-    assert dpcore.Pair([0, 0, 0], [1, 1, 1]).distance == 1.0
-    assert "distance=3.0" in repr(dpcore.Pair([0, 0, 0], [1, 1, 1], distance=3.0))
-
-
 def test_advice_leaves_copies_and_missing_names_alone():
     report = dpcore.audit(release, P, claim=1.0, trials=1000, rng=1)
     for one in (report, dpcore.Laplace(1.0)):

@@ -88,11 +88,6 @@ def test_the_core_accepts_the_description_of_every_class(cls):
     assert reason is None or "not a monotone function of one random integer" in reason
 
 
-def test_noises_of_the_core_and_primitives_of_python_are_the_same():
-    assert sorted(_core.NOISES) == sorted(cls.__name__ for cls in mechanisms.PRIMITIVES)
-    assert len(set(_core.NOISES)) == len(_core.NOISES)
-
-
 def test_every_native_class_is_in_the_table():
     found = {
         value

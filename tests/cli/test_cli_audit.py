@@ -89,14 +89,6 @@ def test_patterns_are_pairs_to_choose_from(run, own):
         assert report.pair in tuple(dpcore.pairs.patterns(3, which))
 
 
-def test_a_page_is_written(run, tmp_path):
-    page = tmp_path / "audit.html"
-    words = f"audit laplace --epsilon 1 --trials 1000 --seed 1 --html {page}"
-    _, _, err = run(words)
-    assert err == f"wrote {page}\n"
-    assert "LaplaceMechanism" in page.read_text(encoding="utf-8")
-
-
 def test_sensitivity_is_the_distance_of_the_pair(run, tmp_path):
     for words in ("--x -1,2 --x-prime 1,-3", "--x=-1,2 --x-prime=1,-3"):
         status, out, _ = run(f"audit laplace --epsilon 1 --trials 100 --json {words}")

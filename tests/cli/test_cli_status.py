@@ -64,9 +64,6 @@ def test_process_whose_reader_has_left_has_failed(words):
     assert (done.returncode, done.stderr) == (3, b"")
 
 
-LONG = "--trials 1e12 --seed 1"
-
-
 # As long as the machine is busy nothing may have been counted: a call is waited for, not a time.
 INTERRUPTED = """
 import os, runpy, signal, sys, threading
@@ -74,60 +71,38 @@ from dpcore.sampling.driver import Source
 from dpcore.streams import COUNT
 # Whoever runs tests in the background ignores it, and hands that on.
 signal.signal(signal.SIGINT, signal.default_int_handler)
-method, number, calls = sys.argv.pop(1), int(sys.argv.pop(1)), []
-real = getattr(Source, method)
-def called(*arguments):
-    if method == "outputs" or arguments[1] == COUNT:
-        calls.append(arguments)
-    if len(calls) == number:
+calls, real = [], Source.check
+def called(source, purpose, shard):
+    calls.append(purpose)
+    if purpose == COUNT and calls.count(COUNT) == 2:
         threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
-    return real(*arguments)
-setattr(Source, method, called)
+    return real(source, purpose, shard)
+Source.check = called
 runpy.run_module("dpcore", run_name="__main__")
 """
 
 
-def interrupted(words, method, number):
-    """Status and what was printed by a process that gets SIGINT in a call of its source."""
-    command = [sys.executable, "-c", INTERRUPTED, method, str(number), *words.split()]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-    return done.returncode, done.stdout, done.stderr
-
-
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
-@pytest.mark.parametrize("as_json", [False, True])
-def test_process_interrupted(as_json):
-    words = f"audit half-noise --epsilon 1 {LONG} --attack majority{' --json' * as_json}"
-    status, out, err = interrupted(words, "check", 2)  # one a shard
-    # Refuted by then, but interrupted comes first.
-    assert status == 130, err
-    if as_json:
-        report = dpcore.Audit.from_json(out)
+@pytest.mark.parametrize(
+    "words", ["half-noise --epsilon 1", "OWN:slow --x 0 --x-prime 1 --claim 0.1 --json"]
+)
+def test_process_interrupted(own, tmp_path, monkeypatch, words):
+    """It is interrupted after its second counted shard: refuted by then, but this comes first."""
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    words = f"audit {words.replace('OWN', own)} --attack majority --trials 1e12 --seed 1"
+    command = [sys.executable, "-c", INTERRUPTED, *words.split()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 130, done.stderr
+    if "--json" in words:
+        report = dpcore.Audit.from_json(done.stdout)
         assert report.partial
         assert report.refuted
         assert (report.bound, report.stop) == ("anytime", "interrupted")
         assert 0 < report.counts.n < 10**12
         assert report.counts.n == report.counts.n_prime
     else:
-        assert "interrupted: only the trials shown were counted" in out
-        assert re.search(r"counts +[\d,]+ of [\d,]+ on x", out)
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
-def test_process_interrupted_in_a_users_mechanism(own, tmp_path, monkeypatch):
-    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
-    words = f"audit {own}:slow --x 0 --x-prime 1 --claim 0.1 {LONG} --attack majority --json"
-    status, out, err = interrupted(words, "check", 2)
-    assert status == 130, err
-    assert dpcore.Audit.from_json(out).partial
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of a POSIX system")
-def test_process_interrupted_in_the_pilot():
-    words = f"audit half-noise --epsilon 1 {LONG}"
-    status, out, err = interrupted(words, "outputs", 1)
-    assert (status, out) == (130, "")
-    assert err == "interrupted\n"
+        assert "interrupted: only the trials shown were counted" in done.stdout
+        assert re.search(r"counts +[\d,]+ of [\d,]+ on x", done.stdout)
 
 
 def test_interrupted_before_anything_was_counted(run, monkeypatch):

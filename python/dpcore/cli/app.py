@@ -223,7 +223,7 @@ def print_systems(as_json: bool) -> int:
         options = "\n".join(facts["options"])
         table.add_row(
             Text.assemble((name, "bold"), "\n", facts["class"], "\n", (options, "dim")),
-            _format_norm(facts["norm"]),
+            (facts["norm"] or "any").replace("l", "L", 1),
             Text("yes", "green") if facts["sound"] else Text("no", "red"),
             Text.assemble(facts["fault"], "\n", (facts["source"], "dim")),
         )
@@ -248,10 +248,6 @@ def _list_facts(name: str) -> dict[str, Any]:
     }
 
 
-def _format_norm(norm: str | None) -> str:
-    return "any" if norm is None else norm.replace("l", "L", 1)
-
-
 def print_experiments(as_json: bool) -> int:
     """Print the experiments."""
     about = {name: (inspect.getdoc(experiments.get(name)) or "") for name in experiments.NAMES}
@@ -260,8 +256,7 @@ def print_experiments(as_json: bool) -> int:
         print(json.dumps([{"name": name, "about": text} for name, text in about.items()]))
         return NOT_REFUTED
     for name, text in about.items():
-        wrapped = textwrap.fill(f"{name:<22} {text}", 80, subsequent_indent=" " * 23)
-        print(wrapped)
+        print(textwrap.fill(f"{name:<22} {text}", 80, subsequent_indent=" " * 23))
     return NOT_REFUTED
 
 
@@ -308,14 +303,13 @@ def run_experiment(asked: ExperimentArguments) -> int:
 
 def print_environment(as_json: bool) -> int:
     """Print versions, the CPU path and the number of threads."""
-    forced = os.environ.get("DPCORE_CPU")
     with report_bad_usage():
         cpu = _core.cpu()
     found = {
         "version": __version__,
         "cpu": cpu,
         "cpus": _core.cpus(),
-        "DPCORE_CPU": forced,
+        "DPCORE_CPU": os.environ.get("DPCORE_CPU"),
         "threads": _core.cores(),
         "python": platform.python_version(),
         "numpy": np.__version__,
@@ -324,17 +318,12 @@ def print_environment(as_json: bool) -> int:
     if as_json:
         print(json.dumps(found))
         return NOT_REFUTED
-    shown = {
-        "dpcore": found["version"],
-        "CPU path": f"{found['cpu']} (this CPU has {', '.join(_core.cpus())})",
-        "DPCORE_CPU": forced or "not set",
-        "threads": found["threads"],
-        "Python": found["python"],
-        "numpy": found["numpy"],
-        "platform": found["platform"],
-    }
-    for label, value in shown.items():
-        print(f"{label:<11} {value}")
+    labels = {"version": "dpcore", "cpu": "CPU path", "python": "Python"}
+    del found["cpus"]
+    found["cpu"] = f"{cpu} (this CPU has {', '.join(_core.cpus())})"
+    found["DPCORE_CPU"] = found["DPCORE_CPU"] or "not set"
+    for name, value in found.items():
+        print(f"{labels.get(name, name):<11} {value}")
     return NOT_REFUTED
 
 

@@ -15,7 +15,6 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import MISSING, fields, replace
 from decimal import Decimal, InvalidOperation
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +26,7 @@ from ..auditing.provenance import record_command
 from ..auditing.run import audit
 from ..auditing.run_files import RunFile, read_run
 from ..claims.trade_off import Claim
-from ..errors import AssumptionWarning, argument_of, choice, count, invalid
+from ..errors import AssumptionWarning, argument_of, choice, count, find_closest_word, invalid
 from ..events import Vote
 from ..mechanisms.commands import command as make_tool
 from ..mechanisms.declarations import mechanism_attribute
@@ -433,8 +432,8 @@ def _parse_first_trial(text: str) -> int:
 def _find_system(asked: AuditArguments, name: str) -> tuple[System, _OneOrMorePairs]:
     """Return the published system with its options, and the pair to audit it on."""
     if name not in SYSTEMS:
-        close = get_close_matches(name.lower(), SYSTEMS, n=1)
-        meant = f"did you mean {close[0]}? " if close else ""
+        close = find_closest_word(name, SYSTEMS)
+        meant = f"did you mean {close}? " if close else ""
         raise Usage(f"no such system: {name} ({meant}dpcore audit --list shows all)")
     cls = SYSTEMS[name]
     known = {field.name: field.default is MISSING for field in fields(cls)}

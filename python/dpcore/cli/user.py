@@ -8,7 +8,6 @@ import inspect
 import itertools
 import sys
 from collections.abc import Callable, Iterator
-from difflib import get_close_matches
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..adapters import adapt
-from ..errors import mistyped
+from ..errors import mistyped, suggest_word
 from ..mechanisms.callables import answers_once, repeat
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_module
@@ -89,7 +88,8 @@ def load_from_file(path: Path, name: str, label: str, repeated: bool = False) ->
         with tag_failures(label, str(path), _ATTRIBUTE_HINT):
             inside, found = found, getattr(found, part, _MISSING_ATTRIBUTE)
         if found is _MISSING_ATTRIBUTE:
-            raise Usage(f"{path} has no {name!r}{_suggest_name(inside, part)}")
+            names = [name for name in dir(inside) if not name.startswith("_")]
+            raise Usage(f"{path} has no {name!r}{suggest_word(part, names)}")
     if inspect.isclass(found):
         raise Usage(f"{label} must be a function or an object, got a class: name an instance of it")
     with tag_failures(label, str(path)):
@@ -128,12 +128,6 @@ def _import_file(path: Path) -> ModuleType:
         sys.modules.pop(name, None)
         raise
     return module
-
-
-def _suggest_name(inside: Any, part: str) -> str:
-    names = [name for name in dir(inside) if not name.startswith("_")]
-    close = get_close_matches(part, names, n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 class Guarded:
