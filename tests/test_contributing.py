@@ -475,11 +475,10 @@ def test_a_forgotten_step_is_named(load, monkeypatch, add, step, sentence):
     assert list(FIND[add]()) == [sentence]
 
 
-REMARK = "    remark: str = field(default='', metadata=make_field_metadata(read_instance(str)))\n"
+REMARK = "    remark: str = field(default='', metadata=field_rule(read_instance(str)))\n"
 EDITS = (
     # An argument: signature, check, option.
     ("auditing/run.py", ') -> Audit:\n    """Attack', '    remark: str = "",\n'),
-    ("auditing/run.py", "        executor=executor,\n", "        remark=remark,\n"),
     ("auditing/request.py", "    executor: Executor | None\n", "    remark: str\n"),
     ("auditing/request.py", "    attack = _resolve_attack(",
      '    instance("remark", given.remark, str)\n'),
@@ -488,7 +487,7 @@ EDITS = (
      '    remark: str = _run_option("A remark.", default="")\n'),
     # A field with the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
-    ("auditing/counting.py", '        "notes": (*', '        "remark": request.remark,\n'),
+    ("auditing/run.py", '        "notes": (*', '        "remark": request.remark,\n'),
     ("report/text.py", '    table.append(("seed",',
      '    table.append(("remark", audit.remark))\n'),
 )  # fmt: skip

@@ -12,9 +12,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from .auditing.counting import count_shards, finish_audit
 from .auditing.request import Arguments
-from .auditing.run import collect_arguments, run_arguments
+from .auditing.run import collect_arguments, count_shards, finish_audit, run_arguments
 from .auditing.run_files import RunFile, open_run, read_run, require_path
 from .errors import about, flag, integer, invalid, mistyped
 from .results.audits import Audit

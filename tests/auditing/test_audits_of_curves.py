@@ -13,7 +13,7 @@ from dpcore.bounds.canaries import one_run_refutes
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
 from dpcore.claims.trade_off import choose_tangent
 from dpcore.records import Counts
-from dpcore.results.certificate import parameter_of_points, point_of
+from dpcore.results.audits import parameter_of_points, point_of
 
 ORDERS = [1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 16.0, 32.0]
 PAIR = ([0.0], [1.0])

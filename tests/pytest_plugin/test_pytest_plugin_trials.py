@@ -9,7 +9,7 @@ import pytest
 import dpcore
 from dpcore import Counts, Pair
 from dpcore.bounds import clopper_pearson
-from dpcore.results.certificate import trials_needed
+from dpcore.results.audits import trials_needed
 
 # What a claim that stands would need.
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from dpcore import Audit, Counts, Laplace, OutputsAudit, audit, audit_outputs
 from dpcore.attacks import MajorityVote
 from dpcore.results import audits
-from dpcore.results.evidence import make_field_metadata, merge_together, total
+from dpcore.results.evidence import field_rule, merge_together, total
 
 STEP = {"trials": 1000, "rng": 1, "attack": MajorityVote(), "claim": 1.0}
 FIRST = audit(Laplace(1.0), **STEP)
@@ -38,7 +38,7 @@ def test_what_is_worked_out_together_is_worked_out():
 class Longer(Audit):
     """An audit with a field more, of which all is told."""
 
-    extra: int = field(default=0, metadata=make_field_metadata(merge=total))
+    extra: int = field(default=0, metadata=field_rule(merge=total))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -11,20 +11,12 @@ import itertools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from ..attacks.attack import (
-    Choice,
-    Fitted,
-    Goal,
-    ScoreAttack,
-    choose_events,
-    not_applicable,
-    remarks_on,
-)
+from ..attacks.attack import Choice, Goal, ScoreAttack, choose_events, not_applicable, remarks_on
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.trade_off import Claim, choose_tangent
@@ -207,12 +199,16 @@ class Sequence:
             "said": encode_value([self.read, self.remarks, self.inside]),
         }  # fmt: skip
 
-    def restore(self, held: Mapping[str, Any], start: int) -> None:
+    def restore(
+        self, held: Mapping[str, Any], start: int, refuse: Callable[[str], NoReturn]
+    ) -> None:
         """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.
 
         Args:
             held: plain data.
             start: first trial.
+            refuse: raises the error about a mechanism that did not begin the run, from what shows
+                it.
 
         Raises:
             ValueError: if the seed repeats the outputs, and a slice that is drawn again has other
@@ -242,10 +238,10 @@ class Sequence:
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)
             self._bet(piece, label)
-        self._draw_again(start)
+        self._draw_again(start, refuse)
         self.done = sum(piece.counts.n for piece in pieces)
 
-    def _draw_again(self, start: int) -> None:
+    def _draw_again(self, start: int, refuse: Callable[[str], NoReturn]) -> None:
         """Draw the latest slices again, as many as are learnt from."""
         ends = [start, *(start + n for n in itertools.accumulate(s.counts.n for s in self.slices))]
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
@@ -258,10 +254,7 @@ class Sequence:
             hits = [int(np.count_nonzero(evaluate_event(piece.event, side))) for side in sides]
             known = [piece.counts.k, piece.counts.k_prime]
             if self.source.draws.same_bits and hits != known:
-                raise ValueError(
-                    f"mechanism must be the one that began the run file, on a CPU with the same "
-                    f"bits, got one with {hits} hits in trials {trials}, where it had {known}"
-                )
+                refuse(f"one with {hits} hits in trials {trials}, where it had {known}")
             self._keep(*sides)
 
     def _choose_tangent(self, chosen: Choice) -> tuple[float, float]:
@@ -374,16 +367,3 @@ class Sequence:
 
 def _is_same_event(first: Choice, second: Choice) -> bool:
     return (first.event, first.direction) == (second.event, second.direction)
-
-
-def sum_counts(slices: tuple[Slice, ...]) -> Counts:
-    """Sum the counts of all slices, over different events: for the record only."""
-    hits = [sum(getattr(piece.counts, name) for piece in slices) for name in ("k", "k_prime")]
-    size = sum(piece.counts.n for piece in slices)
-    return Counts(hits[0], size, hits[1], size)
-
-
-def get_last_event(slices: tuple[Slice, ...]) -> Fitted:
-    """Return the latest event, in the form of a pilot's decision."""
-    piece = slices[-1]
-    return Fitted(piece.event, piece.direction, None, 0, np.empty(0))

@@ -16,14 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..attacks import FloatLattice
-from ..attacks.attack import (
-    Choice,
-    Fitted,
-    Goal,
-    ScoreAttack,
-    choose_events,
-    remarks_on,
-)
+from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, remarks_on
 from ..attacks.candidates import has_rare_presence, read_candidates
 from ..attacks.rows import NegativeZeros
 from ..errors import about, show

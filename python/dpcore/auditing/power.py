@@ -220,7 +220,9 @@ def _plan_from_rates(stated: Plan, mass: float | None) -> Plan:
     delta, true = stated.delta, stated.true_epsilon
     blamed = ("true_epsilon", true) if stated.factor is None else ("factor", stated.factor)
     if mass is None:
-        p, q = _choose_best_rates(stated.claim, true, delta, stated.confidence, stated.power)
+        p, q = _LAPLACE_EVENT_MASS, _LAPLACE_EVENT_MASS * math.exp(-true)
+        if delta:
+            p, q = gaussian_event(stated.claim, true, delta, stated.confidence, stated.power)
     else:
         p, blamed = real("mass", mass, low=delta, high=1.0, open_low=True), ("mass", mass)
         gaussian = delta and stated.factor is not None
@@ -272,15 +274,6 @@ def _plan_from_curve(
     return replace(stated, trials=trials)
 
 
-def _choose_best_rates(
-    claim: float, true: float, delta: float, confidence: float, power: float
-) -> tuple[float, float]:
-    """Compute the rates of the event that needs fewest trials, for Laplace or Gaussian noise."""
-    if delta:
-        return gaussian_event(claim, true, delta, confidence, power)
-    return _LAPLACE_EVENT_MASS, _LAPLACE_EVENT_MASS * math.exp(-true)
-
-
 def _plan_canaries(stated: Plan, canaries: Any, guesses: Any) -> Plan:
     """Plan one run: the number of guesses that suffices, or all guesses that are possible."""
     most = None if canaries is None else integer("canaries", canaries, 1)
@@ -327,24 +320,24 @@ def _plan_from_pilots(
 
     def look(size: int, aim: int | None, turn: int) -> Pilots:
         found = fit_pilots(mechanism, size, aim, (seed, turn), progress, **stated)
-        true = None if own else _compute_true_loss(found.claim, *violation, found.delta)
-        best = None
-        if true is not None and found.delta:
+        request, best = found.request, None
+        true = None if own else _compute_true_loss(found.claim, *violation, request.delta)
+        if true is not None and request.delta:
             # What noise that keeps such a claim makes a pilot choose is another event.
             whole = found.claim * found.distance, true * found.distance
-            best = _choose_best_rates(*whole, found.delta, found.confidence, power)
+            best = gaussian_event(*whole, request.delta, request.confidence, power)
         return replace(found, true=true, power=power, assumed=best)
 
     for turn, (size, last) in enumerate(iterate_sizes(pilot)):
         begun = time.perf_counter()
         found = look(size, None, turn)
-        timed.append((size, (time.perf_counter() - begun) / found.many))
+        timed.append((size, (time.perf_counter() - begun) / _EVENTS_PER_ROUND))
         if planned is None:
             if not last and not found.close:
                 continue
             # An audit of more trials chooses a better event, up to the draws that a pilot may take.
             aim = size
-            while last and found.short and aim < found.many * size:
+            while last and found.short and aim < _EVENTS_PER_ROUND * size:
                 aim *= 2
                 found = look(size, aim, turn)
             # One of fewer trials chooses a worse event: is its own good enough?
@@ -399,24 +392,9 @@ class Pilots:
         return self.request.claim
 
     @property
-    def delta(self) -> float:
-        """Delta of the claim."""
-        return self.request.delta
-
-    @property
-    def confidence(self) -> float:
-        """Confidence of the audit."""
-        return self.request.confidence
-
-    @property
     def distance(self) -> float:
         """Distance of the pair."""
         return self.request.pair.distance
-
-    @property
-    def many(self) -> int:
-        """Number of audits of this size that cost as much."""
-        return len(self.chosen)
 
     def rates(self, tail: float) -> list[tuple[float, float]]:
         """Return lower limits of the events' masses and rates for the other side.
@@ -434,8 +412,8 @@ class Pilots:
 
     def trials(self, tail: float, *, rough: bool) -> int | None:
         """Compute the trials that suffice at rates with this tail probability."""
-        whole, settings = self.claim * self.distance, (self.delta, self.confidence, self.power)
-        return trials_for(whole, self.rates(tail), *settings, rough=rough)
+        settings = self.request.delta, self.request.confidence, self.power
+        return trials_for(self.claim * self.distance, self.rates(tail), *settings, rough=rough)
 
     @property
     def careful(self) -> int | None:
@@ -482,11 +460,11 @@ class Pilots:
             raise invalid("mechanism", requirement, counts)
         trials = max(trials, self.least)
         (p, q), (event, side) = rates[middle], self.chosen[middle]
-        mechanism = self.request.mechanism
-        shown = per_distance(math.log((p - self.delta) / q), self.delta, self.distance)
+        request, mechanism = self.request, self.request.mechanism
+        shown = per_distance(math.log((p - request.delta) / q), request.delta, self.distance)
         return Plan(
-            self.claim, shown if self.true is None else self.true, self.delta, self.confidence,
-            self.power, factor, tuple(rates), trials, distance=self.distance,
+            self.claim, shown if self.true is None else self.true, request.delta,
+            request.confidence, self.power, factor, tuple(rates), trials, distance=self.distance,
             mechanism=repr(mechanism) if is_native(mechanism) else name_of(mechanism),
             event=None if self.assumed else f"{event}, {_SIDE_NAMES[side]} in the numerator",
             pilots=self.seen[0].n, seed=seed, seen=self.true is None,
@@ -533,10 +511,10 @@ def fit_pilots(
     options = {"trials": size if aim is None else aim, "rng": np.random.default_rng(seed)}
     given, _ = collect_arguments(mechanism, stated.pop("pair", None), options | stated)
     with Progress("", None, progress, alive=given.executor is None, by_call=True) as bar:
-        return _run_pilot(settle_request(request_of(given, Course(bar))), size, seed)
+        return _fit_events(settle_request(request_of(given, Course(bar))), size, seed)
 
 
-def _run_pilot(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
+def _fit_events(request: Request, size: int, seed: tuple[int, int]) -> Pilots:
     if request.claim is None:
         raise mistyped("claim", "given for a mechanism that makes none itself", None)
     if request.attack.pools or request.attack.times:

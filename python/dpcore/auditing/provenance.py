@@ -24,7 +24,7 @@ from ..adapters import DiffPrivLib, OpenDP, ScipyNoise, TorchModule, TorchNoise
 from ..errors import flag
 from ..mechanisms.callables import Repeated
 from ..mechanisms.commands import Tool
-from ..packages import imported_module
+from ..packages import imported_attribute
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT, Provenance
 from ..results.outputs_audits import OutputsAudit
@@ -159,8 +159,7 @@ def _list_definitions(layer: Any) -> list[Any]:
     if isinstance(layer, (types.FunctionType, type)):
         return [layer]
     parts, held = [type(layer)], getattr(layer, "__dict__", {})
-    kind = getattr(getattr(imported_module("torch"), "nn", None), "Module", ())
-    if isinstance(layer, kind):
+    if isinstance(layer, imported_attribute("torch.nn", "Module") or ()):
         parts += map(type, layer.modules())
     elif _get_package(type(layer)) == "dpcore" and "encoder" in held:
         for inner in (getattr(held["encoder"], "model", None), held.get("noise")):
@@ -173,7 +172,7 @@ def _is_installed(one: Any) -> bool:
 
     Of the many that run inside a layer, only a few are the user's.
     """
-    file = getattr(imported_module(_get_module(one)), "__file__", None) or ""
+    file = imported_attribute(_get_module(one), "__file__") or ""
     return not {"site-packages", "dist-packages"}.isdisjoint(Path(file).parts)
 
 
@@ -267,7 +266,7 @@ def _get_version(package: str) -> str:
     """Return the version of an imported package; empty if it states none."""
     if package == "dpcore":
         return __version__
-    version = getattr(imported_module(package), "__version__", None)
+    version = imported_attribute(package, "__version__")
     if isinstance(version, str):
         return version
     from importlib import metadata

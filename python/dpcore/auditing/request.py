@@ -8,6 +8,7 @@ import warnings
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, fields, replace
+from types import BuiltinMethodType, MethodType
 from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
@@ -46,7 +47,7 @@ from ..mechanisms.declarations import (
     stated_log_ratio,
 )
 from ..mechanisms.native import describe_natively
-from ..packages import imported_module
+from ..packages import has_all, imported_attribute
 from ..pairs import Search, Searched, distance
 from ..pairs.differences import inputs_equal
 from ..pairs.neighbours import NeighbourArgument, neighbour_of
@@ -193,31 +194,25 @@ class UnsettledRequest(CommonArguments):
     def make_source(self, pair: Pair) -> Source:
         """Make the source of the draws of a pair."""
         end = self.start + self.trials
+        options: dict[str, Any] = {"start": self.start, "course": self.course}
         if is_native(self.mechanism):
             dim = dim_of(pair)
             size = self._block(dim)
             integer("block", size, 1, MOST_DRAWS // dim)
-            draws = NativeDraws(self.mechanism, pair, self.seed, size)
+            native = NativeDraws(self.mechanism, pair, self.seed, size)
             threads = threads_of(self.threads)
-            here = end, self.executor, self.route, self.start
-            return Source(draws, threads, *here, course=self.course)
+            return Source(native, threads, end, self.executor, self.route, **options)
         size = self._block(math.prod(self.shape))
         if self.block is None and one_by_one(self.mechanism):
             # One call an output: shorter blocks can be shared out, and stopped.
             size = min(size, _SHARED_ANSWER_BLOCK if is_shared(self.mechanism) else _ANSWER_BLOCK)
-        what = self.mechanism, pair, self.seed, size
         # A command is a process of its own in every block: nothing is kept from call to call.
         own = self.randomness == "own" and not isinstance(self.mechanism, Tool)
-        mine = CallableDraws(
-            *what,
-            self.shape,
-            self.globals,
-            self.fields,
-            own,
+        draws = CallableDraws(
+            self.mechanism, pair, self.seed, size, self.shape, self.globals, self.fields, own,
             self.repeats_bits,
-        )
-        workers = self.workers
-        return Source(mine, workers, end, self.executor, start=self.start, course=self.course)
+        )  # fmt: skip
+        return Source(draws, self.workers, end, self.executor, **options)
 
     def _block(self, elements: int) -> int:
         if self.block is not None:
@@ -437,10 +432,9 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
     is_texts = isinstance(sides, tuple) and len(sides) == 2 and isinstance(sides[0], str)
     if not is_texts or isinstance(given, type) or mechanism_attribute(given, "as_mechanism"):
         return
-    owner = getattr(given, "__self__", given)
-    kind = getattr(imported_module("torch.nn.modules.module"), "Module", None)
-    is_module = kind is not None and isinstance(owner, kind)
-    if is_module or callable(getattr(owner, "encode", None)) or isinstance(given, Mapping):
+    owner = given.__self__ if isinstance(given, (MethodType, BuiltinMethodType)) else given
+    module = imported_attribute("torch.nn.modules.module", "Module") or ()
+    if isinstance(owner, module) or has_all(owner, "encode") or isinstance(given, Mapping):
         need = (
             "a mechanism, and not an encoder of texts (write "
             "dpcore.audit(dpcore.torch.mechanism(encoder, noise), pair, claim=...))"
@@ -449,10 +443,10 @@ def _refuse_encoder(given: Any, pair: Any) -> None:
 
 
 def _adapt_mechanism(mechanism: Any) -> Any:
-    if is_native(mechanism):
-        return mechanism
     from ..adapters import adapt
 
+    if is_native(mechanism):
+        return mechanism
     found = adapt(mechanism)
     return mechanism_of(mechanism if found is None else found)
 

@@ -211,11 +211,6 @@ class RunFile:
     _replays: Replays | None = None
 
     @property
-    def begun(self) -> bool:
-        """True if the file holds a run that was begun."""
-        return self.fixed is not None
-
-    @property
     def range(self) -> Range:
         """Trials that are to be counted: of the whole run, or of the part."""
         assert self.fixed is not None
@@ -284,7 +279,7 @@ class RunFile:
             name = "rng" if name == "seed" else name
             raise invalid(name, f"{before!r} as in the run file {self.path}", now)
         if self.fixed.bits and mine.bits not in ("", self.fixed.bits):
-            self._refuse_mechanism("one whose outputs differ from its outputs")
+            self.refuse_mechanism("one whose outputs differ from its outputs")
 
     def refuse_counts(self, edge: Edge, again: Edge) -> NoReturn:
         """Raise the error about a block that gives other counts than it gave."""
@@ -293,11 +288,12 @@ class RunFile:
             ", ".join(f"{side[0][0]} hits and digest {side[2][:8]}" for side in one[1])
             for one in (edge, again)
         )
-        self._refuse_mechanism(
+        self.refuse_mechanism(
             f"one of which block {edge[0]} has {now} on the two sides, where it had {before}"
         )
 
-    def _refuse_mechanism(self, found: str) -> NoReturn:
+    def refuse_mechanism(self, found: str) -> NoReturn:
+        """Raise the error about a mechanism that is not the one that began the run."""
         text = (
             f"mechanism must be the one that began the run file {self.path}, on a CPU with the "
             f"same bits ({SAME_BITS_REMEDY}), got {found}"

@@ -29,8 +29,8 @@ from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..published import is_native
 from ..records import Counts, Pair
-from ..results.audits import Audit
-from ..results.certificate import (
+from ..results.audits import (
+    Audit,
     draws_needed,
     exceeds_claim,
     single_bound_level,

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from .. import exact
-from ..bounds import Band, mu_lower
+from ..bounds import (
+    BOUNDS,
+    Band,
+    Martingale,
+    anytime,
+    clopper_pearson,
+    detectable,
+    every_coordinate,
+    limits,
+    mu_lower,
+    tradeoff_band,
+)
+from ..bounds.declaration import find_declaration
+from ..claims.trade_off import Claim
 from ..errors import delta_level, instance, invalid, mistyped
 from ..events import event_of
 from ..mechanisms.declarations import mechanism_attribute, name_of
@@ -20,18 +35,28 @@ from ..published import is_native
 from ..records import Counts, one_line
 from ..sampling.driver import unite_ranges
 from ..sampling.rows import blocks_apart
-from . import certificate
 from .evidence import (
     Evidence,
+    empirical_loss,
     format_verdict,
+    log_ratio,
     merge_together,
     merging_of,
+    numerator_first,
     per_distance,
     require_equal,
 )
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+_STEPS_BELOW_CLAIM = 10
+_GRID_RATIO = 1.02
+_MAX_GRID_EPSILON = 64.0
+_MAX_PARAMETERS: Final = 120
+"""Parameters of a claim that are tested: up to nine times the claim."""
+_MAX_DIGITS, _MAX_DIGITS_ONE_SIDED = 15, 17
+"""Digits after the first two of the numbers of draws that are tried."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -55,7 +80,7 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return per_distance(certificate.certified_bound(self), self.delta, self.pair.distance)
+        return self.epsilon_lower_at(self.delta)
 
     def epsilon_lower_at(self, delta: float) -> float:
         """Compute the certified lower bound on epsilon at another delta, from the same counts.
@@ -81,7 +106,61 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             (1.96, 1.76)
         """
         delta = delta_level(delta)
-        return per_distance(certificate.certified_at(self, delta), delta, self.pair.distance)
+        return per_distance(self._certified_at(delta), delta, self.pair.distance)
+
+    def _certified_at(self, delta: float) -> float:
+        """Compute the bound that decides the verdict at any delta, whole: not per distance.
+
+        Where a check of the rows failed it is 0, which holds whatever the mechanism does.
+        """
+        if self.checks:
+            return 0.0
+        level = single_bound_level(self)
+        own = self._bound_at(delta, level)
+        if not self.floats or self.floating_point is None:
+            return own
+        # Both hold at once with the confidence asked for, so the larger one may be reported.
+        bound = clopper_pearson if self.stop == "fixed" else anytime
+        return max(own, bound(self.floating_point.bound_counts, delta, level))
+
+    def _bound_at(self, delta: float, confidence: float) -> float:
+        """Compute the audit's own bound at any delta."""
+        if self.slices:
+            return self._sequential_bound(delta, confidence)
+        if self.pooled:
+            groups = [numerator_first(c, self.direction) for c in self.pooled]
+            return every_coordinate(groups, self.event.multiplicities, delta, confidence)
+        return BOUNDS[self.bound](self.bound_counts, delta, confidence)
+
+    def _sequential_bound(self, delta: float, confidence: float) -> float:
+        """Return the end of a fixed grid up to which the martingale refutes every epsilon.
+
+        A loss of at most e is also one of at most the next grid point g, so for the result to
+        exceed the true loss the martingale of that one g must have crossed: probability 1 -
+        confidence.
+        """
+        if delta != self.delta:
+            raise invalid("delta", f"{self.delta:g}, the one that the slices were bet on", delta)
+        found = 0.0
+        for epsilon in _iterate_grid((self.claimed_epsilon or 0.0) * self.pair.distance):
+            if not self._is_bet_won(epsilon, delta, confidence):
+                break
+            found = epsilon
+        return found
+
+    def _is_bet_won(self, epsilon: float, delta: float, confidence: float) -> bool:
+        """Return True if the test martingale of the slices refutes (epsilon, delta)."""
+        martingale = Martingale(epsilon, delta)
+        label, before = 0, None
+        for piece in self.slices:
+            counts = piece.bound_counts
+            # Slices with one event share one mixture of bets.
+            label += before is not None and (piece.event, piece.direction) != before
+            before = (piece.event, piece.direction)
+            martingale.update(
+                counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
+            )
+        return martingale.log_wealth >= -math.log1p(-confidence)
 
     @property
     def mu_lower(self) -> float:
@@ -90,15 +169,38 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` by itself, not jointly with what else is certified.
         A ValueError unless n was fixed in advance, or where `checks` is not empty.
         """
-        return mu_lower(certificate.require_fixed_size(self).bound_counts, self.confidence)
+        self._require_fixed_size()
+        return mu_lower(self.bound_counts, self.confidence)
+
+    def _require_fixed_size(self) -> None:
+        """Raise an error unless the rows are independent and their number was fixed in advance."""
+        if self.checks:
+            raise invalid("checks", "empty for what rests on independent rows", self.checks[0])
+        if self.stop != "fixed":
+            raise invalid("stop", "'fixed' for what rests on limits at a fixed n", self.stop)
 
     @property
     def parameter_lower(self) -> float | None:
         """Certified lower bound on mu of a `claims.GDP`, on rho of a `claims.ZCDP`; else None.
 
-        It is the largest that is refuted, and not above 0 where none is.
+        It is the largest that is refuted, and not above 0 where none is. Where the tangent alone is
+        tested its slope stays, and the parameters of a fixed grid are tested from below until one
+        is not refuted: for the result to exceed the true parameter, the test of the one grid point
+        next to that must have failed.
         """
-        return certificate.parameter_lower(self)
+        claim = self.claim
+        if not isinstance(claim, Claim) or claim.parameter is None or self.checks:
+            return None
+        if self._tests_curve:
+            return parameter_of_points(claim.with_parameter(1.0), tuple(self._list_points()))
+        epsilon = self.tangent or 0.0
+
+        def is_refuted(delta: float) -> bool:
+            if self.slices:
+                return self._is_bet_won(epsilon, delta, self.confidence)
+            return self._certified_at(delta) > epsilon
+
+        return parameter_on_grid(claim, epsilon, is_refuted)
 
     @property
     def point(self) -> tuple[float, float, float] | None:
@@ -107,10 +209,32 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         Upper limits for the event counted, jointly at `confidence`. None unless the claim is a
         curve that is tested as a whole, with bound "clopper_pearson".
         """
-        if not certificate.is_curve_test(self) or self.checks:
+        if not self._tests_curve or self.checks:
             return None
-        one, two = certificate.curve_points(self)[0]
+        one, two = self._list_points()[0]
         return one, two, self.claim.trade_off(one)  # type: ignore[union-attr]
+
+    @property
+    def _tests_curve(self) -> bool:
+        """True if the whole curve of the claim is tested, not its tangent alone.
+
+        It takes the two limits of Clopper and Pearson: any other bound knows one (epsilon, delta).
+        """
+        if not isinstance(self.claim, Claim) or self.slices or self.pooled:
+            return False
+        return find_declaration(BOUNDS[self.bound]).curves == "point"
+
+    def _list_points(self) -> list[tuple[float, float]]:
+        """List type I and type II errors on or above the trade-off curve, a pair for each event.
+
+        With the confidence of the audit all of them are: each pair has half of the error
+        probability where the floating-point finding counts, and each limit half of its pair's.
+        """
+        found = [self.bound_counts]
+        if self.floats and self.floating_point is not None:
+            found.append(self.floating_point.bound_counts)
+        alpha = (1.0 - single_bound_level(self)) / 2.0
+        return [point_of(counts, alpha) for counts in found]
 
     @property
     def tradeoff(self) -> Band:
@@ -119,15 +243,55 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         It holds at `confidence` as a whole and by itself, not jointly with `epsilon_lower`.
         A ValueError if the event is no threshold on a score, or as for `mu_lower`.
         """
-        return certificate.confidence_band(certificate.require_fixed_size(self))
+        self._require_fixed_size()
+        curve = self.curve
+        if curve is None or event_of(self.event).own_score is None:
+            raise invalid("attack", "one whose event is a threshold on a score", self.attack)
+        sides = [(curve.k, curve.n), (curve.k_prime, curve.n_prime)]
+        if self.event.side == "below":
+            # "Not above" is what the pilot found telling; thresholds in falling order then.
+            sides = [((n - k)[::-1], n) for k, n in sides]
+        if self.direction == "x_prime":
+            sides.reverse()
+        (k, n), (k_prime, n_prime) = sides
+        return tradeoff_band(k, n, k_prime, n_prime, self.confidence)
 
     @property
     def power(self) -> str:
-        """Sentence on what this event would have refuted; empty without such a statement.
+        """Sentence on what a verdict that does not refute still excludes about the counted event.
 
-        It speaks of the event that was counted, never of events that were not tried.
+        It speaks of the event that was counted, never of events that were not tried. It is empty
+        where a claim was refuted, not given or not tested, and for audits with early stop or pooled
+        coordinates.
         """
-        return certificate.power_sentence(self)
+        if self.refuted is not False or self.claimed_epsilon is None or self.slices or self.pooled:
+            return ""
+        counts = self.bound_counts
+        first, second = ("x", "x'") if self.direction == "x" else ("x'", "x")
+        silent = tells_nothing(counts)
+        if silent:
+            return f"power: {silent} and cannot refute the claim. Other events were not tested."
+        if counts.k == 0:
+            return (
+                f"power: this event never happened on {first}, where the pilot expected more of it "
+                f"than on {second}. In this direction it certifies nothing."
+            )
+        whole, bound = self.claimed_epsilon * self.pair.distance, BOUNDS[self.bound]
+        if find_declaration(bound).slow:
+            # The exact test would take minutes; what Clopper-Pearson certifies, it nearly always
+            # does.
+            bound = clopper_pearson
+        at = counts.n, whole, counts.k / counts.n, bound, self.delta, single_bound_level(self)
+        ratio = detectable(*at)[1]
+        if not math.isfinite(ratio):
+            return (
+                "power: with these trials no event of this frequency refutes the claim with 95 % "
+                f"probability, not even one that never happens on {second}."
+            )
+        return (
+            "power: the claim would be refuted with 95 % probability if this event were "
+            f"{ratio:.4g} times as likely on {first} as on {second}. Other events were not tested."
+        )
 
     @property
     def epsilon_hat(self) -> float:
@@ -136,7 +300,13 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         The larger of abs(ln(k/k')) and abs(ln((n-k)/(n'-k'))), inf if one side's cell is empty;
         where coordinates are pooled, the sum of their log ratios.
         """
-        return per_distance(certificate.empirical_loss(self), self.delta, self.pair.distance)
+        if self.pooled:
+            groups = zip(self.pooled, self.event.multiplicities, strict=True)
+            parts = (many * log_ratio(c.k, c.k_prime, c.n, c.n_prime) for c, many in groups)
+            loss = abs(float(sum(parts)))
+        else:
+            loss = empirical_loss(self.counts)
+        return per_distance(loss, self.delta, self.pair.distance)
 
     @property
     def exact(self) -> float | None:
@@ -155,7 +325,17 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         No bound holds where `checks` is not empty.
         """
-        return certificate.is_refuted(self)
+        if self.claimed_epsilon is None or self.checks:
+            return None
+        if self._tests_curve:
+            points = self._list_points()
+            return any(two < self.claim.trade_off(one) for one, two in points)  # type: ignore[union-attr]
+        # A metric claim is (epsilon D, delta) at distance D: the bound itself is never divided.
+        whole = self.claimed_epsilon * self.pair.distance
+        if self.slices:
+            # Whether the martingale against the claim itself has crossed.
+            return self._is_bet_won(whole, self.delta, self.confidence)
+        return self._certified_at(self.delta) > whole
 
     @property
     def verdict(self) -> str:
@@ -231,7 +411,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         Raises:
             ValueError: if the audits differ in more than their trials, or their trials overlap.
         """
-        return add_audits(self, other)
+        if not isinstance(other, Audit):
+            return NotImplemented
+        return _merge_fields(self, other, "fixed")
 
     def merge(self, other: Audit, *, looked: bool = False) -> Audit:
         """Return the audit of both ranges of trials; state if it was decided after looking.
@@ -257,7 +439,10 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
             >>> parts[0].merge(parts[1], looked=True).bound
             'anytime'
         """
-        return merge_audits(self, other, looked)
+        if not isinstance(other, Audit):
+            raise mistyped("other", "an Audit", other)
+        stop = "looked" if instance("looked", looked, bool) else "fixed"
+        return _merge_fields(self, other, stop)
 
     def __repr__(self) -> str:
         """Return one line: the name of the mechanism and the result."""
@@ -333,33 +518,6 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
         return audit_from_dict(cls, record)
 
 
-def add_audits(first: Audit, second: object) -> Audit:
-    """Merge two audits of different trials, the sizes being fixed in advance."""
-    if not isinstance(second, Audit):
-        return NotImplemented  # type: ignore[no-any-return]
-    return _merge_fields(first, second, "fixed")
-
-
-def merge_audits(first: Audit, second: Audit, looked: bool) -> Audit:
-    """Merge two audits of different trials.
-
-    Args:
-        first: an audit.
-        second: one of other trials.
-        looked: whether it was decided to merge after looking.
-
-    Returns:
-        The audit; unless all was fixed in advance its bound is the anytime one.
-
-    Raises:
-        TypeError: if `second` is not an audit.
-        ValueError: if the audits differ in more than their trials, or their trials overlap.
-    """
-    if not isinstance(second, Audit):
-        raise mistyped("other", "an Audit", second)
-    return _merge_fields(first, second, "looked" if instance("looked", looked, bool) else "fixed")
-
-
 def _merge_fields(first: Audit, second: Audit, stop: str) -> Audit:
     rules = {field.name: merging_of(field) for field in fields(first)}
     for name in (name for name, rule in rules.items() if rule is require_equal):
@@ -425,3 +583,114 @@ def _check_block_ends(first: Audit, second: Audit) -> None:
         if stop % first.block and stop != last:
             requirement = f"a multiple of block = {first.block} for a Python callable"
             raise invalid("end of a range of trials", requirement, stop)
+
+
+def single_bound_level(audit: Audit) -> float:
+    """Return the confidence of a single bound.
+
+    With a counted floating-point bound, each of the two bounds gets half of alpha.
+    """
+    return 1.0 - (1.0 - audit.confidence) / 2.0 if audit.floats else audit.confidence
+
+
+def _iterate_grid(claim: float) -> Iterator[float]:
+    """Yield epsilons fixed by the claim alone: tenths of it, then steps of 2 per cent up to 64."""
+    if claim > 0.0:
+        yield from (claim * step / _STEPS_BELOW_CLAIM for step in range(1, _STEPS_BELOW_CLAIM + 1))
+    else:
+        yield 0.0
+    epsilon = max(claim, 0.01)
+    while epsilon < _MAX_GRID_EPSILON:
+        epsilon *= _GRID_RATIO
+        yield epsilon
+
+
+def point_of(counts: Counts, alpha: float) -> tuple[float, float]:
+    """Compute upper limits on type I and type II error, each failing with probability alpha.
+
+    Args:
+        counts: of the event, the numerator's side first.
+        alpha: strictly between 0 and 1.
+    """
+    type_one = limits(counts.k_prime, counts.n_prime, alpha)[1]
+    return type_one, 1.0 - limits(counts.k, counts.n, alpha)[0]
+
+
+def parameter_on_grid(claim: Claim, epsilon: float, refuted: Callable[[float], bool]) -> float:
+    """Return the end of a fixed grid of parameters up to which every tangent is refuted.
+
+    Args:
+        claim: the claim, whose parameter fixes the grid.
+        epsilon: of the tangent, whose slope is that of all.
+        refuted: True for a delta at which (epsilon, delta) is refuted.
+    """
+    found = 0.0
+    for value in itertools.islice(
+        _iterate_grid(getattr(claim, str(claim.parameter))), _MAX_PARAMETERS
+    ):
+        delta = claim.with_parameter(value).delta(epsilon)
+        if delta >= 1.0 or not refuted(delta):
+            break
+        found = value
+    return found
+
+
+@lru_cache(maxsize=256)
+def parameter_of_points(claim: Claim, points: tuple[tuple[float, float], ...]) -> float:
+    """Return the largest parameter whose curve lies above one of some points."""
+    return claim.largest(lambda one: any(two < one.trade_off(q) for q, two in points))
+
+
+def tells_nothing(counts: Counts) -> str:
+    """Explain why an event that happened always or never shows nothing; else return ""."""
+    if counts.k == 0 and counts.k_prime == 0:
+        return "this event happened in no draw on either side"
+    if counts.k == counts.n and counts.k_prime == counts.n_prime:
+        return "this event happened in every draw on both sides"
+    return ""
+
+
+def trials_needed(audit: Audit) -> int | None:
+    """Return the trials on each side with which the frequencies of an audit refute its claim.
+
+    Args:
+        audit: an audit with a claim.
+
+    Returns:
+        The number, rounded up to two digits; None if 10**16 are not enough (10**18 where the
+        event never happened on the other side).
+    """
+    claim = (audit.claimed_epsilon or 0.0) * audit.pair.distance
+    return draws_needed(audit.bound_counts, claim, audit.delta, single_bound_level(audit))
+
+
+def draws_needed(seen: Counts, claim: float, delta: float, confidence: float) -> int | None:
+    """Compute the trials needed from counts with the numerator's side first."""
+    if not exceeds_claim(seen, claim, delta):
+        return None
+
+    def enough(trials: int) -> bool:
+        k, k_prime = seen.k * trials // seen.n, -(-seen.k_prime * trials // seen.n_prime)
+        counts = Counts(k, trials, k_prime, trials)
+        return clopper_pearson(counts, delta, confidence) > claim
+
+    # Beyond these the limits of a double fail, those of an event that never happened later.
+    for digits in range(_MAX_DIGITS_ONE_SIDED if seen.k_prime == 0 else _MAX_DIGITS):
+        if enough(99 * 10**digits):
+            return next(n for n in range(10 * 10**digits, 10**18, 10**digits) if enough(n))
+    return None
+
+
+def exceeds_claim(seen: Counts, claim: float, delta: float) -> bool:
+    """Return True if the frequencies show more than the claim, so that enough draws refute it.
+
+    Where the event never happened on the other side they do: the bound then grows with the
+    logarithm of the number of draws.
+
+    Args:
+        seen: counts with the numerator's side first.
+        claim: the claimed epsilon, whole.
+        delta: delta of the claim.
+    """
+    share, share_prime = seen.k / seen.n - delta, seen.k_prime / seen.n_prime
+    return share > 0.0 and (share_prime == 0.0 or math.log(share / share_prime) > claim)

@@ -301,7 +301,7 @@ def either_one(early: Any, late: Any) -> Any:
     return late if early is None else early
 
 
-def make_field_metadata(
+def field_rule(
     read: Reading = as_it_stands,
     merge: Merging = require_equal,
     *,
@@ -377,17 +377,6 @@ def read_optional(read: Reading) -> Reading:
 def one_of(*options: str) -> Reading:
     """Return a reader that accepts one of these words."""
     return lambda name, value: choice(name, value, options)
-
-
-def read_several(kind: type) -> Reading:
-    """Return a reader that accepts a tuple of objects of one class."""
-
-    def read(name: str, value: Any) -> Any:
-        for item in instance(name, lists_to_tuples(value), tuple):
-            instance(name, item, kind)
-        return lists_to_tuples(value)
-
-    return read
 
 
 def lists_of(kind: type, many: int | None = None) -> Reading:
@@ -630,140 +619,107 @@ class Evidence(StoredRecord):
         provenance: how each run that was added up was made (not compared).
     """
 
-    mechanism: Any = field(metadata=make_field_metadata(objects=True))
-    pair: Pair = field(metadata=make_field_metadata(read_instance(Pair), objects=True))
-    attack: str = field(metadata=make_field_metadata(read_instance(str)))
-    event: Any = field(metadata=make_field_metadata(objects=True))
-    direction: str = field(metadata=make_field_metadata(one_of(*SIDES)))
-    counts: Counts = field(metadata=make_field_metadata(read_instance(Counts), total, objects=True))
+    mechanism: Any = field(metadata=field_rule(objects=True))
+    pair: Pair = field(metadata=field_rule(read_instance(Pair), objects=True))
+    attack: str = field(metadata=field_rule(read_instance(str)))
+    event: Any = field(metadata=field_rule(objects=True))
+    direction: str = field(metadata=field_rule(one_of(*SIDES)))
+    counts: Counts = field(metadata=field_rule(read_instance(Counts), total, objects=True))
     claim: float | Claim | None = field(
-        metadata=make_field_metadata(read_optional(read_claim), objects=True)
+        metadata=field_rule(read_optional(read_claim), objects=True)
     )
-    delta: float = field(metadata=make_field_metadata(read_checked(delta_level)))
-    confidence: float = field(metadata=make_field_metadata(read_checked(confidence_level)))
-    seed: int = field(metadata=make_field_metadata(read_seed))
-    block: int = field(metadata=make_field_metadata(read_whole_number(1)))
+    delta: float = field(metadata=field_rule(read_checked(delta_level)))
+    confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
+    seed: int = field(metadata=field_rule(read_seed))
+    block: int = field(metadata=field_rule(read_whole_number(1)))
     route: str = field(
-        metadata=make_field_metadata(one_of("integer", "sampled", "callable", "timed"), larger)
+        metadata=field_rule(one_of("integer", "sampled", "callable", "timed"), larger)
     )
-    ranges: tuple[tuple[int, int], ...] = field(
-        metadata=make_field_metadata(read_ranges, merge_together)
-    )
-    end: int = field(metadata=make_field_metadata(merge=merge_together))
-    nan: int = field(
-        default=0, metadata=make_field_metadata(read_whole_number(0), total, always=True)
-    )
-    nan_prime: int = field(
-        default=0, metadata=make_field_metadata(read_whole_number(0), total, always=True)
-    )
-    pilot: int = field(
-        default=0, metadata=make_field_metadata(read_whole_number(0), larger, always=True)
-    )
+    ranges: tuple[tuple[int, int], ...] = field(metadata=field_rule(read_ranges, merge_together))
+    end: int = field(metadata=field_rule(merge=merge_together))
+    nan: int = field(default=0, metadata=field_rule(read_whole_number(0), total, always=True))
+    nan_prime: int = field(default=0, metadata=field_rule(read_whole_number(0), total, always=True))
+    pilot: int = field(default=0, metadata=field_rule(read_whole_number(0), larger, always=True))
     partial: bool = field(
-        default=False, metadata=make_field_metadata(read_instance(bool), either, always=True)
+        default=False, metadata=field_rule(read_instance(bool), either, always=True)
     )
     bound: str = field(
         default="clopper_pearson",
-        metadata=make_field_metadata(
+        metadata=field_rule(
             lambda name, value: choice(name, value, tuple(BOUNDS)), merge_together, always=True
         ),
     )
     stop: str = field(
         default="fixed",
-        metadata=make_field_metadata(
+        metadata=field_rule(
             one_of("fixed", "refuted", "interrupted", "looked"), merge_together, always=True
         ),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(),
-        metadata=make_field_metadata(
-            read_several(Counts), merge_together, always=True, objects=True
-        ),
+        default=(), metadata=field_rule(lists_of(Counts), merge_together, always=True, objects=True)
     )
     floating_point: Finding | None = field(
         default=None,
-        metadata=make_field_metadata(
+        metadata=field_rule(
             read_optional(read_instance(Finding)), both_findings, always=True, objects=True
         ),
     )
-    floats: bool = field(
-        default=False, metadata=make_field_metadata(read_instance(bool), always=True)
-    )
+    floats: bool = field(default=False, metadata=field_rule(read_instance(bool), always=True))
     curve: Scored | None = field(
         default=None,
-        metadata=make_field_metadata(
+        metadata=field_rule(
             read_optional(read_instance(Scored)), both_curves, always=True, objects=True
         ),
     )
     slices: tuple[Slice, ...] = field(
-        default=(),
-        metadata=make_field_metadata(
-            read_several(Slice), merge_together, always=True, objects=True
-        ),
+        default=(), metadata=field_rule(lists_of(Slice), merge_together, always=True, objects=True)
     )
     checks: tuple[str, ...] = field(
-        default=(),
-        metadata=make_field_metadata(read_several(str), merge_together, always=True, objects=True),
+        default=(), metadata=field_rule(lists_of(str), merge_together, always=True, objects=True)
     )
     notes: tuple[str, ...] = field(
-        default=(), metadata=make_field_metadata(read_several(str), merge_together, objects=True)
+        default=(), metadata=field_rule(lists_of(str), merge_together, objects=True)
     )
-    neighbour: str = field(default="", metadata=make_field_metadata(read_instance(str)))
+    neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
     randomness: str = field(
-        default="not known", metadata=make_field_metadata(one_of(*RANDOMNESS), less_repeated)
+        default="not known", metadata=field_rule(one_of(*RANDOMNESS), less_repeated)
     )
-    runs_on: str = field(default="", metadata=make_field_metadata(read_instance(str)))
-    shape: tuple[int, ...] = field(
-        default=(1,), metadata=make_field_metadata(read_shape, always=True)
-    )
+    runs_on: str = field(default="", metadata=field_rule(read_instance(str)))
+    shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape, always=True))
     clean: Pair | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_instance(Pair)), objects=True)
+        default=None, metadata=field_rule(read_optional(read_instance(Pair)), objects=True)
     )
     declared_loss: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_float))
+        default=None, metadata=field_rule(read_optional(read_float))
     )
-    tangent: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
-    )
+    tangent: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
     read: PartsRead | None = field(
         default=None,
         compare=False,
-        metadata=make_field_metadata(
-            read_optional(read_instance(PartsRead)), either_one, objects=True
-        ),
+        metadata=field_rule(read_optional(read_instance(PartsRead)), either_one, objects=True),
     )
     inside: tuple[SeenOutput, ...] = field(
         default=(),
         compare=False,
-        metadata=make_field_metadata(read_several(SeenOutput), either_one, objects=True),
+        metadata=field_rule(lists_of(SeenOutput), either_one, objects=True),
     )
-    digests: tuple[str, ...] = field(
-        default=(), metadata=make_field_metadata(lists_of(str), unite_digests)
-    )
+    digests: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), unite_digests))
     searched: Searched | None = field(
         default=None,
         compare=False,
-        metadata=make_field_metadata(
-            read_optional(read_instance(Searched)), either_one, objects=True
-        ),
+        metadata=field_rule(read_optional(read_instance(Searched)), either_one, objects=True),
     )
     threads: int = field(
-        default=1,
-        compare=False,
-        metadata=make_field_metadata(read_whole_number(1), larger, always=True),
+        default=1, compare=False, metadata=field_rule(read_whole_number(1), larger, always=True)
     )
     seconds: float = field(
-        default=0.0, compare=False, metadata=make_field_metadata(read_float, total, always=True)
+        default=0.0, compare=False, metadata=field_rule(read_float, total, always=True)
     )
     spent: tuple[Spent, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(Spent), both_spent, objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(Spent), both_spent, objects=True)
     )
     provenance: tuple[Provenance, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(Provenance), total, objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance), total, objects=True)
     )
 
     @property

@@ -18,15 +18,15 @@ from ..bounds.declaration import find_declaration
 from ..claims.trade_off import GDP, Claim
 from ..errors import confidence_level, delta_level, integer, real
 from ..records import Counts, Pair, PartsRead, SeenOutput, Shown, StoredRecord, declare, one_line
-from .certificate import parameter_of_points, parameter_on_grid, point_of
+from .audits import parameter_of_points, parameter_on_grid, point_of
 from .evidence import (
     Provenance,
     TableRead,
     empirical_loss,
+    field_rule,
     format_verdict,
     lists_of,
     log_ratio,
-    make_field_metadata,
     numerator_first,
     one_of,
     per_distance,
@@ -36,7 +36,6 @@ from .evidence import (
     read_instance,
     read_optional,
     read_seed,
-    read_several,
 )
 
 if TYPE_CHECKING:
@@ -122,7 +121,8 @@ class Guesses(Shown):
 
     def bound(self, name: str, delta: float, confidence: float) -> float:
         """Compute the lower limit on epsilon, by the bound of that name."""
-        return _one_run_epsilon(name, self.guesses, self.correct, self.canaries, delta, confidence)
+        bound = OUTPUTS_BOUNDS["one_run"][name]
+        return bound(self.guesses, self.correct, self.canaries, delta, confidence)
 
     def refutes(self, claim: Claim, confidence: float) -> bool:
         """Return True if the guesses refute a claim that is a curve."""
@@ -143,7 +143,8 @@ class Guesses(Shown):
 
     def ceiling(self, name: str, delta: float, confidence: float) -> float:
         """Compute the largest limit that this number of guesses can certify: all of them right."""
-        return _one_run_epsilon(name, self.guesses, self.guesses, self.canaries, delta, confidence)
+        bound = OUTPUTS_BOUNDS["one_run"][name]
+        return bound(self.guesses, self.guesses, self.canaries, delta, confidence)
 
 
 declare("Guesses", Guesses)
@@ -182,16 +183,10 @@ def guesses_needed_for(claim: Claim, canaries: int, confidence: float) -> int | 
     return fewest_guesses(refutes, _MAX_GUESSES)
 
 
-def _one_run_epsilon(
-    name: str, guesses: int, correct: int, canaries: int, delta: float, confidence: float
-) -> float:
-    bound = OUTPUTS_BOUNDS["one_run"][name]
-    return bound(guesses, correct, canaries, delta=delta, confidence=confidence)
-
-
-def _check_share(value: Any) -> float:
-    """Check a probability."""
-    return real("auc", value, low=0.0, high=1.0)
+def _read_share(name: str, value: Any) -> Any:
+    """Read a probability."""
+    real(name, value, low=0.0, high=1.0)
+    return value
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -233,60 +228,47 @@ class OutputsAudit(StoredRecord):
             compared).
     """
 
-    names: tuple[str, str] = field(metadata=make_field_metadata(lists_of(str, 2)))
-    rows: str = field(metadata=make_field_metadata(one_of(*ROWS)))
-    evidence: Counts | Guesses = field(metadata=make_field_metadata(objects=True))
-    attack: str = field(metadata=make_field_metadata(read_instance(str)))
+    names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
+    rows: str = field(metadata=field_rule(one_of(*ROWS)))
+    evidence: Counts | Guesses = field(metadata=field_rule(objects=True))
+    attack: str = field(metadata=field_rule(read_instance(str)))
     claim: float | Claim | None = field(
-        metadata=make_field_metadata(read_optional(read_claim), objects=True)
+        metadata=field_rule(read_optional(read_claim), objects=True)
     )
-    delta: float = field(metadata=make_field_metadata(read_checked(delta_level)))
-    confidence: float = field(metadata=make_field_metadata(read_checked(confidence_level)))
-    bound: str = field(metadata=make_field_metadata())
-    seed: int = field(metadata=make_field_metadata(read_seed))
-    event: Any = field(default=None, metadata=make_field_metadata(always=True, objects=True))
-    direction: str | None = field(default=None, metadata=make_field_metadata(always=True))
+    delta: float = field(metadata=field_rule(read_checked(delta_level)))
+    confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
+    bound: str = field(metadata=field_rule())
+    seed: int = field(metadata=field_rule(read_seed))
+    event: Any = field(default=None, metadata=field_rule(always=True, objects=True))
+    direction: str | None = field(default=None, metadata=field_rule(always=True))
     pair: Pair = field(
-        default=UNKNOWN,
-        metadata=make_field_metadata(read_instance(Pair), always=True, objects=True),
+        default=UNKNOWN, metadata=field_rule(read_instance(Pair), always=True, objects=True)
     )
     pilot: tuple[int, int] = field(
-        default=(0, 0), metadata=make_field_metadata(lists_of(int, 2), always=True)
+        default=(0, 0), metadata=field_rule(lists_of(int, 2), always=True)
     )
-    doubts: tuple[str, ...] = field(
-        default=(), metadata=make_field_metadata(lists_of(str), always=True)
-    )
-    paired: bool = field(default=False, metadata=make_field_metadata(read_instance(bool)))
-    arranged: bool = field(default=False, metadata=make_field_metadata(read_instance(bool)))
+    doubts: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), always=True))
+    paired: bool = field(default=False, metadata=field_rule(read_instance(bool)))
+    arranged: bool = field(default=False, metadata=field_rule(read_instance(bool)))
     groups: tuple[int, int] | None = field(
-        default=None, metadata=make_field_metadata(read_optional(lists_of(int, 2)))
+        default=None, metadata=field_rule(read_optional(lists_of(int, 2)))
     )
-    remarks: tuple[str, ...] = field(default=(), metadata=make_field_metadata(lists_of(str)))
+    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     read: PartsRead | None = field(
         default=None,
         compare=False,
-        metadata=make_field_metadata(read_optional(read_instance(PartsRead)), objects=True),
+        metadata=field_rule(read_optional(read_instance(PartsRead)), objects=True),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(SeenOutput), objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput), objects=True)
     )
-    auc: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_checked(_check_share)))
-    )
-    tangent: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
-    )
+    auc: float | None = field(default=None, metadata=field_rule(read_optional(_read_share)))
+    tangent: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
     provenance: tuple[Provenance, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(Provenance), objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance), objects=True)
     )
     files: tuple[TableRead, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(TableRead), objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(TableRead), objects=True)
     )
 
     @property
@@ -350,19 +332,14 @@ class OutputsAudit(StoredRecord):
         if self.point is not None:
             return parameter_of_points(claim.with_parameter(1.0), (self.point[:2],))
         epsilon = self.tangent or 0.0
-        ordered = numerator_first(self.evidence, self.direction)
-        bound = OUTPUTS_BOUNDS[self.rows][self.bound]
-        return parameter_on_grid(
-            claim, epsilon, lambda delta: bound(ordered, delta, self.confidence) > epsilon
-        )
+        return parameter_on_grid(claim, epsilon, lambda delta: self._bound_at(delta) > epsilon)
 
-    @property
-    def _bound(self) -> float:
-        level = self.delta, self.confidence
+    def _bound_at(self, delta: float) -> float:
+        """Compute the bound at any delta, whole: not per distance."""
         if isinstance(self.evidence, Guesses):
-            return self.evidence.bound(self.bound, *level)
+            return self.evidence.bound(self.bound, delta, self.confidence)
         ordered = numerator_first(self.evidence, self.direction)
-        return OUTPUTS_BOUNDS[self.rows][self.bound](ordered, *level)
+        return OUTPUTS_BOUNDS[self.rows][self.bound](ordered, delta, self.confidence)
 
     @property
     def epsilon_lower(self) -> float:
@@ -370,7 +347,7 @@ class OutputsAudit(StoredRecord):
 
         Per unit of `pair.distance` when delta is 0; for delta > 0 a bound is never divided.
         """
-        return per_distance(self._bound, self.delta, self.pair.distance)
+        return per_distance(self._bound_at(self.delta), self.delta, self.pair.distance)
 
     @property
     def epsilon_hat(self) -> float:
@@ -444,14 +421,14 @@ class OutputsAudit(StoredRecord):
             return None
         if isinstance(self.claim, Claim):
             return self._refutes_curve(self.claim)
-        return self._bound > self.claim * self.pair.distance
+        return self._bound_at(self.delta) > self.claim * self.pair.distance
 
     def _refutes_curve(self, claim: Claim) -> bool:
         if isinstance(self.evidence, Guesses):
             return self.evidence.refutes(claim, self.confidence)
         if self.point is not None:
             return self.point[1] < self.point[2]
-        return self._bound > (self.tangent or 0.0)
+        return self._bound_at(self.delta) > (self.tangent or 0.0)
 
     @property
     def verdict(self) -> str:

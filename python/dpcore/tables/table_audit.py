@@ -21,13 +21,12 @@ from ..pairs.neighbours import format_neighbour
 from ..records import StoredRecord, frozen_array, one_line
 from ..results.evidence import (
     Provenance,
+    field_rule,
     lists_of,
-    make_field_metadata,
     read_epsilon,
     read_float,
     read_instance,
     read_optional,
-    read_several,
     read_whole_number,
 )
 from ..streams import threads_of
@@ -94,37 +93,33 @@ class TableAudit(StoredRecord):
             a file, which does not hold the table (not compared).
     """
 
-    name: str = field(metadata=make_field_metadata(read_instance(str)))
-    inputs: int = field(metadata=make_field_metadata(read_whole_number(2)))
-    outputs: int = field(metadata=make_field_metadata(read_whole_number(1)))
-    metric: bool = field(metadata=make_field_metadata(read_instance(bool)))
-    epsilon: float = field(metadata=make_field_metadata(read_float))
-    witness: tuple[int, int, int] = field(metadata=make_field_metadata(lists_of(int, 3)))
-    labels: tuple[str, ...] = field(metadata=make_field_metadata(lists_of(str)))
-    loss: float = field(metadata=make_field_metadata(read_float))
-    distance: float = field(metadata=make_field_metadata(read_float))
-    per_input: Floats = field(metadata=make_field_metadata(read_instance(np.ndarray), objects=True))
-    pairs: int = field(metadata=make_field_metadata(read_whole_number(1)))
-    infinite_pairs: int = field(metadata=make_field_metadata(read_whole_number(0)))
-    neighbours: str = field(metadata=make_field_metadata(read_instance(str)))
-    tolerance: float = field(metadata=make_field_metadata(read_float))
+    name: str = field(metadata=field_rule(read_instance(str)))
+    inputs: int = field(metadata=field_rule(read_whole_number(2)))
+    outputs: int = field(metadata=field_rule(read_whole_number(1)))
+    metric: bool = field(metadata=field_rule(read_instance(bool)))
+    epsilon: float = field(metadata=field_rule(read_float))
+    witness: tuple[int, int, int] = field(metadata=field_rule(lists_of(int, 3)))
+    labels: tuple[str, ...] = field(metadata=field_rule(lists_of(str)))
+    loss: float = field(metadata=field_rule(read_float))
+    distance: float = field(metadata=field_rule(read_float))
+    per_input: Floats = field(metadata=field_rule(read_instance(np.ndarray), objects=True))
+    pairs: int = field(metadata=field_rule(read_whole_number(1)))
+    infinite_pairs: int = field(metadata=field_rule(read_whole_number(0)))
+    neighbours: str = field(metadata=field_rule(read_instance(str)))
+    tolerance: float = field(metadata=field_rule(read_float))
     claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_epsilon), always=True)
+        default=None, metadata=field_rule(read_optional(read_epsilon), always=True)
     )
-    own_claim: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_epsilon))
-    )
+    own_claim: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
     excess: float | None = field(
-        default=None, metadata=make_field_metadata(read_optional(read_float), always=True)
+        default=None, metadata=field_rule(read_optional(read_float), always=True)
     )
     excess_pair: tuple[int, int] | None = field(
-        default=None, metadata=make_field_metadata(read_optional(lists_of(int, 2)), always=True)
+        default=None, metadata=field_rule(read_optional(lists_of(int, 2)), always=True)
     )
-    remarks: tuple[str, ...] = field(default=(), metadata=make_field_metadata(lists_of(str)))
+    remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     provenance: tuple[Provenance, ...] = field(
-        default=(),
-        compare=False,
-        metadata=make_field_metadata(read_several(Provenance), objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance), objects=True)
     )
     comparison: Comparison | None = field(default=None, compare=False)
 
