@@ -227,10 +227,8 @@ class Sequence:
             return
         event, direction, counts = held["chosen"]
         self.chosen = Choice(decode_value(event), direction, 0.0, decode_value(counts))
-        self.tangent = decode_value(held["tangent"])
-        if self.curve is not None and self.tangent is not None:
-            self.claim, self.delta = choose_tangent(self.curve, self.tangent)
-            self.martingale = Martingale(self.claim, self.delta)
+        if held["tangent"] is not None:
+            self._test_tangent(decode_value(held["tangent"]))
         self._fitted_at, self.label = held["fitted_at"], held["label"]
         self.read, remarks, inside = decode_value(held["said"])
         self.remarks, self.inside = tuple(remarks), tuple(inside)
@@ -257,12 +255,12 @@ class Sequence:
                 refuse(f"one with {hits} hits in trials {trials}, where it had {known}")
             self._keep(*sides)
 
-    def _choose_tangent(self, chosen: Choice) -> tuple[float, float]:
-        """Choose, for all slices, the (epsilon, delta) of the curve that the first event tests."""
+    def _test_tangent(self, tangent: Counts) -> None:
+        """Test, with all slices, the (epsilon, delta) of the curve that the first event tests."""
         assert self.curve is not None
-        self.tangent = numerator_first(chosen.counts, chosen.direction)
-        self.claim, self.delta = choose_tangent(self.curve, self.tangent)
-        return self.claim, self.delta
+        self.tangent = tangent
+        self.claim, self.delta = choose_tangent(self.curve, tangent)
+        self.martingale = Martingale(self.claim, self.delta)
 
     def _size(self, done: int) -> int:
         block = self.source.block
@@ -286,7 +284,7 @@ class Sequence:
         self._fitted_at = self.pilot + self.done
         self.chosen = self._fit(trials)
         if self.martingale is None:
-            self.martingale = Martingale(*self._choose_tangent(self.chosen))
+            self._test_tangent(numerator_first(self.chosen.counts, self.chosen.direction))
         self.label += before is not None and not _is_same_event(before, self.chosen)
 
     def _fit(self, trials: int) -> Choice:
@@ -300,8 +298,7 @@ class Sequence:
         if not scores:
             if outputs.size:
                 raise not_applicable(self.attack, outputs)
-            never = Never()
-            return Choice(never, "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
+            return Choice(Never(), "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
         goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
         found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
@@ -314,19 +311,16 @@ class Sequence:
         assert chosen is not None
         assert self.martingale is not None
         answers = [evaluate_event(chosen.event, outputs) for outputs in sides]
-        hits = [int(np.count_nonzero(one)) for one in answers]
+        k, k_prime = (int(np.count_nonzero(one)) for one in answers)
         nan, nan_prime = (
             int(np.isnan(outputs).sum()) if outputs.dtype.kind == "f" else 0 for outputs in sides
         )
         if not self.source.draws.native:
-            self._look(sides, answers, trials[0], self.label)
-        self._keep(sides[0], sides[1])
-        ordered = chosen.counts if chosen.direction == "x" else chosen.counts.swapped()
-        guess = (
-            (ordered.k + 0.5) / (ordered.n + 1.0),
-            (ordered.k_prime + 0.5) / (ordered.n_prime + 1.0),
-        )
-        counts = Counts(hits[0], size, hits[1], size)
+            self._look(sides, answers, trials[0])
+        self._keep(*sides)
+        seen = numerator_first(chosen.counts, chosen.direction)
+        guess = (seen.k + 0.5) / (seen.n + 1.0), (seen.k_prime + 0.5) / (seen.n_prime + 1.0)
+        counts = Counts(k, size, k_prime, size)
         piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
         self._bet(piece, self.label)
         # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
@@ -341,19 +335,15 @@ class Sequence:
         )
 
     def _look(
-        self,
-        sides: tuple[Outputs, Outputs],
-        answers: list[npt.NDArray[np.bool_]],
-        first: int,
-        label: int,
+        self, sides: tuple[Outputs, Outputs], answers: list[npt.NDArray[np.bool_]], first: int
     ) -> None:
         """Update, call by call, the evidence on independence of rows and of an event's hits."""
-        seen = self._evidence.setdefault(label, [Evidence(), Evidence()])
+        seen = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
             rows = slice(begin - first, stop - first)
             since = begin - self.source.start
+            number = since // self.source.block
             for side, outputs in enumerate(sides):
-                number = since // self.source.block
                 seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
 
     def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:

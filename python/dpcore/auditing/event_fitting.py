@@ -33,10 +33,13 @@ from ..mechanisms.answers import (
 from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors, one_by_one
 from ..mechanisms.declarations import name_of
 from ..records import Counts, Pair, SeenOutput, one_line
+from ..results.evidence import numerator_first
 from ..sampling.driver import Source
 from ..sampling.sources import Course, Place
 from ..streams import PILOT, PROBE
 from .selection import (
+    Floats,
+    Sides,
     choose_as_stated,
     cost_of,
     draw_first_outputs,
@@ -157,9 +160,8 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
             if again[0].get(what) == facts[what] and again[1].get(what) == facts_prime[what]
         ]
     for what in differing:
-        one, other = (
-            _format_differences(*pair) for pair in _list_both_orders(facts[what], facts_prime[what])
-        )
+        one = _format_differences(facts[what], facts_prime[what])
+        other = _format_differences(facts_prime[what], facts[what])
         tell = "tell" if what.startswith(("columns", "field names", "categories")) else "tells"
         error = ValueError(
             f"{name} must have the same {what} in every call, for the {what} {tell} the input: "
@@ -168,10 +170,6 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
             "as lists)"
         )
         raise about(error, name)
-
-
-def _list_both_orders(first: Any, second: Any) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
-    return (first, second), (second, first)
 
 
 def _format_differences(mine: Any, others: Any) -> str:
@@ -247,9 +245,7 @@ def sizes_of(pilot: int, elements: int, has_many_parts: bool = False) -> tuple[i
     """
     share = pilot // 4
     if has_many_parts:
-        share = (
-            pilot // 2 if pilot <= _SMALL_PILOT_ROWS else max(_SMALL_PILOT_ROWS // 2, pilot // 4)
-        )
+        share = max(share, min(pilot, _SMALL_PILOT_ROWS) // 2)
     training = min(max(1, share), _max_training_rows(elements))
     return training, pilot - training
 
@@ -278,10 +274,10 @@ class PilotDraws:
     lattice: bool = False
     stated: tuple[Score, ...] = ()
 
-    def outputs(self) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def outputs(self) -> Sides:
         """Draw outputs on both sides, as many of the pilot as are kept at once."""
-        size = min(self.size, _max_training_rows(self.source.elements))
         source = self.source
+        size = min(self.size, _max_training_rows(source.elements))
         return source.in_one_form(*source.outputs(PILOT, 0, size))
 
     def _rows_kept(self) -> tuple[int, bool]:
@@ -300,6 +296,13 @@ class PilotDraws:
         some = source.draws.draw(PROBE, 0, place)
         kept = max(_MIN_KEPT_OBJECTS, int(_MAX_OBJECT_BYTES / max(1.0, bytes_of(some))))
         return kept, some.dtype.kind in "OUSV"
+
+    def _draw_rest(
+        self, trained: Sides, selection: int, kept: int
+    ) -> tuple[Sides, list[tuple[Outputs, ...]]]:
+        """Draw the outputs that choose, and join them with those that trained."""
+        rest = draw_first_outputs(self.source, selection, kept)
+        return rest, [_join_unlike_parts(both) for both in zip(trained, rest, strict=True)]
 
     def counts(self, event: Event, size: int) -> Counts:
         """Count the occurrences of an event among the first `size` draws on each side."""
@@ -322,26 +325,19 @@ class PilotDraws:
         source.course.bar.relabel("choosing the event")
         found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
-        rest, rest_prime = draw_first_outputs(source, selection, kept)
-        wholes = (
-            _join_unlike_parts((outputs, rest)),
-            _join_unlike_parts((outputs_prime, rest_prime)),
-        )
+
+        trained = outputs, outputs_prime
+        (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
         irregular = any(part.dtype.kind in "OUSV" for whole in wholes for part in whole)
         if irregular and has_rare_presence(*map(join_outputs, wholes)):
             # More draws say whether it is luck.
             selection += self.size
-            rest, rest_prime = draw_first_outputs(source, selection, kept)
-            wholes = (
-                _join_unlike_parts((outputs, rest)),
-                _join_unlike_parts((outputs_prime, rest_prime)),
-            )
+            (rest, rest_prime), wholes = self._draw_rest(trained, selection, kept)
         seldom = attack.seldom(*wholes, goal)
-        del outputs, outputs_prime, wholes
+        del outputs, outputs_prime, trained, wholes
         notes = types if types and _types_always_differ(source, types) else ()
         watched = max(choose_events(found, rest, rest_prime, goal), key=merit_of) if found else None
-        if watched is not None and watched.merit <= 0.0:
-            watched = None
+        watched = None if watched is None or watched.merit <= 0.0 else watched
         if not scores:
             attack.no_scores(rest)
             nothing = Fitted(Never(), "x", 0.0, training + selection, np.empty(0), watched, notes)
@@ -371,7 +367,7 @@ class PilotDraws:
 
 
 def outputs_inside(
-    event: Event, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
+    event: Event, outputs: Outputs, outputs_prime: Outputs
 ) -> tuple[SeenOutput, ...]:
     """Return the most frequent distinct outputs inside an event.
 
@@ -415,28 +411,28 @@ def _is_better_rare_event(seldom: Choice, chosen: Choice) -> bool:
     """Return False if a simpler event, the chosen one, is one-sided too and as frequent."""
     rates = []
     for one in (seldom, chosen):
-        counts = one.counts if one.direction == "x" else one.counts.swapped()
+        counts = numerator_first(one.counts, one.direction)
         rates.append(counts.k / counts.n if counts.k_prime == 0 else 0.0)
     simpler = rates[1] >= _SIMILAR_RATE_RATIO * rates[0] and cost_of(chosen) <= cost_of(seldom)
     return seldom.merit > max(0.0, chosen.merit) and not simpler
 
 
-def _join_unlike_parts(parts: tuple[npt.NDArray[Any], ...]) -> tuple[npt.NDArray[Any], ...]:
+def _join_unlike_parts(parts: tuple[Outputs, ...]) -> tuple[Outputs, ...]:
     """Return the parts of a pilot; join them if one of them has rows of another shape."""
     return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
 
 def _float_scores(
-    source: Source, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any], pair: Pair
+    source: Source, outputs: Outputs, outputs_prime: Outputs, pair: Pair
 ) -> tuple[Score, ...]:
     """Make scores of float properties besides the value: last bits and the sign of zero."""
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
     few, few_prime = outputs[:rows], outputs_prime[:rows]
+    floats = [side for side in (few, few_prime) if side.dtype.kind == "f"]
+    zeros = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in floats)
     with np.errstate(over="ignore", invalid="ignore"):
-        return (
-            *FloatLattice().candidates(few, few_prime, pair),
-            *_negative_zero_scores(few, few_prime),
-        )
+        found = FloatLattice().candidates(few, few_prime, pair)
+    return (*found, NegativeZeros()) if zeros else tuple(found)
 
 
 def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
@@ -454,18 +450,7 @@ def _types_always_differ(source: Source, types: tuple[str, ...]) -> bool:
     return True
 
 
-def _negative_zero_scores(
-    outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-) -> tuple[NegativeZeros, ...]:
-    """Return the score of -0.0 if there is a -0.0 among the outputs."""
-    sides = [side for side in (outputs, outputs_prime) if side.dtype.kind == "f"]
-    seen = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in sides)
-    return (NegativeZeros(),) if seen else ()
-
-
-def _curve_thresholds(
-    chosen: Choice, outputs: npt.NDArray[Any], outputs_prime: npt.NDArray[Any]
-) -> npt.NDArray[np.float64]:
+def _curve_thresholds(chosen: Choice, outputs: Outputs, outputs_prime: Outputs) -> Floats:
     """Choose the thresholds of the score at which the trade-off curve will be counted."""
     score = chosen.event.score
     values = scores_of(score, outputs), scores_of(score, outputs_prime)

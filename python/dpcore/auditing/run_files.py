@@ -83,17 +83,8 @@ class FixedFields:
 
         record = {name: encode_value(value) for name, value in self.audit.items()}
         record["seed"] = str(self.audit["seed"])
-        return {
-            "audit": record,
-            "start": self.start,
-            "trials": self.trials,
-            "thresholds": encode_value(self.thresholds),
-            "lattice": None if self.lattice is None else encode_value(list(self.lattice)),
-            "checks": list(self.checks),
-            "remarks": list(self.remarks),
-            "collisions": [list(side) for side in self.collisions],
-            "bits": self.bits,
-        }
+        names = [one.name for one in fields(self) if one.name not in ("audit", "whole")]
+        return {"audit": record} | {name: encode_value(getattr(self, name)) for name in names}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FixedFields:
@@ -102,19 +93,16 @@ class FixedFields:
 
         held = record["audit"]
         audit = {f.name: read_field(f, held[f.name], decode_value) for f in _FIELDS}
-        lattice = record["lattice"]
+        lattice = decode_value(record["lattice"])
         return cls(
-            audit,
-            record["start"],
-            record["trials"],
+            audit, record["start"], record["trials"],
             np.asarray(decode_value(record["thresholds"])),
-            None if lattice is None else (decode_value(lattice[0]), lattice[1]),
-            tuple(record["checks"]),
-            tuple(record["remarks"]),
+            None if lattice is None else (lattice[0], lattice[1]),
+            tuple(record["checks"]), tuple(record["remarks"]),
             tuple(Collisions(*side) for side in record["collisions"]),  # type: ignore[arg-type]
             "repr" not in _as_mapping(held["event"]),
             instance("bits", record["bits"], str),
-        )
+        )  # fmt: skip
 
     @property
     def digest(self) -> str:
@@ -142,14 +130,8 @@ class FixedFields:
 
 def tally_to_dict(tally: Tally) -> dict[str, Any]:
     """Return the plain data of the counts of one side."""
-    return {
-        "rows": tally.rows,
-        "hits": list(tally.hits),
-        "nan": tally.nan,
-        "watched": [list(one) for one in tally.watched],
-        "watched_rows": list(tally.watched_rows),
-        "evidence": evidence_to_dict(tally.evidence),
-    }
+    record = {one.name: getattr(tally, one.name) for one in fields(Tally)}
+    return record | {"evidence": evidence_to_dict(tally.evidence)}
 
 
 def tally_from_dict(record: Mapping[str, Any]) -> Tally:

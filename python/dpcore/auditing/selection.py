@@ -72,8 +72,6 @@ _MAX_FINAL_ROUND_ROWS: Final = 2**22
 """Pilot draws a side on one pair in the last rounds, with `_FINAL_ROUND_PAIRS` pairs or fewer."""
 _MAX_ROUND_TRAINING_ROWS: Final = 2**18
 
-_PAIR_REQUIREMENT = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
-
 
 @dataclass(frozen=True, slots=True)
 class SketchScores:
@@ -353,29 +351,22 @@ def watch_inputs(name: str, pair: Pair) -> Iterator[None]:
     Raises:
         ValueError: if a call has changed an input, whatever else went wrong because of it.
     """
-    before = fingerprint_input(pair.x), fingerprint_input(pair.x_prime)
-
-    def changed() -> ValueError | None:
-        after = fingerprint_input(pair.x), fingerprint_input(pair.x_prime)
-        for number, side in enumerate(("x", "x'")):
-            if before[number] != after[number]:
-                text = (
-                    f"mechanism must leave its inputs as they are: {name} changes its input "
-                    f"{side}; copy it first (copy.deepcopy)"
-                )
-                return about(ValueError(text), "mechanism")
-        return None
-
+    sides = {"x": pair.x, "x'": pair.x_prime}
+    before = {side: fingerprint_input(x) for side, x in sides.items()}
+    cause = None
     try:
         yield
     except Exception as error:
-        found = changed()
-        if found is None:
-            raise
-        raise found from error
-    found = changed()
-    if found is not None:
-        raise found
+        cause = error
+    for side, x in sides.items():
+        if fingerprint_input(x) != before[side]:
+            text = (
+                f"mechanism must leave its inputs as they are: {name} changes its input {side}; "
+                "copy it first (copy.deepcopy)"
+            )
+            raise about(ValueError(text), "mechanism") from cause
+    if cause is not None:
+        raise cause
 
 
 def dim_of(pair: Pair) -> int:
@@ -394,19 +385,17 @@ def dim_of(pair: Pair) -> int:
 def _list_candidates(mechanism: Any, pair: Any) -> Asked:
     if pair is None:
         return Asked((_get_default_pair(mechanism),))
-    if isinstance(pair, Pair):
-        return Asked((pair,))
     if isinstance(pair, Search):
         return Asked((), pair)
     if isinstance(pair, tuple) and len(pair) == 2 and not isinstance(pair[0], Pair):
         return Asked((Pair(*pair),))
-    several = tuple(pair) if isinstance(pair, Iterable) and not _is_data_value(pair) else ()
-    if not all(isinstance(one, Pair) for one in several) or (_is_data_value(pair) and not several):
-        raise mistyped("pair", _PAIR_REQUIREMENT, pair)
+    is_data = isinstance(pair, (str, bytes, dict, np.ndarray))
+    several = tuple(pair) if isinstance(pair, Iterable) and not is_data else (pair,)
+    if not all(isinstance(one, Pair) for one in several):
+        need = "a Pair, a tuple (x, x_prime), several Pairs, a pairs.search(...) or None"
+        raise mistyped("pair", need, pair)
     if not several:
-        if isinstance(pair, Iterable):
-            raise invalid("pair", "at least one Pair", pair)
-        raise mistyped("pair", _PAIR_REQUIREMENT, pair)
+        raise invalid("pair", "at least one Pair", pair)
     return Asked(several)
 
 
@@ -424,10 +413,6 @@ def _get_default_pair(mechanism: Any) -> Pair:
     if not isinstance(found, Pair):
         raise mistyped("default_pair()", "a Pair", found)
     return found
-
-
-def _is_data_value(value: Any) -> bool:
-    return isinstance(value, (str, bytes, dict, np.ndarray))
 
 
 def choose_pair(

@@ -50,6 +50,12 @@ from .evidence import (
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+_MEANT_ATTRIBUTES: Final = {
+    "summary": "print(report)",
+    "epsilon": "epsilon_lower, epsilon_hat or claim",
+}
+"""Names that people expect an audit to have, and what they mean."""
+
 _STEPS_BELOW_CLAIM = 10
 _GRID_RATIO = 1.02
 _MAX_GRID_EPSILON = 64.0
@@ -67,11 +73,9 @@ class Audit(Evidence):  # noqa: D101 - the fields say what it is
 
         def __getattr__(self, name):
             """Raise an error that names what was meant; any other is the usual one."""
-            if name == "summary":
-                raise AttributeError("an audit has no attribute 'summary': print(report)")
-            if name == "epsilon":
-                meant = "epsilon_lower, epsilon_hat or claim"
-                raise AttributeError(f"an audit has no attribute 'epsilon': {meant}")
+            if name in _MEANT_ATTRIBUTES:
+                meant = _MEANT_ATTRIBUTES[name]
+                raise AttributeError(f"an audit has no attribute {name!r}: {meant}")
             return object.__getattribute__(self, name)
 
     @property

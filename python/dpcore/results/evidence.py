@@ -302,11 +302,7 @@ def either_one(early: Any, late: Any) -> Any:
 
 
 def field_rule(
-    read: Reading = as_it_stands,
-    merge: Merging = require_equal,
-    *,
-    always: bool = False,
-    objects: bool = False,
+    read: Reading = as_it_stands, merge: Merging = require_equal, *, always: bool = False
 ) -> dict[str, Any]:
     """Make the metadata of a field.
 
@@ -315,19 +311,17 @@ def field_rule(
         merge: the value for the trials of two audits: `require_equal`, `total`, `larger`, `either`,
             `merge_together`, or a function of the earlier and the later one.
         always: True if every file of this format holds the field, so that one without is refused.
-        objects: True if it may hold more than numbers, words and lists of them: what a file holds
-            of objects is then made objects before it is read.
 
     Returns:
         What `dataclasses.field` takes as `metadata`.
     """
-    return {"read": read, "merge": merge, "always": always, "objects": objects}
+    return {"read": read, "merge": merge, "always": always}
 
 
 def read_field(field: Field[Any], held: Any, decode: Callable[[Any], Any]) -> Any:
     """Read the value of a field from the value in a file; `decode` makes its objects."""
     read: Reading = field.metadata.get("read", as_it_stands)
-    value = decode(held) if field.metadata.get("objects", True) else held
+    value = decode(held)
     try:
         return read(field.name, value)
     except ValueError as error:
@@ -619,15 +613,13 @@ class Evidence(StoredRecord):
         provenance: how each run that was added up was made (not compared).
     """
 
-    mechanism: Any = field(metadata=field_rule(objects=True))
-    pair: Pair = field(metadata=field_rule(read_instance(Pair), objects=True))
+    mechanism: Any = field(metadata=field_rule())
+    pair: Pair = field(metadata=field_rule(read_instance(Pair)))
     attack: str = field(metadata=field_rule(read_instance(str)))
-    event: Any = field(metadata=field_rule(objects=True))
+    event: Any = field(metadata=field_rule())
     direction: str = field(metadata=field_rule(one_of(*SIDES)))
-    counts: Counts = field(metadata=field_rule(read_instance(Counts), total, objects=True))
-    claim: float | Claim | None = field(
-        metadata=field_rule(read_optional(read_claim), objects=True)
-    )
+    counts: Counts = field(metadata=field_rule(read_instance(Counts), total))
+    claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
     delta: float = field(metadata=field_rule(read_checked(delta_level)))
     confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
     seed: int = field(metadata=field_rule(read_seed))
@@ -656,30 +648,24 @@ class Evidence(StoredRecord):
         ),
     )
     pooled: tuple[Counts, ...] = field(
-        default=(), metadata=field_rule(lists_of(Counts), merge_together, always=True, objects=True)
+        default=(), metadata=field_rule(lists_of(Counts), merge_together, always=True)
     )
     floating_point: Finding | None = field(
         default=None,
-        metadata=field_rule(
-            read_optional(read_instance(Finding)), both_findings, always=True, objects=True
-        ),
+        metadata=field_rule(read_optional(read_instance(Finding)), both_findings, always=True),
     )
     floats: bool = field(default=False, metadata=field_rule(read_instance(bool), always=True))
     curve: Scored | None = field(
         default=None,
-        metadata=field_rule(
-            read_optional(read_instance(Scored)), both_curves, always=True, objects=True
-        ),
+        metadata=field_rule(read_optional(read_instance(Scored)), both_curves, always=True),
     )
     slices: tuple[Slice, ...] = field(
-        default=(), metadata=field_rule(lists_of(Slice), merge_together, always=True, objects=True)
+        default=(), metadata=field_rule(lists_of(Slice), merge_together, always=True)
     )
     checks: tuple[str, ...] = field(
-        default=(), metadata=field_rule(lists_of(str), merge_together, always=True, objects=True)
+        default=(), metadata=field_rule(lists_of(str), merge_together, always=True)
     )
-    notes: tuple[str, ...] = field(
-        default=(), metadata=field_rule(lists_of(str), merge_together, objects=True)
-    )
+    notes: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), merge_together))
     neighbour: str = field(default="", metadata=field_rule(read_instance(str)))
     randomness: str = field(
         default="not known", metadata=field_rule(one_of(*RANDOMNESS), less_repeated)
@@ -687,7 +673,7 @@ class Evidence(StoredRecord):
     runs_on: str = field(default="", metadata=field_rule(read_instance(str)))
     shape: tuple[int, ...] = field(default=(1,), metadata=field_rule(read_shape, always=True))
     clean: Pair | None = field(
-        default=None, metadata=field_rule(read_optional(read_instance(Pair)), objects=True)
+        default=None, metadata=field_rule(read_optional(read_instance(Pair)))
     )
     declared_loss: float | None = field(
         default=None, metadata=field_rule(read_optional(read_float))
@@ -696,18 +682,16 @@ class Evidence(StoredRecord):
     read: PartsRead | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(read_optional(read_instance(PartsRead)), either_one, objects=True),
+        metadata=field_rule(read_optional(read_instance(PartsRead)), either_one),
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(),
-        compare=False,
-        metadata=field_rule(lists_of(SeenOutput), either_one, objects=True),
+        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput), either_one)
     )
     digests: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str), unite_digests))
     searched: Searched | None = field(
         default=None,
         compare=False,
-        metadata=field_rule(read_optional(read_instance(Searched)), either_one, objects=True),
+        metadata=field_rule(read_optional(read_instance(Searched)), either_one),
     )
     threads: int = field(
         default=1, compare=False, metadata=field_rule(read_whole_number(1), larger, always=True)
@@ -716,10 +700,10 @@ class Evidence(StoredRecord):
         default=0.0, compare=False, metadata=field_rule(read_float, total, always=True)
     )
     spent: tuple[Spent, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Spent), both_spent, objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(Spent), both_spent)
     )
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance), total, objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance), total)
     )
 
     @property

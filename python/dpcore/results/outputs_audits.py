@@ -230,20 +230,16 @@ class OutputsAudit(StoredRecord):
 
     names: tuple[str, str] = field(metadata=field_rule(lists_of(str, 2)))
     rows: str = field(metadata=field_rule(one_of(*ROWS)))
-    evidence: Counts | Guesses = field(metadata=field_rule(objects=True))
+    evidence: Counts | Guesses = field(metadata=field_rule())
     attack: str = field(metadata=field_rule(read_instance(str)))
-    claim: float | Claim | None = field(
-        metadata=field_rule(read_optional(read_claim), objects=True)
-    )
+    claim: float | Claim | None = field(metadata=field_rule(read_optional(read_claim)))
     delta: float = field(metadata=field_rule(read_checked(delta_level)))
     confidence: float = field(metadata=field_rule(read_checked(confidence_level)))
     bound: str = field(metadata=field_rule())
     seed: int = field(metadata=field_rule(read_seed))
-    event: Any = field(default=None, metadata=field_rule(always=True, objects=True))
+    event: Any = field(default=None, metadata=field_rule(always=True))
     direction: str | None = field(default=None, metadata=field_rule(always=True))
-    pair: Pair = field(
-        default=UNKNOWN, metadata=field_rule(read_instance(Pair), always=True, objects=True)
-    )
+    pair: Pair = field(default=UNKNOWN, metadata=field_rule(read_instance(Pair), always=True))
     pilot: tuple[int, int] = field(
         default=(0, 0), metadata=field_rule(lists_of(int, 2), always=True)
     )
@@ -255,20 +251,18 @@ class OutputsAudit(StoredRecord):
     )
     remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     read: PartsRead | None = field(
-        default=None,
-        compare=False,
-        metadata=field_rule(read_optional(read_instance(PartsRead)), objects=True),
+        default=None, compare=False, metadata=field_rule(read_optional(read_instance(PartsRead)))
     )
     inside: tuple[SeenOutput, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput), objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(SeenOutput))
     )
     auc: float | None = field(default=None, metadata=field_rule(read_optional(_read_share)))
     tangent: float | None = field(default=None, metadata=field_rule(read_optional(read_epsilon)))
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance), objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance))
     )
     files: tuple[TableRead, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(TableRead), objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(TableRead))
     )
 
     @property

@@ -102,7 +102,7 @@ class TableAudit(StoredRecord):
     labels: tuple[str, ...] = field(metadata=field_rule(lists_of(str)))
     loss: float = field(metadata=field_rule(read_float))
     distance: float = field(metadata=field_rule(read_float))
-    per_input: Floats = field(metadata=field_rule(read_instance(np.ndarray), objects=True))
+    per_input: Floats = field(metadata=field_rule(read_instance(np.ndarray)))
     pairs: int = field(metadata=field_rule(read_whole_number(1)))
     infinite_pairs: int = field(metadata=field_rule(read_whole_number(0)))
     neighbours: str = field(metadata=field_rule(read_instance(str)))
@@ -119,7 +119,7 @@ class TableAudit(StoredRecord):
     )
     remarks: tuple[str, ...] = field(default=(), metadata=field_rule(lists_of(str)))
     provenance: tuple[Provenance, ...] = field(
-        default=(), compare=False, metadata=field_rule(lists_of(Provenance), objects=True)
+        default=(), compare=False, metadata=field_rule(lists_of(Provenance))
     )
     comparison: Comparison | None = field(default=None, compare=False)
 
