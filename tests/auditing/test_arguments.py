@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from dataclasses import fields, make_dataclass
+from dataclasses import fields
 
 import pytest
 
 import dpcore
-from dpcore.auditing import run
 from dpcore.auditing.request import Arguments
 
 ARGUMENTS = tuple(inspect.signature(dpcore.audit).parameters)
@@ -38,18 +37,3 @@ def test_an_argument_without_a_check_is_found():
 
     with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
         refuse_wrong_value(audit, "remark")
-
-
-def test_an_argument_that_one_list_lacks_is_named_by_every_audit(monkeypatch):
-    """The field without the argument, then the argument without the field."""
-    longer = make_dataclass(
-        "Arguments", [("remark", str)], bases=(Arguments,), frozen=True, kw_only=True
-    )
-    with monkeypatch.context() as patch:
-        patch.setattr(run, "Arguments", longer)
-        with pytest.raises(TypeError, match="keyword-only argument: 'remark'"):
-            dpcore.audit(**GIVEN)
-    monkeypatch.setattr(run, "Arguments", lambda **given: Arguments(**given, remark=""))
-    for more in ({}, {"remark": ""}):
-        with pytest.raises(TypeError, match="unexpected keyword argument 'remark'"):
-            dpcore.audit(**GIVEN, **more)

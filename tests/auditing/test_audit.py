@@ -159,17 +159,6 @@ def test_threads_and_routes_change_nothing(mechanism, dim):
     assert auto.route == ("sampled" if type(mechanism) is Gaussian else "integer")
 
 
-@pytest.mark.parametrize("mechanism", [Laplace(1.5), Gaussian(1.5), dpcore.RandomBits()], ids=repr)
-@pytest.mark.parametrize("dim", [1, 5])
-def test_threads_change_nothing_with_the_default_attack(mechanism, dim):
-    arguments = {"trials": 20_001, "start": 77, "rng": 4, "block": 1000, "claim": 1.0}
-    pair = dpcore.pairs.zeros_ones(dim)
-    one = dpcore.audit(mechanism, pair, threads=1, **arguments)
-    assert one.route == "sampled"
-    for threads in (2, 3):
-        assert dpcore.audit(mechanism, pair, threads=threads, **arguments) == one
-
-
 def test_auto_takes_the_sampled_route_where_limits_would_not_pay():
     """Few trials of many different coordinates; the counts are the same."""
     x = np.arange(50.0)
@@ -229,7 +218,7 @@ def test_the_length_of_shards_changes_nothing(monkeypatch, mechanism, attack, si
 
 @given(
     st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.floats(1e-9, 1.0),
-    st.booleans(),
+    st.booleans()
 )  # fmt: skip
 def test_shards_are_whole_blocks_that_cover_the_range(start, trials, block, seconds, travels):
     stop, seen = start + trials, start
@@ -269,20 +258,6 @@ def test_ranges_added_are_the_whole(mechanism):
     )
     with pytest.raises(ValueError, match="start, size must be within the counted trials"):
         gap.outputs("x", step - 1, 2)
-
-
-@pytest.mark.parametrize("mechanism", [Laplace(1.0), column_noise], ids=named)
-def test_ranges_added_with_the_default_attack_hold_what_was_counted(mechanism):
-    pair, step = Pair([0.0, 0.0], [1.0, 1.0]), 5000
-    parts = [
-        dpcore.audit(mechanism, pair, trials=step, start=i * step, rng=6, block=500, claim=1.0)
-        for i in range(3)
-    ]
-    merged = parts[2] + parts[0] + parts[1]
-    assert merged.ranges == ((0, 3 * step),)
-    assert merged.counts == parts[0].counts + parts[1].counts + parts[2].counts
-    hits = [int(merged.event(merged.outputs(side, 0, 3 * step)).sum()) for side in SIDES]
-    assert merged.counts == Counts(hits[0], 3 * step, hits[1], 3 * step)
 
 
 def near_zero(outputs):

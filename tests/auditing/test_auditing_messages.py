@@ -9,7 +9,7 @@ from shared_messages import check_messages
 
 import dpcore
 from dpcore import Laplace, audit, audit_outputs, pairs
-from dpcore.attacks import Coordinatewise, MajorityVote
+from dpcore.attacks import NAMES, Coordinatewise, MajorityVote
 from dpcore.calibration import L2Laplace
 from dpcore.claims import GDP, ZCDP
 from dpcore.mechanisms.declarations import StatedLogRatio
@@ -43,15 +43,44 @@ def replaying(x, size, rng):
     return x + np.random.default_rng(7).laplace(size=(size, len(x)))
 
 
+def audit_laplace(**change):
+    """Return the call of a short audit of Laplace noise with some wrong arguments."""
+    return lambda: audit(**{"mechanism": Laplace(1.0), "trials": 1000} | change)
+
+
+TRIALS = "a whole number at least 1 and below 2**63, got "
+
 VALUE_ERRORS = [
+    # Arguments of `audit`, one by one.
+    (audit_laplace(claim=-1.0), "claim", "a finite number at least 0, got -1.0"),
+    (audit_laplace(claim=math.inf), "claim", "a finite number at least 0, got inf"),
+    (audit_laplace(delta=1.0), "delta", "a finite number at least 0 and below 1, got 1.0"),
+    (audit_laplace(delta=-1e-9), "delta", "a finite number at least 0 and below 1, got -1e-09"),
+    (audit_laplace(confidence=1.0), "confidence", "a finite number above 0 and below 1, got 1.0"),
+    (audit_laplace(confidence=95), "confidence", "a finite number above 0 and below 1, got 95"),
+    (audit_laplace(trials=0), "trials", f"{TRIALS}0"),
+    (audit_laplace(trials="abc"), "trials", f"{TRIALS}'abc'"),
+    (audit_laplace(trials=1.5), "trials", f"{TRIALS}1.5"),
+    (audit_laplace(trials=2**63), "trials", f"{TRIALS}{2**63}"),
+    (audit_laplace(trials=2**62, pair=pairs.zeros_ones(3)), "trials", "trials x dim is below"),
+    (audit_laplace(trials=100, start=2**63 - 100), "trials", "trials x dim is below 2**63, got"),
+    (audit_laplace(start=-1), "start", "an integer at least 0, got -1"),
+    (audit_laplace(route="fast"), "route", "one of 'auto', 'integer', 'sampled', got 'fast'"),
+    (audit_laplace(block=0), "block", f"an integer from 1 to {2**40}, got 0"),
+    (audit_laplace(threads=0), "threads", "an integer from 1 to 1024, got 0"),
+    (audit_laplace(attack="best"), "attack", f"one of {', '.join(map(repr, NAMES))}, got 'best'"),
+    (audit_laplace(bound="best"), "bound", "'clopper_pearson', 'exact', 'conditional', 'anytime'"),
+    (audit_laplace(stop="soon"), "stop", "one of 'fixed', 'refuted', got 'soon'"),
+    (audit_laplace(pilot=1), "pilot", "an integer at least 2, got 1"),
+    (audit_laplace(mechanism=noisy), "pair", "given for a mechanism without default_pair: two in"),
+    (audit_laplace(mechanism=noisy, pair=UNIT, route="integer"), "route", "'auto' for a Python"),
+    (audit_laplace(mechanism=noisy, pair=UNIT, start=7, block=5), "start", "a multiple of block"),
     # Usual mistakes.
     (lambda: dpcore.audit(noisy, PAIR, attack="treshold"), "attack", "one of"),
     (lambda: dpcore.audit(noisy, PAIR, bound="clopper"), "bound", "did you mean"),
     (lambda: dpcore.audit(one_noise, PAIR, trials=1000, claim=1.0), "", "size"),
     (lambda: dpcore.audit(noisy, PAIR, rng=-1), "rng", "an integer from 0"),
-    (lambda: dpcore.audit(noisy, PAIR, trials=0.5), "trials", "a whole number"),
     (lambda: dpcore.repeat(lambda: 1.0), "fn", "a lambda"),
-    (lambda: dpcore.audit(noisy, claim=1.0), "pair", "two inputs"),
     # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
     (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), "delta", "left out where"),
     (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), "bound",
@@ -75,8 +104,6 @@ VALUE_ERRORS = [
      trials=100, **CLAIMED), "attack", "one that makes scores, to choose"),
     (lambda: dpcore.audit(replaying, UNIT, trials=10**5, **CLAIMED),
      "", "drawn anew in every call"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, pilot=1), "pilot", "an integer"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, stop="never"), "stop", "one of"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
     (lambda: audit(Laplace(1.0), [], trials=100), "pair", "at least one Pair"),
     (lambda: audit(Laplace(1.0), ([0.0], [1.0, 2.0]), trials=100), "pair", "two inputs of equal"),
@@ -117,6 +144,19 @@ VALUE_ERRORS = [
     (lambda: search(Box(0, 1, 2), L1(1.0), seconds=float("nan")), "seconds", "a finite"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    # Arguments of `audit`, one by one.
+    (audit_laplace(claim="1"), "claim", "a finite number at least 0, got '1'"),
+    (audit_laplace(claim=True), "claim", "a finite number at least 0, got True"),
+    (audit_laplace(trials=True), "trials", f"{TRIALS}True"),
+    (audit_laplace(start=0.5), "start", "an integer at least 0, got 0.5"),
+    (audit_laplace(rng="1"), "rng", "None, an int in [0, 2**63) or a numpy.random.Generator"),
+    (audit_laplace(progress=1), "progress", "True, False or None, got 1"),
+    (audit_laplace(attack=3), "attack", "a callable (outputs, outputs_prime, pair) -> event"),
+    (audit_laplace(null=1), "null", "True or False, got 1"),
+    (audit_laplace(neighbour="l3"), "neighbour", "(dpcore.pairs.L1(1.0), L2(1.0), Linf(1.0), Rep"),
+    (audit_laplace(floats=1), "floats", "True or False, got 1"),
+    (audit_laplace(executor=2), "executor", "a concurrent.futures.Executor, a Dask client or None"),
+    (audit_laplace(mechanism=3), "mechanism", "a callable (x, size, rng) -> outputs, got 3"),
     # Usual mistakes.
     (lambda: dpcore.plan(None, mechanism=noisy, pair=PAIR), "claim", "given"),
     (lambda: dpcore.audit(noisy, PAIR, trails=3), "", "did you mean 'trials'"),
@@ -129,10 +169,7 @@ TYPE_ERRORS = [
     (lambda: dpcore.audit_table(np.eye(2), claim=GDP(1.0)), "claim", "a finite number at least 0"),
     # The default audit: a portfolio of attacks, the choice of pair and event, and what is refused.
     (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, pilot=1.5), "pilot", "an integer"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, floats=1), "floats", "True or False"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, executor=3), "executor", "a"),
     (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, bound=None), "bound", "one of"),
-    (lambda: dpcore.audit(noisy, UNIT, trials=100, **CLAIMED, attack=3), "attack", "a callable"),
     # Claims, pairs and distances: what an audit tests, and when it refuses to.
     (lambda: audit(Laplace(1.0), "ab", trials=100), "pair", "a Pair, a tuple (x, x_prime)"),
     (lambda: audit(Laplace(1.0), [[0.0], [1.0]], trials=100), "pair", "a Pair, a tuple"),

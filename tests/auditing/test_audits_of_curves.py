@@ -212,9 +212,7 @@ def test_randomised_response_keeps_its_zcdp_and_breaks_the_gaussian_reading():
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{}, {"bound": "exact"}, {"bound": "anytime"}, {"stop": "refuted"}],
-    ids=str,
+    "options", [{}, {"bound": "exact"}, {"bound": "anytime"}, {"stop": "refuted"}], ids=str
 )
 def test_every_bound_refutes_what_is_false_and_not_what_is_true(options):
     settings = {"trials": 20_000, "claim": GDP(1.0), "confidence": 0.95, **options}

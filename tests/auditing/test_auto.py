@@ -11,7 +11,7 @@ import pytest
 
 import dpcore
 from dpcore import Audit, Laplace, Pair, pairs
-from dpcore.attacks import Auto, Coordinatewise, Threshold
+from dpcore.attacks import Auto, Coordinatewise
 from dpcore.errors import AssumptionWarning
 from dpcore.published import HalfNoise
 
@@ -29,8 +29,6 @@ def test_auto_is_the_default():
         for attack in (None, "auto", Auto())
     ]
     assert audits[0] == audits[1] == audits[2]
-    with pytest.raises(ValueError, match=r"^attack must be one of 'auto', .* got 'best'$"):
-        dpcore.audit(noisy, UNIT, attack="best", trials=100, **CLAIMED)
 
 
 @pytest.mark.parametrize("dim", [1, 3])
@@ -67,12 +65,7 @@ def things(x, size, rng):
 
 @pytest.mark.parametrize(
     ("mechanism", "loss"),
-    [
-        (parity, 1.0),
-        (silent, math.log(2.0)),
-        (words, math.log(3.0)),
-        (things, 3 * math.log(7 / 3)),
-    ],
+    [(parity, 1.0), (silent, math.log(2.0)), (words, math.log(3.0)), (things, 3 * math.log(7 / 3))],
 )
 def test_auto_finds_what_no_single_threshold_sees(mechanism, loss):
     report = dpcore.audit(mechanism, UNIT, trials=10**5, claim=0.0, rng=3)
@@ -98,24 +91,8 @@ def test_an_executor_changes_nothing(kind):
     assert threaded == serial
 
 
-def test_auto_audits_survive_json_and_add_up():
-    parts = [
-        dpcore.audit(Laplace(1.0), trials=10**5, start=start, **CLAIMED) for start in (0, 10**5)
-    ]
-    assert Audit.from_json(parts[0].to_json()) == parts[0]
-    both = parts[0] + parts[1]
-    assert both.counts == parts[0].counts + parts[1].counts
-    assert both.bound == "clopper_pearson"
-    looked = parts[0].merge(parts[1], looked=True)
-    assert (looked.bound, looked.stop) == ("anytime", "looked")
-    assert looked.epsilon_lower < both.epsilon_lower
-    assert Audit.from_json(looked.to_json()) == looked
-
-
-def test_the_counts_are_those_of_the_event_on_the_draws():
+def test_the_curve_is_that_of_the_score_on_the_draws():
     report = dpcore.audit(noisy, pairs.zeros_ones(2), trials=10**4, **CLAIMED)
-    for side, hits in (("x", report.counts.k), ("x_prime", report.counts.k_prime)):
-        assert int(report.event(report.outputs(side, 0, 10**4)).sum()) == hits
     curve = report.curve
     scores = report.event.score(report.outputs("x", 0, 10**4))
     assert [int((scores >= t).sum()) for t in curve.thresholds] == curve.k.tolist()
@@ -169,8 +146,6 @@ def test_the_bound_is_named_and_recorded():
     assert 0.9 < lower["anytime"] < lower["clopper_pearson"] < lower["exact"] < 1.0
     with pytest.raises(ValueError, match=r"^bound must be another than 'conditional' where delta"):
         dpcore.audit(Laplace(1.0), bound="conditional", delta=0.1, trials=100, **CLAIMED)
-    with pytest.raises(ValueError, match=r"^bound must be one of"):
-        dpcore.audit(Laplace(1.0), bound="best", trials=100, **CLAIMED)
 
 
 def test_figures_at_other_deltas_come_from_the_same_counts():
@@ -260,47 +235,6 @@ def test_constant_and_undefined_outputs_certify_nothing():
         )
         assert report.epsilon_lower == 0.0
         assert report.refuted is False
-
-
-def test_outputs_of_changing_shape_are_named():
-    calls = []
-
-    def growing(x, size, rng):
-        calls.append(size)
-        return rng.normal(size=(size, len(calls)))
-
-    with pytest.raises(ValueError, match=r"^outputs of .*growing must be of shape"):
-        dpcore.audit(growing, UNIT, trials=1000, **CLAIMED)
-
-
-def test_unhashable_outputs_are_named():
-    class Opaque:
-        __hash__ = None
-
-    def opaque(x, size, rng):
-        return [Opaque() for _ in range(size)]
-
-    with pytest.raises(TypeError, match=r"^outputs of .*opaque must be .* got <class .*Opaque"):
-        dpcore.audit(opaque, UNIT, trials=1000, **CLAIMED)
-
-
-def test_an_attack_that_raises_passes_through():
-    def broken(outputs, outputs_prime, pair):
-        raise ZeroDivisionError("mine")
-
-    with pytest.raises(ZeroDivisionError, match="mine"):
-        dpcore.audit(noisy, UNIT, attack=broken, trials=1000, **CLAIMED)
-
-
-@pytest.mark.parametrize("answer", [lambda o: o[:, 0], lambda o: o > 0, lambda o: True])
-def test_an_event_must_answer_with_bools(answer):
-    with pytest.raises(ValueError, match=r"^event must be a function that returns bools"):
-        dpcore.audit(noisy, pairs.zeros_ones(2), attack=lambda *_: answer, trials=1000, **CLAIMED)
-
-
-def test_an_attack_that_does_not_apply_is_named():
-    with pytest.raises(ValueError, match=r"^attack must be one that applies to these outputs"):
-        dpcore.audit(words, UNIT, attack=Threshold(0), trials=1000, **CLAIMED)
 
 
 @pytest.mark.parametrize("trials", [1, 2, 10])

@@ -5,11 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy import stats
-from shared_randomness import (
-    AUDITS,
-    audited,
-    noise,
-)
+from shared_randomness import AUDITS, audited, noise
 
 from dpcore.mechanisms.callables import call_mechanism
 

@@ -12,7 +12,8 @@ import pytest
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, audit, progress
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.auditing import counting, early_stop
+from dpcore.auditing import early_stop
+from dpcore.auditing.run import count_shards
 from dpcore.sampling import driver
 from dpcore.streams import COUNT, PILOT
 
@@ -197,7 +198,7 @@ def test_an_interrupt_at_any_line_leaves_equal_counts(monkeypatch, kind):
     """Python may raise between any two lines of the loop: sums and sizes must stay together."""
     monkeypatch.setattr(driver.Pace, "shard_trials", one_block)
     whole = run(kind)
-    functions = counting.count_shards, driver.run_shards, driver.Done.plus
+    functions = count_shards, driver.run_shards, driver.Done.plus
     codes = {function.__code__ for function in functions}
     outcomes = list(interrupted_at_every_line(monkeypatch, codes, lambda: run(kind)))
     kept = [report for report in outcomes if report is not None]
@@ -375,18 +376,3 @@ print(report.partial, report.counts.n == report.counts.n_prime > 0)
 """)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == ["True", "True"]
-
-
-def test_two_real_interrupts_end_a_loop_of_audits():
-    done = in_subprocess("""
-later(1.0, times=2, gap=0.8)
-kept = []
-try:
-    while True:
-        kept.append(dpcore.audit(dpcore.Laplace(1.0), trials=10**15, rng=len(kept),
-                                 attack=dpcore.attacks.MajorityVote()))
-except KeyboardInterrupt:
-    print(len(kept), kept[0].partial)
-""")
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split() == ["1", "True"]

@@ -93,28 +93,6 @@ def test_a_twin_five_per_cent_off_is_seen():
     assert min(side_pvalues(one, other)) < ALPHA / 36
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_a_numpy_twin_gets_the_same_verdict_from_the_default_attack(system):
-    """Of claims that it must refute, and of some that are far from what there is to see."""
-    native = system(1.0)
-    pair = native.default_pair(2)
-    for claim, verdict in ((0.2, "refuted"), (20.0, "not refuted by this attack")):
-        for number, mechanism in enumerate((native, twin(native))):
-            report = dpcore.audit(mechanism, pair, trials=20_000, rng=number, claim=claim)
-            assert report.verdict == verdict
-
-
-@pytest.mark.parametrize("dim", [1, 3])
-@pytest.mark.parametrize("attack", ATTACKS)
-def test_threads_do_not_change_the_counts_of_a_callable(dim, attack):
-    mechanism = twin(published.HalfNoise(1.0))
-    pair = Pair(np.zeros(dim), np.ones(dim))
-    arguments = {"trials": 20_500, "rng": 3, "block": 1000, "attack": attack}
-    audits = [dpcore.audit(mechanism, pair, threads=threads, **arguments) for threads in (1, 2, 3)]
-    assert audits[0] == audits[1] == audits[2]
-    assert audits[1].threads == 2
-
-
 def test_one_thread_is_the_default_for_a_callable():
     names = set()
 

@@ -65,8 +65,8 @@ SETS = (["a", "b", "c"], ["a", "x", "c"], ["b", "x", "c"], ["a", "b", "q", "c"])
         (AddRemove(), SETS[::3], SETS[:2], "has at most 1 record more, .*, got 2"),
         (AddRemove(), ([1, 2], [1, 2, 3]), ([1, 2], [1]*3), "has at most 1 record more, .*, got 3"),
         (AddRemove(), ("a b", "a"), ("a b", "b a"), "has at most 1 record more, .*, got 2"),
-        (AddRemove(), ("ab", "ab x"), ("", "x " * 400), "has at most 1 record more, .*, got inf"),
-    ],
+        (AddRemove(), ("ab", "ab x"), ("", "x " * 400), "has at most 1 record more, .*, got inf")
+    ]
 )  # fmt: skip
 def test_a_farther_pair_is_refused(relation, near, far, text):
     found = audit(length, near, neighbour=relation, claim=9.0, **FEW)

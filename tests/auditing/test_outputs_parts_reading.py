@@ -172,7 +172,7 @@ ODD = [
     np.array(["2020-01-01", "2021-01-01"], dtype="M8[D]"),
     np.array([b"ab", b"cd"], dtype="V2"),
     np.array([["a", "b"], ["c", "d"]]),
-    np.array([["a", None], [1.5, {}]], dtype=object),
+    np.array([["a", None], [1.5, {}]], dtype=object)
 ])  # fmt: skip
 def test_outputs_of_kinds_that_the_pilot_never_showed_are_read(seen):
     pilot = rows_of("outputs", [*seen] * 20 if isinstance(seen, list) else np.tile(seen, 20)

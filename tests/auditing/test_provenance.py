@@ -92,10 +92,7 @@ def executed():
     ("thing", "said"),
     [
         (dpcore.Laplace(1.0), f"dpcore.mechanisms.laplace.Laplace of dpcore {dpcore.__version__}"),
-        (
-            dpcore.published.DPText(1.0),
-            f"dpcore.published.DPText of dpcore {dpcore.__version__}",
-        ),
+        (dpcore.published.DPText(1.0), f"dpcore.published.DPText of dpcore {dpcore.__version__}"),
         (np.add, f"numpy.ufunc of numpy {np.__version__}"),
         (executed(), "function made: not available (compiled code, executed text, or a file that "),
         (print, "function print: not available"),

@@ -311,6 +311,13 @@ def test_an_edited_file_is_refused(cut, name):
     assert str(cut) in str(caught.value)
 
 
+def test_a_run_that_accepted_other_bits_goes_on_without_saying_so_again(monkeypatch, path):
+    cut_off(monkeypatch, 3, lambda: audit_kind("callable", checkpoint=path, same_bits=False))
+    report = audit_kind("callable", checkpoint=path)
+    assert any("same_bits=False" in note for note in report.notes)
+    assert read_run(path).same_bits is False
+
+
 def test_counts_that_were_edited_are_found_where_a_block_is_drawn_again(cut):
     edit(cut, "edges", 0, 1, 0, 0, value=lambda hits: [hits[0] + 1, *hits[1:]])
     with pytest.raises(ValueError, match="mechanism must be the one that began the run file"):
@@ -350,16 +357,20 @@ def make_mechanism(scale):
     return changing_noise
 
 
-def test_a_changed_mechanism_is_refused(monkeypatch, path):
-    about = {**ABOUT, "checkpoint": path}
+@pytest.mark.parametrize(
+    ("stop", "found"),
+    [("fixed", "of which block 0 has"), ("refuted", r"with \[\d+, \d+\] hits in trials")],
+)
+def test_a_changed_mechanism_is_refused(monkeypatch, path, stop, found):
+    about = {**ABOUT, "claim": 9.0, "checkpoint": path, "stop": stop}
     cut_off(monkeypatch, 5, lambda: dpcore.audit(make_mechanism(1.0), ONE, **about))
-    began = r"^mechanism must be the one that began the run file .*"
+    began = r"^mechanism must be the one that began the run file .*same_bits=False.* got one "
     with pytest.raises(ValueError, match=began + "whose outputs differ"):
         dpcore.audit(make_mechanism(1.01), ONE, **about)
     bits = read_run(path).fixed.bits
     # A mechanism that gives the compared block alone is found by what it counted.
     edit(path, "fixed", "bits", value="")
-    with pytest.raises(ValueError, match=began + "of which block 0 has"):
+    with pytest.raises(ValueError, match=began + found):
         dpcore.audit(make_mechanism(1.01), ONE, **about)
     edit(path, "fixed", "bits", value=bits)
     assert dpcore.audit(make_mechanism(1.0), ONE, **about).trials == TRIALS

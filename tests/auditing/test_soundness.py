@@ -58,8 +58,7 @@ def test_the_allowance_is_that_of_an_exact_binomial_test():
 
 @pytest.mark.parametrize("dim", [1, 2])
 @pytest.mark.parametrize(
-    "system",
-    [LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput],
+    "system", [LaplaceMechanism, ADePTClipL1, ADePTScaled, DPTextRepaired, HalvedOutput]
 )
 def test_sound_systems_are_not_overclaimed(system, dim):
     """Of a claim that is exactly what the vote sees: no slack hides a wrong bound."""
