@@ -299,10 +299,11 @@ class PilotDraws:
 
     def _draw_rest(
         self, trained: Sides, selection: int, kept: int
-    ) -> tuple[Sides, list[tuple[Outputs, ...]]]:
+    ) -> tuple[Sides, tuple[tuple[Outputs, ...], tuple[Outputs, ...]]]:
         """Draw the outputs that choose, and join them with those that trained."""
         rest = draw_first_outputs(self.source, selection, kept)
-        return rest, [_join_unlike_parts(both) for both in zip(trained, rest, strict=True)]
+        one, other = map(_join_unlike_parts, zip(trained, rest, strict=True))
+        return rest, (one, other)
 
     def counts(self, event: Event, size: int) -> Counts:
         """Count the occurrences of an event among the first `size` draws on each side."""

@@ -192,13 +192,17 @@ def _compare_with_states(
 
 def _copy_twice(mechanism: Any) -> tuple[Any, Any]:
     """Make two copies as two processes would have them; return the object itself if impossible."""
-    for duplicate in (lambda original: pickle.loads(pickle.dumps(original)), copy.deepcopy):
+    for duplicate in (_pickle_copy, copy.deepcopy):
         try:
             return duplicate(mechanism), duplicate(mechanism)
         except Exception:
             # Executors with picklers of their own take more than pickle does.
             continue
     return mechanism, mechanism
+
+
+def _pickle_copy(mechanism: Any) -> Any:
+    return pickle.loads(pickle.dumps(mechanism))
 
 
 def _make_draw_functions(draws: CallableDraws) -> tuple[Draw, Draw]:
