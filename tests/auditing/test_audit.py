@@ -333,17 +333,8 @@ def test_any_native_audit_counts_its_outputs(
 ):
     x = np.linspace(-1.0, spread, dim)
     x_prime = x + np.where(np.arange(dim) % 3 == 2, -0.7, 0.4)
-    report = audit(
-        mechanism,
-        (x, x_prime),
-        trials=trials,
-        start=start,
-        block=block,
-        threads=threads,
-        rng=seed,
-        claim=1.0,
-        attack=attack,
-    )
+    options = {"trials": trials, "start": start, "block": block, "threads": threads, "rng": seed}
+    report = audit(mechanism, (x, x_prime), claim=1.0, attack=attack, **options)
     drawn = [report.outputs(side, start, trials) for side in SIDES]
     k, k_prime = (int(report.event(outputs).sum()) for outputs in drawn)
     assert report.counts == Counts(k, trials, k_prime, trials)

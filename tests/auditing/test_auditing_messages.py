@@ -17,14 +17,6 @@ from dpcore.pairs import L1, Box, search
 
 PAIR = ([0.0], [1.0])
 
-RATE = math.e / (1.0 + math.e)
-
-
-def response(x, size, rng):
-    """Randomised response of epsilon 1: it tells the truth with probability e/(1 + e)."""
-    return np.where(rng.random((size, 1)) < RATE, x, 1.0 - np.asarray(x))
-
-
 CLAIMED = {"claim": 1.0, "rng": 1}
 
 UNIT = pairs.zeros_ones(1)
@@ -82,10 +74,10 @@ VALUE_ERRORS = [
     (lambda: dpcore.audit(noisy, PAIR, rng=-1), "rng", "an integer from 0"),
     (lambda: dpcore.repeat(lambda: 1.0), "fn", "a lambda"),
     # Verdicts on claims that are curves: who is refuted, how often, and what is certified.
-    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), delta=0.1), "delta", "left out where"),
-    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), bound="conditional"), "bound",
+    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), delta=0.1), "delta", "left out where"),
+    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), bound="conditional"), "bound",
      "left out, or one that has a form"),
-    (lambda: dpcore.audit(response, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)),
+    (lambda: dpcore.audit(noisy, dpcore.Pair([0.0], [1.0], 2.0), claim=GDP(1.0)),
      "distance of the pair", "1 where claim is a curve"),
     (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=GDP(1.0), delta=0.1), "delta",
      "left out where claim is a curve"),
@@ -95,7 +87,7 @@ VALUE_ERRORS = [
      bound="one_run_fdp"), "bound", "speaks of Gaussian claims alone"),
     (lambda: dpcore.audit_outputs([1.0], [2.0], rows="one_run", claim=1.0, delta=0.1,
      bound="one_run_curve"), "bound", "another where claim is a number"),
-    (lambda: dpcore.audit(response, PAIR, claim=GDP(1.0), attack=dpcore.attacks.Coordinatewise()),
+    (lambda: dpcore.audit(noisy, PAIR, claim=GDP(1.0), attack=dpcore.attacks.Coordinatewise()),
      "attack", "one that counts one event where claim"),
     (lambda: dpcore.plan(GDP(1.0), true_epsilon=2.0), "true_epsilon", "None"),
     (lambda: dpcore.plan(GDP(1.0), factor=0.9, guesses=100), "guesses", "None where claim"),

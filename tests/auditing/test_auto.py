@@ -227,12 +227,8 @@ def test_rows_that_depend_on_each_other_are_told():
 
 def test_constant_and_undefined_outputs_certify_nothing():
     for value in (0.0, np.nan, np.inf):
-        report = dpcore.audit(
-            lambda x, size, rng, value=value: np.full((size, 2), value),
-            UNIT,
-            trials=1000,
-            **CLAIMED,
-        )
+        constant = lambda x, size, rng, value=value: np.full((size, 2), value)  # noqa: E731
+        report = dpcore.audit(constant, UNIT, trials=1000, **CLAIMED)
         assert report.epsilon_lower == 0.0
         assert report.refuted is False
 
@@ -246,11 +242,6 @@ def test_tiny_audits_are_sound(trials):
 
 def test_events_that_always_or_never_happen():
     for answer in (np.zeros, np.ones):
-        report = dpcore.audit(
-            noisy,
-            UNIT,
-            attack=lambda *_, answer=answer: lambda o: answer(len(o), bool),
-            trials=1000,
-            **CLAIMED,
-        )
+        attack = lambda *_, answer=answer: lambda o: answer(len(o), bool)  # noqa: E731
+        report = dpcore.audit(noisy, UNIT, attack=attack, trials=1000, **CLAIMED)
         assert report.epsilon_lower == 0.0

@@ -92,13 +92,8 @@ def test_a_callable_takes_any_two_objects():
     def length(x, size, rng):
         return len(x) + rng.laplace(size=size)
 
-    report = audit(
-        length,
-        ("short", {"a", "b"}),
-        trials=1000,
-        attack=lambda a, b, pair: lambda o: o > 3.5,
-        claim=1.0,
-    )
+    attack = lambda a, b, pair: lambda o: o > 3.5  # noqa: E731
+    report = audit(length, ("short", {"a", "b"}), trials=1000, attack=attack, claim=1.0)
     assert report.verdict == "refuted"
     assert "x = 'short'" in str(report)
     # The default attack needs outputs alone, the vote thresholds between two vectors.

@@ -119,12 +119,8 @@ def test_of_the_default_attack_too(monkeypatch, kind, slices):
 
 def test_pooled_coordinates_of_an_interrupted_audit_are_not_used(monkeypatch):
     """Their bound is one for numbers that were fixed in advance."""
-    arguments = {
-        "attack": dpcore.attacks.Coordinatewise(),
-        "trials": 1000,
-        "block": 100,
-        "threads": 1,
-    }
+    coordinatewise = dpcore.attacks.Coordinatewise()
+    arguments = {"attack": coordinatewise, "trials": 1000, "block": 100, "threads": 1}
     with monkeypatch.context() as patch:
         interrupt_after(patch, 3)
         report = audit(Laplace(1.0), dpcore.pairs.zeros_ones(3), claim=1.0, rng=1, **arguments)

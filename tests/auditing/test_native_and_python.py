@@ -158,12 +158,8 @@ def test_outputs_may_be_lists_or_any_shape_for_a_custom_event():
     def images(x, size, rng):
         return rng.normal(x.sum(), 1.0, (size, 3, 4))
 
-    report = dpcore.audit(
-        images,
-        (np.zeros((2, 2)), np.ones((2, 2))),
-        trials=500,
-        attack=lambda a, b, pair: lambda o: o.mean(axis=(1, 2)) > 2.0,
-    )
+    bright = lambda a, b, pair: lambda o: o.mean(axis=(1, 2)) > 2.0  # noqa: E731
+    report = dpcore.audit(images, (np.zeros((2, 2)), np.ones((2, 2))), trials=500, attack=bright)
     assert report.shape == (3, 4)
     assert report.elements == 12
     assert report.epsilon_lower > 1
@@ -183,6 +179,10 @@ class Unreachable:
         raise TypeError("copy it to the host first")
 
 
+def transpose_later(x, n, r):
+    return np.zeros((2, n)).T if n == 2 else np.zeros((2, n))
+
+
 NAME = r"outputs of test_native_and_python\.returning\.<locals>\.broken must be "
 
 
@@ -191,21 +191,9 @@ NAME = r"outputs of test_native_and_python\.returning\.<locals>\.broken must be 
     [
         (lambda x, n, r: 1.0, ValueError, r"an array with 2 rows, one per output, got \(\)"),
         (lambda x, n, r: None, ValueError, r"an array with 2 rows, one per output, got \(\)"),
-        (
-            lambda x, n, r: np.zeros((n + 1, 2)),
-            ValueError,
-            r"an array with 2 rows, one per output, got \(3, 2\)",
-        ),
-        (
-            lambda x, n, r: np.zeros((2, n)).T if n == 2 else np.zeros((2, n)),
-            ValueError,
-            r"an array with \d+ rows, one per output, got \(2, \d+\)",
-        ),
-        (
-            lambda x, n, r: np.zeros((n, n)),
-            ValueError,
-            r"of shape \((\d+), 2\) in every call, got \(\1, \1\)",
-        ),
+        (lambda x, n, r: np.zeros((n + 1, 2)), ValueError, r"an array with 2 rows.* got \(3, 2\)"),
+        (transpose_later, ValueError, r"an array with \d+ rows, one per output, got \(2, \d+\)"),
+        (lambda x, n, r: np.zeros((n, n)), ValueError, r"of shape \((\d+), 2\) in .*\(\1, \1\)"),
         (lambda x, n, r: Unreachable(), TypeError, "an array, got"),
     ],
 )

@@ -45,6 +45,12 @@ MOST = int(stats.binom.isf(ALPHA, AUDITS, 1 - CONFIDENCE))
 """Overclaims in 2,000 audits that chance allows: P(more | 10 %) < ALPHA."""
 
 
+def run_audits(mechanism, pair=([0.0], [1.0]), audits=AUDITS, **options):
+    """Audit a mechanism with so many seeds."""
+    options = {"trials": TRIALS, "confidence": CONFIDENCE, "attack": VOTE, **options}
+    return [dpcore.audit(mechanism, pair, rng=seed, **options) for seed in range(audits)]
+
+
 def overclaims(found, true):
     """How many of the certified bounds exceed the true loss."""
     return sum(bound > true for bound in found)
@@ -63,11 +69,7 @@ def test_the_allowance_is_that_of_an_exact_binomial_test():
 def test_sound_systems_are_not_overclaimed(system, dim):
     """Of a claim that is exactly what the vote sees: no slack hides a wrong bound."""
     mechanism = system(1.0)
-    pair = mechanism.default_pair(dim)
-    audits = [
-        dpcore.audit(mechanism, pair, trials=TRIALS, confidence=CONFIDENCE, rng=seed, attack=VOTE)
-        for seed in range(AUDITS)
-    ]
+    audits = run_audits(mechanism, mechanism.default_pair(dim))
     true = audits[0].exact
     assert 0.5 < true <= 1.0 + 1e-12
     assert overclaims((audit.epsilon_lower for audit in audits), true) <= MOST
@@ -93,18 +95,7 @@ def randomised_response(x, size, rng):
 
 @pytest.mark.parametrize("trials", [40, TRIALS])
 def test_a_callable_that_loses_exactly_its_claim(trials):
-    audits = [
-        dpcore.audit(
-            randomised_response,
-            ([0.0], [1.0]),
-            trials=trials,
-            confidence=CONFIDENCE,
-            claim=1.0,
-            rng=seed,
-            attack=VOTE,
-        )
-        for seed in range(AUDITS)
-    ]
+    audits = run_audits(randomised_response, trials=trials, claim=1.0)
     assert sum(audit.refuted for audit in audits) <= MOST
     assert overclaims((audit.epsilon_lower for audit in audits), 1.0) <= MOST
 
@@ -125,19 +116,8 @@ def event_of_delta(outputs, outputs_prime, pair):
 
 def test_delta_is_respected():
     """On x' the event has (1 - d) e/(1 + e) + d, on x (1 - d)/(1 + e): (1, d) holds exactly."""
-    audits = [
-        dpcore.audit(
-            leaky_response,
-            ([0.0], [1.0]),
-            trials=1000,
-            confidence=CONFIDENCE,
-            claim=1.0,
-            delta=DELTA,
-            attack=event_of_delta,
-            rng=seed,
-        )
-        for seed in range(AUDITS)
-    ]
+    options = {"trials": 1000, "claim": 1.0, "delta": DELTA, "attack": event_of_delta}
+    audits = run_audits(leaky_response, **options)
     assert sum(audit.refuted for audit in audits) <= MOST
     # Forgetting delta is a mistake that the same test sees.
     wrong = (clopper_pearson(audit.bound_counts, 0.0, CONFIDENCE) for audit in audits)
@@ -160,18 +140,7 @@ def best_cell(outputs, outputs_prime, pair):
 
 
 def test_an_attack_that_searches_is_harmless_because_of_the_split():
-    audits = [
-        dpcore.audit(
-            no_information,
-            ([0.0], [1.0]),
-            trials=2000,
-            confidence=CONFIDENCE,
-            claim=0.0,
-            attack=best_cell,
-            rng=seed,
-        )
-        for seed in range(AUDITS)
-    ]
+    audits = run_audits(no_information, trials=2000, claim=0.0, attack=best_cell)
     assert sum(audit.refuted for audit in audits) <= MOST
 
 
@@ -190,13 +159,8 @@ def test_control_the_same_search_on_the_counted_draws():
 
 def test_control_copies_of_one_seed_are_no_new_draws():
     """Ten audits of one seed added by hand: `+` refuses them, this is why."""
-    mechanism = HalvedOutput(1.0)
-    pair = mechanism.default_pair(1)
     found = []
-    for seed in range(AUDITS):
-        audit = dpcore.audit(
-            mechanism, pair, trials=TRIALS, confidence=CONFIDENCE, rng=seed, attack=VOTE
-        )
+    for audit in run_audits(HalvedOutput(1.0), HalvedOutput(1.0).default_pair(1)):
         c = audit.bound_counts
         copies = Counts(10 * c.k, 10 * c.n, 10 * c.k_prime, 10 * c.n_prime)
         found.append(clopper_pearson(copies, 0.0, CONFIDENCE))
@@ -204,25 +168,14 @@ def test_control_copies_of_one_seed_are_no_new_draws():
 
 
 def test_control_the_point_estimate_is_no_bound():
-    mechanism = HalvedOutput(1.0)
-    pair = mechanism.default_pair(1)
-    found = [
-        dpcore.audit(mechanism, pair, trials=TRIALS, rng=seed, attack=VOTE).epsilon_hat
-        for seed in range(AUDITS)
-    ]
-    assert overclaims(found, 1.0) > MOST
+    audits = run_audits(HalvedOutput(1.0), HalvedOutput(1.0).default_pair(1))
+    assert overclaims((audit.epsilon_hat for audit in audits), 1.0) > MOST
 
 
 def test_control_a_mechanism_ten_per_cent_worse_than_its_claim():
     """The test has power: with enough trials a loss of 1.1 is not taken for 1."""
-    mechanism = HalvedOutput(1.1)
-    pair = mechanism.default_pair(1)
-    audits = (
-        dpcore.audit(
-            mechanism, pair, trials=40_000, claim=1.0, confidence=CONFIDENCE, rng=seed, attack=VOTE
-        )
-        for seed in range(300)
-    )
+    pair = HalvedOutput(1.1).default_pair(1)
+    audits = run_audits(HalvedOutput(1.1), pair, audits=300, trials=40_000, claim=1.0)
     refuted = sum(audit.refuted for audit in audits)
     assert stats.binomtest(refuted, 300, 1 - CONFIDENCE, "greater").pvalue < ALPHA
 
