@@ -365,9 +365,10 @@ def test_a_real_interrupt_of_a_callable(threads):
 def slow(x, size, rng):
     time.sleep(0.01)
     return x + rng.laplace(size=(size, 1))
+options = dict(block=100, threads={threads}, rng=1, attack=dpcore.attacks.MajorityVote())
+dpcore.audit(slow, ([0.0], [1.0]), trials=100, **options)
 later(1.0)
-report = dpcore.audit(slow, ([0.0], [1.0]), trials=10**5, block=100, threads={threads}, rng=1,
-                      attack=dpcore.attacks.MajorityVote())
+report = dpcore.audit(slow, ([0.0], [1.0]), trials=10**5, **options)
 print(report.partial, report.counts.n == report.counts.n_prime > 0)
 """)
     assert done.returncode == 0, done.stderr

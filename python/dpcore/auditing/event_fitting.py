@@ -146,7 +146,8 @@ def form_of(
 
 def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], Any]) -> None:
     """Refuse a mechanism if a fact stated once per call, for all its rows, shows the input."""
-    facts_prime = call_facts(ask(1, 0))
+    both = facts, call_facts(ask(1, 0))
+    facts_prime = both[1]
     differing = [what for what in facts if what in facts_prime and facts[what] != facts_prime[what]]
     for number in range(_MAX_FACT_CALLS):
         if not differing:
@@ -154,11 +155,7 @@ def _refuse_facts(name: str, facts: dict[str, Any], ask: Callable[[int, int], An
         # Each side is the first in half of the calls: what alternates is not the input's.
         order = (1, 0) if number % 2 else (0, 1)
         again = {side: call_facts(ask(side, number + 2)) for side in order}
-        differing = [
-            what
-            for what in differing
-            if again[0].get(what) == facts[what] and again[1].get(what) == facts_prime[what]
-        ]
+        differing = [w for w in differing if all(again[i].get(w) == both[i][w] for i in (0, 1))]
     for what in differing:
         one = _format_differences(facts[what], facts_prime[what])
         other = _format_differences(facts_prime[what], facts[what])

@@ -178,12 +178,8 @@ def _compare_with_states(
     generators: Generators, first: CallableDraws, second: CallableDraws, trials: int
 ) -> set[str]:
     """Compare two draws on each side, the second from the generator states of the first."""
-    sides = [
-        _RepeatedSide(generators.kept(one), generators.put_back(other))
-        for one, other in zip(
-            _make_draw_functions(first), _make_draw_functions(second), strict=True
-        )
-    ]
+    both = zip(_make_draw_functions(first), _make_draw_functions(second), strict=True)
+    sides = [_RepeatedSide(generators.kept(a), generators.put_back(b)) for a, b in both]
     _draw_twice(sides, first, trials, until_own=False)
     equal = [side for side in sides if side.found != "own"]
     found = {"own"} if len(equal) < len(sides) else set()
@@ -339,12 +335,9 @@ def _draw_twice(
     """
     answers = one_by_one(draws.mechanism)
     limits = (_ANSWER_LIMIT,) if answers else _ROW_LIMITS
-    fewest = (
-        min(_FIRST_REPEATED_ROWS, max(_MIN_REPEATED_ANSWERS, trials // _ANSWER_LIMIT[1]))
-        if answers
-        else 0
-    )
-    goal = fewest or _FIRST_REPEATED_ROWS
+    goal = _FIRST_REPEATED_ROWS
+    if answers:
+        goal = min(goal, max(_MIN_REPEATED_ANSWERS, trials // _ANSWER_LIMIT[1]))
     most = max(goal, *(min(rows, trials // share) for rows, share in limits))
     if answers:
         for side in sides:

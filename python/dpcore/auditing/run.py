@@ -72,6 +72,12 @@ from .selection import draws_of
 if TYPE_CHECKING:
     from ..sampling.slices import Forecast
 
+SETTLED_FIELDS: Final = (
+    "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
+    "randomness", "clean", "declared_loss", "searched",
+)  # fmt: skip
+"""Fields of an audit that are those of its request."""
+
 _MAX_LATTICE_TRIALS: Final = 2**20
 """Trials on which the floating-point finding is counted: what it finds is not rare."""
 _MAX_CURVE_TRIALS: Final = 2**22
@@ -351,33 +357,20 @@ def _make_forecast(request: UnsettledRequest) -> Forecast:
 
 def list_fixed_fields(request: Request, source: Source, fitted: Fitted) -> dict[str, Any]:
     """List the fields of an audit that are fixed before anything is counted, by name."""
-    return {
-        "mechanism": request.mechanism,
-        "pair": request.pair,
+    return {name: getattr(request, name) for name in SETTLED_FIELDS} | {
         "neighbour": request.wanted.relation,
         "attack": attack_name(request.attack),
         "event": fitted.event,
         "direction": fitted.direction,
-        "claim": request.claim,
-        "tangent": request.tangent,
-        "delta": request.delta,
-        "confidence": request.confidence,
-        "bound": request.bound,
-        "seed": request.seed,
         "block": source.block,
         "route": source.route,
         "end": request.start + request.trials,
         "pilot": fitted.pilot,
         "shape": source.shape,
-        "floats": request.floats,
         "notes": (*request.pair_notes, *request.notes, *fitted.notes, *fitted.remarks),
-        "randomness": request.randomness,
-        "clean": request.clean,
-        "declared_loss": request.declared_loss,
         "runs_on": runs_on(request.mechanism),
         "read": fitted.read,
         "inside": fitted.inside if request.source else (),
-        "searched": request.searched,
         "provenance": (request.provenance,),
     }
 
@@ -539,12 +532,9 @@ def _read_watches(
 
 def _pool_counts(event: Event, tally: Tally, tally_prime: Tally) -> tuple[Counts, ...]:
     multiplicities = attribute_of(EventRecord, event, "multiplicities")
-    return tuple(
-        Counts(k, tally.rows * entries, k_prime, tally_prime.rows * entries)
-        for k, k_prime, entries in zip(
-            tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True
-        )
-    )
+    n, n_prime = tally.rows, tally_prime.rows
+    groups = zip(tally.hits[1:], tally_prime.hits[1:], multiplicities, strict=True)
+    return tuple(Counts(k, n * many, k_prime, n_prime * many) for k, k_prime, many in groups)
 
 
 def count_shards(source: Source, fixed: FixedFields, run: RunFile | None) -> Done:

@@ -215,13 +215,8 @@ class Scored(Record, word="Scored"):
             return NotImplemented
         if not np.array_equal(self.thresholds, other.thresholds):
             raise invalid("thresholds", "equal in both curves", other.thresholds)
-        return Scored(
-            self.thresholds,
-            self.k + other.k,
-            self.n + other.n,
-            self.k_prime + other.k_prime,
-            self.n_prime + other.n_prime,
-        )
+        k, k_prime = self.k + other.k, self.k_prime + other.k_prime
+        return Scored(self.thresholds, k, self.n + other.n, k_prime, self.n_prime + other.n_prime)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -98,10 +98,8 @@ class Plan(WrittenRecord):
             settings = self.delta, self.confidence
             return guesses_power(size, canaries, claim, self.guess_rate, *settings)
         each = Counter(self.rates)
-        found = (
-            many * certifies(size, claim, *one, self.delta, self.confidence)
-            for one, many in each.items()
-        )
+        level = self.delta, self.confidence
+        found = (many * certifies(size, claim, *one, *level) for one, many in each.items())
         return min(1.0, sum(found) / len(self.rates))
 
     @property
