@@ -233,7 +233,7 @@ NOISE = '''"""Laplace noise by another name."""
 import math
 from dataclasses import dataclass
 from .laplace import _laplace_log_votes
-from .native import Law, Primitive, over_scale, whole_line, with_law
+from .native import Primitive, over_scale, whole_line, with_law
 
 @with_law(LAW)
 @dataclass(frozen=True, slots=True)
@@ -245,13 +245,13 @@ class Toy(Primitive):
 VOTES = "log_votes=_laplace_log_votes"
 COST = "cost=lambda noise, apart: over_scale(apart, noise.scale, 'l1')"
 LAWS = {
-    "nothing": "Law()",
-    "votes": f"Law({VOTES})",
-    "one end": "Law(support=lambda noise: (0.5, math.inf))",
-    "other end": "Law(support=lambda noise: (-math.inf, 0.0))",
-    "cost": f"Law({COST})",
-    "blind": "Law(blind=True)",
-    "all": f"Law({VOTES}, support=whole_line, {COST})",
+    "nothing": "",
+    "votes": VOTES,
+    "one end": "support=lambda noise: (0.5, math.inf)",
+    "other end": "support=lambda noise: (-math.inf, 0.0)",
+    "cost": COST,
+    "blind": "blind=True",
+    "all": f"{VOTES}, support=whole_line, {COST}",
 }
 
 
@@ -269,7 +269,7 @@ def add_noise(load, patch, without=None, law=LAWS["all"]):
     if without == "class":
         return None
     text = NOISE.replace("@with_law(LAW)\n", "") if without == "law" else NOISE
-    law = "Law()" if without == "parts" else law
+    law = "" if without == "parts" else law
     toy = load(mechanisms, "toy", text.replace("LAW", law)).Toy
     for package in (mechanisms, dpcore):
         if package.__name__ != without:
@@ -488,8 +488,7 @@ EDITS = (
     # A field with the value of the argument: declared, filled, shown.
     ("results/evidence.py", "    threads: int = field(", REMARK),
     ("auditing/run.py", '        "notes": (*', '        "remark": request.remark,\n'),
-    ("report/text.py", '    table.append(("seed",',
-     '    table.append(("remark", audit.remark))\n'),
+    ("report/text.py", '        ("seed", _describe_seed', '        ("remark", audit.remark),\n'),
 )  # fmt: skip
 """File, the text before which a step is inserted, and the step."""
 

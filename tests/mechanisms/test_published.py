@@ -10,6 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import dpcore
+from dpcore import published
 from dpcore.errors import show
 from dpcore.mechanisms import (
     PRIMITIVES,
@@ -23,6 +25,7 @@ from dpcore.mechanisms import (
     Steps,
     Uniform,
 )
+from dpcore.mechanisms.native import Law, law_of, log_votes
 from dpcore.pairs import distance, zeros_ones
 from dpcore.published import (
     NATIVE,
@@ -147,3 +150,25 @@ def test_primitives_are_frozen_hashable_and_do_only_their_noise():
     with pytest.raises(dataclasses.FrozenInstanceError):
         Laplace(1.0).scale = 2.0
     assert show(Laplace(1.0)) == "Laplace(scale=1.0, variant='two_branch')"
+
+
+def test_only_the_exact_class_has_a_law():
+    class Louder(dpcore.Laplace):
+        pass
+
+    assert law_of(dpcore.Laplace(1.0)).cost is not None
+    assert law_of(Louder(1.0)) == Law()
+    assert log_votes(Louder(1.0), np.zeros(2), True) is None
+    assert dpcore.exact.vote_loss(Louder(1.0), dpcore.Pair([0.0], [1.0])) is None
+
+
+def test_native_noise_stands_in_the_order_of_its_table():
+    names = "Laplace Gaussian Exponential Uniform Identity RandomBits DPTextNoise"
+    assert [cls.__name__ for cls in PRIMITIVES] == names.split()
+
+
+def test_published_shows_its_own_names():
+    own = [*(cls.__name__ for cls in published.SYSTEMS), "SYSTEMS"]
+    assert sorted(published.__all__) == sorted(own) == sorted(dir(published))
+    # What could be imported from here before still can.
+    assert published.Laplace is dpcore.Laplace

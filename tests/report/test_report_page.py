@@ -1,24 +1,28 @@
-"""The HTML page of an audit, and the code in it that repeats the audit."""
+"""The HTML page of an audit, also in a browser, and the code in it that repeats the audit."""
 
 from __future__ import annotations
 
 import html
+import http.server
 import itertools
 import json
 import math
 import re
+import shutil
+import subprocess
 import sys
+import threading
 from dataclasses import fields, replace
 from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from shared_pages import AUDITS, NASTY, PAGES
+from shared_pages import AUDITS, NASTY, PAGES, audit, noisy
 
 import dpcore
-from dpcore import Audit, Counts, published
+from dpcore import Audit, Counts, Laplace, Pair, published
 from dpcore.bounds import limits
-from dpcore.report import figures
+from dpcore.report import figures, script
 from dpcore.report import page as report_proof
 from dpcore.report import text as report
 from dpcore.report.page import make_page
@@ -95,12 +99,9 @@ def test_the_table_of_counts(name):
     ]
     shares = [float(cell) for cell in rows[2][1:]]
     assert shares == pytest.approx([c.k / c.n, c.k_prime / c.n_prime], rel=1e-5)
+    assert found.nan != found.nan_prime or not found.nan
     nan = [["NaN entries", f"{found.nan:,}", f"{found.nan_prime:,}"]]
     assert rows[3:] == (nan if found.nan or found.nan_prime else [])
-
-
-def test_the_sides_of_the_example_with_nan_differ():
-    assert AUDITS["nan"].nan != AUDITS["nan"].nan_prime
 
 
 NUMBER = r"([0-9.]+(?:e-?[0-9]+)?)"
@@ -304,14 +305,177 @@ def test_headings_and_tables_are_marked_as_such(name):
     assert all(node.get("scope") for node in tree(name).iter(f"{SPACE}th"))
 
 
-def test_the_code_in_the_page_repeats_the_audit():
-    for name in ("refuted", "no claim", "delta, distance"):
-        code = "".join(next(tree(name).iter(f"{SPACE}code")).itertext())
-        space: dict[str, object] = {}
-        exec(code, space)
-        assert space["report"] == AUDITS[name]
-
-
 def test_counts_of_every_kind_have_a_page():
     for counts in (Counts(0, 10, 0, 10), Counts(10, 10, 0, 10), Counts(0, 10, 10, 10)):
         ElementTree.fromstring(make_page(replace(AUDITS["refuted"], counts=counts)).encode())
+
+
+def run(found, **names):
+    space = dict(names)
+    exec(script.make_script(found), space)
+    return space["report"]
+
+
+REPEATED = ("refuted", "not refuted", "no claim", "no pilot", "nan", "distance", "delta, distance")
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_the_code_repeats_the_audit(name):
+    found = AUDITS[name]
+    assert run(found) == found
+    assert html.escape(script.make_script(found)) in PAGES[name]
+    assert eval(script.format_call(found)) == found
+
+
+def test_the_code_repeats_an_audit_of_a_function():
+    found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
+    assert "import shared_pages\n" in script.make_script(found)
+    assert run(found) == found
+    modules = {"dpcore": dpcore, "shared_pages": sys.modules["shared_pages"]}
+    assert eval(script.format_call(found), modules) == found
+
+
+def test_the_code_keeps_start_block_route_and_every_range():
+    options = {"claim": 1.0, "rng": 5, "block": 64, "route": "sampled"}
+    first = audit(Laplace(1.0), trials=1000, **options)
+    later = audit(Laplace(1.0), trials=500, start=2048, **options)
+    assert run(later) == later
+    assert "start=2048" in script.format_call(later)
+    both = first + later
+    assert run(both).counts == both.counts
+    assert script.format_call(both).count("dpcore.audit(") == 2
+    assert "# Not one whole run" in script.make_script(both)
+    assert "# Not one whole run" in script.make_script(AUDITS["partial"])
+    assert "# Not one" not in script.make_script(first)
+
+
+def test_what_no_record_holds_is_left_open():
+    own = AUDITS["own objects"]
+    code = script.make_script(own)
+    assert re.search(r"^mechanism = \.\.\.  # .*<lambda>$", code, re.M)
+    assert re.search(r"^attack = \.\.\.  # shared_pages\.positive$", code, re.M)
+    assert re.search(r"^pair = \.\.\.  # \(", code, re.M)
+    assert "attack=attack" in code
+    line = script.format_call(own, mechanism="mine", pair="ours")
+    assert line.startswith("dpcore.audit(mine, ours, attack=attack, ")
+    # A name with a line break must not end the comment.
+    compile(
+        script.make_script(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec"
+    )
+
+
+def test_a_long_pair_is_read_from_the_data():
+    pair = Pair(np.arange(40.0), np.arange(40.0) + 0.25)
+    found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
+    assert run(found, text=found.to_json()) == found
+    ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
+    assert "[0.0] * 200, [1.0] * 200" in script.format_call(ones)
+    assert eval(script.format_call(ones)) == ones
+
+
+@pytest.mark.parametrize(
+    ("x", "x_prime", "text"),
+    [
+        ("a", "it's", "dpcore.Pair('a', \"it's\")"),
+        (1, True, "dpcore.Pair(1, True)"),
+        ([0.0] * 5, [0.0, 0.0, -0.0, 0.0, 0.0], None),
+        (np.arange(3), np.arange(3), None),
+        (np.zeros((2, 2)), np.ones((2, 2)), None),
+        (np.array([math.inf]), np.array([0.0]), None),
+        (math.nan, 0.0, None),
+        (object(), 1, None),
+        ("a" * 500, "b", None),
+    ],
+)
+def test_pairs_as_python(x, x_prime, text):
+    found = replace(AUDITS["refuted"], pair=Pair(x, x_prime))
+    shown = script.pair_expression(found)
+    if text is not None:
+        assert shown == text
+    assert shown is None or eval(shown) == found.pair
+    assert (shown is None) is (text is None and not isinstance(x, list))
+
+
+# The page in a browser.
+
+BROWSERS = ("google-chrome", "chromium", "chromium-browser")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), "")
+MEASURE = """
+addEventListener('load', () => {
+  const found = [...document.querySelectorAll('iframe')].map(frame => {
+    const page = frame.contentDocument, root = page.documentElement;
+    const seen = [...page.querySelectorAll('svg')].filter(svg => svg.clientWidth > 0);
+    const letters = seen.flatMap(svg => [...svg.querySelectorAll('text')]);
+    return {
+      width: root.clientWidth, needed: root.scrollWidth, pictures: seen.length,
+      letters: Math.min(...letters.map(text => text.getBoundingClientRect().height)),
+    };
+  });
+  document.title = JSON.stringify(found);
+});
+"""
+
+
+@pytest.fixture
+def served():
+    """A web server on this machine: `files` is what it has, `asked` what it was asked for."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            server.asked.append(self.path)
+            content = server.files.get(self.path, "").encode()
+            self.send_response(200 if content else 404)
+            self.send_header("Content-Type", "text/html; charset=utf-8")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        def log_message(self, *arguments):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.files, server.asked = {}, []
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def browse(served, pages, folder):
+    """What a browser measures of pages at 360 and at 1200 pixels, two entries a page."""
+    served.files = {f"/{number}": text for number, text in enumerate(pages)}
+    frames = "".join(
+        f'<iframe src="{path}" width="{width}" height="800" style="border: 0"></iframe>'
+        for path in served.files
+        for width in (360, 1200)
+    )
+    icon = '<link rel="icon" href="data:,">'
+    served.files["/all"] = f"<!DOCTYPE html>{icon}<script>{MEASURE}</script>{frames}"
+    address = f"http://127.0.0.1:{served.server_port}/all"
+    command = [BROWSER, "--headless=new", "--no-sandbox", "--disable-gpu", "--dump-dom"]
+    command += [f"--user-data-dir={folder}", "--window-size=1300,900", address]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=True)
+    title = re.search(r"<title>(.*?)</title>", done.stdout, re.S)
+    assert title, done.stderr
+    return json.loads(html.unescape(title[1]))
+
+
+@pytest.mark.skipif(not BROWSER, reason=f"none of {', '.join(BROWSERS)} is on the PATH")
+def test_in_a_browser_nothing_overflows_and_nothing_is_asked_for(served, tmp_path):
+    # The negative control: a line that cannot break, and an image from elsewhere.
+    wide = PAGES["refuted"].replace("<h1>", '<h1 style="white-space: nowrap; width: 2000px">')
+    wide = re.sub(r"<meta http-equiv.*?/>", '<img src="/image" alt="" />', wide, flags=re.S)
+    names = ("refuted", "nasty name", "delta, distance", "nan", "long words", "large counts")
+    pages = [PAGES[name].replace("<details>", '<details open="">') for name in names]
+    found = browse(served, [*pages, wide], tmp_path)
+    assert len(found) == 2 * len(pages) + 2
+    for one, width in zip(found[:-2], (360, 1200) * len(pages), strict=True):
+        assert abs(one["width"] - width) < 20
+        assert one["needed"] <= one["width"]
+        assert one["pictures"] == 1
+        # Pixels of the smallest line of text in a picture.
+        assert one["letters"] >= 10
+    for control in found[-2:]:
+        assert control["needed"] > control["width"]
+    assert set(served.asked) == {*served.files, "/image"}

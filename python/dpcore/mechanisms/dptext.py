@@ -11,7 +11,6 @@ from ..errors import choice, suggest_arguments
 from .exponential import log_tails
 from .native import (
     LN2,
-    Law,
     Logs,
     Primitive,
     Tails,
@@ -45,13 +44,11 @@ def _dptext_log_votes(noise: DPTextNoise, a: Logs, up: bool) -> Tails:
 
 @suggest_arguments
 @with_law(
-    Law(
-        log_votes=_dptext_log_votes,
-        support=not_negative,
-        cost=make_unbounded_cost(
-            "noise that is never negative: an output below one input is impossible there"
-        ),
-    )
+    log_votes=_dptext_log_votes,
+    support=not_negative,
+    cost=make_unbounded_cost(
+        "noise that is never negative: an output below one input is impossible there"
+    ),
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class DPTextNoise(Primitive):

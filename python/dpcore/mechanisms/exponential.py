@@ -9,7 +9,6 @@ import numpy as np
 
 from ..errors import suggest_arguments
 from .native import (
-    Law,
     Logs,
     Primitive,
     Tails,
@@ -30,11 +29,9 @@ def log_tails(scale: float, a: Logs, up: bool) -> Tails:
 
 @suggest_arguments
 @with_law(
-    Law(
-        log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
-        support=not_negative,
-        cost=make_unbounded_cost("one-sided noise: an output below one input is impossible there"),
-    )
+    log_votes=lambda noise, a, up: log_tails(noise.scale, a, up),
+    support=not_negative,
+    cost=make_unbounded_cost("one-sided noise: an output below one input is impossible there"),
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Exponential(Primitive):

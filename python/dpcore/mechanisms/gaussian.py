@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import suggest_arguments
-from .native import Cost, Law, Logs, Primitive, Tails, positive, whole_line, with_law
+from .native import Cost, Logs, Primitive, Tails, positive, whole_line, with_law
 
 
 def _gaussian_log_votes(noise: Gaussian, a: Logs, up: bool) -> Tails:
@@ -34,9 +34,7 @@ def _make_gaussian_cost(noise: Gaussian, apart: float) -> Cost:
 
 
 @suggest_arguments
-@with_law(
-    Law(log_votes=_gaussian_log_votes, support=whole_line, cost=_make_gaussian_cost, norm="l2")
-)
+@with_law(log_votes=_gaussian_log_votes, support=whole_line, cost=_make_gaussian_cost, norm="l2")
 @dataclass(frozen=True, slots=True, repr=False)
 class Gaussian(Primitive):
     """Additive Gaussian noise: ``x + s``, s normal with mean 0 and standard deviation sigma.

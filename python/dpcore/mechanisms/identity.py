@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .native import Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
+from .native import Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 
 def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
@@ -15,11 +15,9 @@ def _identity_log_votes(noise: Identity, a: Logs, up: bool) -> Tails:
 
 
 @with_law(
-    Law(
-        log_votes=_identity_log_votes,
-        support=lambda noise: (0.0, 0.0),
-        cost=make_unbounded_cost("no noise: the output is the input"),
-    )
+    log_votes=_identity_log_votes,
+    support=lambda noise: (0.0, 0.0),
+    cost=make_unbounded_cost("no noise: the output is the input"),
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Identity(Primitive):

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from ..errors import choice, suggest_arguments
-from .native import LN2, Law, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
+from .native import LN2, Logs, Primitive, Tails, over_scale, positive, whole_line, with_law
 
 Variant = Literal["two_branch", "sign", "centred"]
 """The formulas of the uniform draw."""
@@ -25,11 +25,9 @@ def _laplace_log_votes(noise: Laplace, a: Logs, up: bool) -> Tails:
 
 @suggest_arguments
 @with_law(
-    Law(
-        log_votes=_laplace_log_votes,
-        support=whole_line,
-        cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
-    )
+    log_votes=_laplace_log_votes,
+    support=whole_line,
+    cost=lambda noise, apart: over_scale(apart, noise.scale, "l1"),
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Laplace(Primitive):

@@ -160,14 +160,14 @@ _LAWS: dict[type[Primitive], Law] = {}
 """By exact type: a subclass could mean something the core does not do."""
 
 
-def with_law(law: Law) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
-    """Make a class one of dpcore's primitives, with what is known of its law.
+def with_law(**known: Any) -> Callable[[_PrimitiveClass], _PrimitiveClass]:
+    """Make a class one of dpcore's primitives, with what is known of its law, see `Law`.
 
     Above `dataclass`, which replaces the class that it is given.
     """
 
     def declare(cls: _PrimitiveClass) -> _PrimitiveClass:
-        _LAWS[cls] = law
+        _LAWS[cls] = Law(**known)
         return cls
 
     return declare

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .native import Law, Logs, Primitive, Tails, with_law
+from .native import Logs, Primitive, Tails, with_law
 
 
 def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
@@ -16,7 +16,7 @@ def _random_bits_log_votes(noise: RandomBits, a: Logs, up: bool) -> Tails:
         return np.log(p), np.log1p(-p)
 
 
-@with_law(Law(log_votes=_random_bits_log_votes, support=lambda noise: (0.0, 1.0), blind=True))
+@with_law(log_votes=_random_bits_log_votes, support=lambda noise: (0.0, 1.0), blind=True)
 @dataclass(frozen=True, slots=True, repr=False)
 class RandomBits(Primitive):
     """Fair bits: every output entry is 0.0 or 1.0 with probability 1/2, whatever the input.

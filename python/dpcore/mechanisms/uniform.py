@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..errors import invalid, real, suggest_arguments
-from .native import LARGEST, Law, Logs, Primitive, Tails, make_unbounded_cost, with_law
+from .native import LARGEST, Logs, Primitive, Tails, make_unbounded_cost, with_law
 
 
 def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
@@ -22,13 +22,11 @@ def _uniform_log_votes(noise: Uniform, a: Logs, up: bool) -> Tails:
 
 @suggest_arguments
 @with_law(
-    Law(
-        log_votes=_uniform_log_votes,
-        support=lambda noise: (noise.low, noise.high),
-        cost=make_unbounded_cost(
-            "bounded noise: an output out of reach of one input is impossible there"
-        ),
-    )
+    log_votes=_uniform_log_votes,
+    support=lambda noise: (noise.low, noise.high),
+    cost=make_unbounded_cost(
+        "bounded noise: an output out of reach of one input is impossible there"
+    ),
 )
 @dataclass(frozen=True, slots=True, repr=False)
 class Uniform(Primitive):

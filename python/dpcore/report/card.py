@@ -130,8 +130,11 @@ def _make_card_table(
 
 def _make_body(record: Any, depth: int) -> str:
     kind = type(record).__name__
-    inner = _list_fields(record, depth)
-    text = _get_report(record)
+    shown_fields = list_shown_fields(record) if is_dataclass(record) else []
+    inner = [(name, _show_value(value, depth), False) for name, value in shown_fields]
+    # Without a text of its own it would be a list of the same fields.
+    is_plain = type(record).__str__ in _DEFAULT_STR_METHODS and is_dataclass(record)
+    text = "" if is_plain else str(record)
     if not text:
         return _make_card_table(kind, inner)
     first, *rest = text.splitlines()
@@ -176,18 +179,6 @@ def _make_blocks(lines: list[str], record: Any) -> str:
         shown.append(_make_card_table("", told, getattr(record, "refuted", None)) if told else "")
         shown.append(f"<pre>{_escape_html(chr(10).join(plain))}</pre>" if any(plain) else "")
     return "".join(shown)
-
-
-def _get_report(record: Any) -> str:
-    """Return the report of a record; empty if it contains only the record's fields."""
-    own = type(record).__str__
-    return "" if own in _DEFAULT_STR_METHODS and is_dataclass(record) else str(record)
-
-
-def _list_fields(record: Any, depth: int) -> list[tuple[str, str, bool]]:
-    if not is_dataclass(record):
-        return []
-    return [(name, _show_value(value, depth), False) for name, value in list_shown_fields(record)]
 
 
 def _show_value(value: Any, depth: int) -> str:

@@ -62,27 +62,28 @@ def encode_value(value: Any) -> Any:
     if isinstance(value, np.integer):
         return int(value)
     if is_native(value):
-        values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
-        return {"native": type(value).__name__, **values}
+        return {"native": type(value).__name__, **_encode_fields(value)}
     if type(value) is Vote:
         return value.to_dict()
     word = word_of(type(value))
     if word is not None:
         return _encode_record(word, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "buif":
-        return {
-            "dtype": value.dtype.str,
-            "shape": list(value.shape),
-            "array": _flatten_array(value),
-        }
+        flat = value.ravel().tolist()
+        flat = [encode_float(item) for item in flat] if value.dtype.kind == "f" else flat
+        return {"dtype": value.dtype.str, "shape": list(value.shape), "array": flat}
     if isinstance(value, (tuple, list)):
         return [encode_value(item) for item in value]
     return {"repr": name_of(value) if callable(value) else repr(value)}
 
 
+def _encode_fields(value: Any) -> dict[str, Any]:
+    return {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
+
+
 def _encode_record(word: str, value: Any) -> dict[str, Any]:
     """Return the fields of a record; only its text if one of them cannot be stored."""
-    values = {f.name: encode_value(getattr(value, f.name)) for f in fields(value)}
+    values = _encode_fields(value)
     names = [item for item in values.values() if isinstance(item, dict) and "repr" in item]
     whole = type(value) in _LOOSE_RECORDS or not names
     return {"record": word, **values} if whole else {"repr": str(value)}
@@ -101,11 +102,6 @@ def _find_class(word: Any) -> type:
     if found is None:
         raise invalid("record", "a word that one of dpcore's records declares", word)
     return found
-
-
-def _flatten_array(array: np.ndarray[Any, Any]) -> list[Any]:
-    flat = array.ravel().tolist()
-    return [encode_float(item) for item in flat] if array.dtype.kind == "f" else flat
 
 
 def decode_value(value: Any) -> Any:

@@ -18,7 +18,7 @@ from ..mechanisms.commands import Tool
 from ..packages import imported_module
 from ..pairs.differences import inputs_equal
 from ..published import SYSTEMS, is_native
-from ..records import attribute_of
+from ..records import attribute_of, one_line
 from ..results.audits import Audit
 from ..results.evidence import LEFT_OUT
 from ..streams import block_of
@@ -82,12 +82,12 @@ def make_script(audit: Audit) -> str:
     if mechanism is not None and not mechanism.startswith("dpcore."):
         imports.insert(0, f"import {audit.mechanism.__module__}")
     lines = [*imports, ""]
-    lines.append(f"mechanism = {mechanism or f'...  # {_shorten_comment(audit.name)}'}")
+    lines.append(f"mechanism = {mechanism or f'...  # {one_line(audit.name, 200)}'}")
     lines.append(f"pair = {pair_expression(audit) or _stored_pair_code(audit)}")
     if attack_expression(audit) is None:
-        lines.append(f"attack = ...  # {_shorten_comment(audit.attack)}")
+        lines.append(f"attack = ...  # {one_line(audit.attack, 200)}")
     if audit.neighbour and neighbour_expression(audit) is None:
-        lines.append(f"neighbour = ...  # {_shorten_comment(audit.neighbour)}")
+        lines.append(f"neighbour = ...  # {one_line(audit.neighbour, 200)}")
     is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
     lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
     lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
@@ -202,21 +202,15 @@ def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
     if array.dtype != np.float64 or array.ndim != 1 or not array.size:
         return None
     entries: list[float] = array.tolist()
-    # By its text: 0.0 and -0.0 are told apart.
-    if len({repr(entry) for entry in entries}) == 1 and len(entries) > 4:
-        text = f"[{entries[0]!r}] * {len(entries)}"
-    else:
-        text = repr(entries)
-    short = len(entries) <= _MAX_SHOWN_ENTRIES or "*" in text
-    return text if short and all(map(math.isfinite, entries)) else None
+    if not all(map(math.isfinite, entries)):
+        return None
+    # By its text: 0.0 and -0.0 differ.
+    if len(entries) > 4 and len(set(map(repr, entries))) == 1:
+        return f"[{entries[0]!r}] * {len(entries)}"
+    return repr(entries) if len(entries) <= _MAX_SHOWN_ENTRIES else None
 
 
 def _stored_pair_code(audit: Audit) -> str:
     if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
         return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
-    return f"...  # {_shorten_comment(repr((audit.pair.x, audit.pair.x_prime)))}"
-
-
-def _shorten_comment(text: str) -> str:
-    text = " ".join(text.split())
-    return text if len(text) <= 200 else f"{text[:197]}..."
+    return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"

@@ -28,7 +28,7 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..pairs import distances
 from ..pairs.differences import MOST_CHANGES, inputs_equal
 from ..published import is_native
-from ..records import Counts, Pair
+from ..records import Counts, Pair, one_line
 from ..results.audits import (
     Audit,
     draws_needed,
@@ -158,38 +158,39 @@ def next_step(audit: Audit) -> str:
     if _keeps_claim(audit):
         return f"{pair}: on this one the declared noise keeps the claim."
     other = _list_other_steps(audit, pair)
+    steps = " or ".join(other)
     if audit.pooled:
-        return f"{' or '.join(other)}."
+        return f"{steps}."
     if _is_event_too_weak(audit):
         seen = f"This attack sees a loss of {audit.exact:.4g} on this pair"
-        return f"{' or '.join(other)}. {seen}, with any number of trials."
+        return f"{steps}. {seen}, with any number of trials."
     if tells_nothing(audit.counts):
-        return f"{' or '.join(other)}. With this event no number of trials is enough."
+        return f"{steps}. With this event no number of trials is enough."
     trials = trials_needed(audit)
     claim = _whole_claim(audit)
     if trials is None and not exceeds_claim(audit.bound_counts, claim, audit.delta):
-        return _describe_step_without_trials(audit, other)
+        return _describe_step_without_trials(audit, steps)
     more = _describe_more_trials(audit, trials)
     if audit.bound_counts.k_prime == 0 or trials is None:
         # No event shows more than one that never happens on the other side.
         return f"{more}."
     if other[0] == _ONE_ENTRY:
         return f"{_ONE_ENTRY}, or {more}."
-    return f"{more}; or {' or '.join(other)}."
+    return f"{more}; or {steps}."
 
 
-def _describe_step_without_trials(audit: Audit, other: list[str]) -> str:
+def _describe_step_without_trials(audit: Audit, steps: str) -> str:
     """Describe the next step if the frequencies of the event show no more than the claim."""
     if _is_direction_wrong(audit):
         pilot = f"a larger pilot than {audit.pilot:,} draws a side: it chose the wrong direction"
-        return f"{pilot}. Or {' or '.join(other)}."
+        return f"{pilot}. Or {steps}."
     if audit.exact is not None:
         # The vote shows more than the claim, whatever these draws say.
         return f"more trials: this attack sees a loss of {audit.exact:.4g} on this pair."
     if audit.delta and audit.attack.lower().startswith("auto"):
         # The best event of a claim with delta depends on the number of trials.
-        return f"{' or '.join(other)}. With more trials `auto` chooses another event."
-    return f"{' or '.join(other)}. {_NO_SUFFICIENT_NUMBER.format(rows='trials')}"
+        return f"{steps}. With more trials `auto` chooses another event."
+    return f"{steps}. {_NO_SUFFICIENT_NUMBER.format(rows='trials')}"
 
 
 def _describe_more_trials(audit: Audit, trials: int | None) -> str:
@@ -497,9 +498,8 @@ def by_itself(audit: Audit) -> str:
     if audit.floating_point is None or audit.floats or audit.checks:
         return ""
     each, both = 100 * audit.confidence, max(0.0, 200 * audit.confidence - 100)
-    return (
-        f"`certified` and `rounding` have {each:g} % confidence each, at least {both:g} % together."
-    )
+    level = f"{each:g} % confidence each, at least {both:g} % together"
+    return f"`certified` and `rounding` have {level}."
 
 
 def describe_bound(audit: Audit) -> str:
@@ -520,9 +520,8 @@ def _name_bound(bound: Callable[..., float], counts: Counts) -> str:
     most = declared.most_draws
     if most is None or max(counts.n, counts.n_prime) <= most:
         return declared.title
-    return (
-        f"{find_declaration(clopper_pearson).title}, since {declared.title} ends at {most:,} draws"
-    )
+    usual = find_declaration(clopper_pearson).title
+    return f"{usual}, since {declared.title} ends at {most:,} draws"
 
 
 def _list_pooled_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -576,12 +575,11 @@ def format_counts(c: Counts) -> str:
 
 
 def _shorten_value(value: Any) -> str:
-    if isinstance(value, np.ndarray):
-        edge: dict[str, Any] = {"separator": ", ", "threshold": 6, "edgeitems": 2, "precision": 4}
-        text = " ".join(np.array2string(value, **edge).split())
-        return text if value.size <= 6 else f"{text} ({value.size} entries)"
-    text = " ".join(repr(value).split())
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    if not isinstance(value, np.ndarray):
+        return one_line(repr(value), 60)
+    text = np.array2string(value, separator=", ", threshold=6, edgeitems=2, precision=4)
+    entries = f" ({value.size} entries)" if value.size > 6 else ""
+    return f"{' '.join(text.split())}{entries}"
 
 
 def _describe_seed(audit: Audit) -> str:
@@ -595,10 +593,8 @@ def _describe_seed(audit: Audit) -> str:
 
 def _describe_time(audit: Audit) -> str:
     """Describe the time of each step, the number of outputs, and the speed of counting."""
-    speed = (
-        f"{audit.draws_per_second:.3g} draws/s on {_format_plural_count(audit.threads, 'thread')}"
-    )
-    speed += _describe_idle_threads(audit)
+    threads = _format_plural_count(audit.threads, "thread") + _describe_idle_threads(audit)
+    speed = f"{audit.draws_per_second:.3g} draws/s on {threads}"
     if not audit.spent:
         return f"{audit.seconds:.3g} s, {speed}"
     total = math.fsum(one.seconds for one in audit.spent)
