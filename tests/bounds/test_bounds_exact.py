@@ -54,16 +54,9 @@ def worst_miss(found, n, n_prime, delta):
 
 
 CASES = [
-    (1, 1, 0.0, 0.6),
-    (2, 5, 0.05, 0.9),
-    (7, 7, 0.3, 0.5),
-    (20, 20, 0.0, 0.9),
-    (20, 20, 0.1, 0.95),
-    (12, 45, 0.0, 0.8),
-    (45, 12, 0.3, 0.9),
-    (60, 12, 0.0, 0.9),
-    (30, 30, 0.02, 0.9),
-]
+    (1, 1, 0.0, 0.6), (2, 5, 0.05, 0.9), (7, 7, 0.3, 0.5), (20, 20, 0.0, 0.9), (20, 20, 0.1, 0.95),
+    (12, 45, 0.0, 0.8), (45, 12, 0.3, 0.9), (60, 12, 0.0, 0.9), (30, 30, 0.02, 0.9),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("n", "n_prime", "delta", "confidence"), CASES)
@@ -116,12 +109,10 @@ def test_known_figures(k, k_prime, n, delta, expected):
 @pytest.mark.parametrize(
     "counts",
     [
-        Counts(200, 400, 80, 400),
-        Counts(395, 400, 90, 300),
-        Counts(3000, 10**4, 60, 10**4),
+        Counts(200, 400, 80, 400), Counts(395, 400, 90, 300), Counts(3000, 10**4, 60, 10**4),
         Counts(8 * 10**5, 2 * 10**6, 6 * 10**5, 2 * 10**6),
     ],
-)
+)  # fmt: skip
 def test_the_p_value_at_the_bound_is_the_nominal_one(counts):
     """By scipy's tails, outcome by outcome, on a grid of q."""
     delta, alpha = 0.05, 0.1
@@ -164,14 +155,10 @@ def test_no_hit_on_the_other_side():
 @pytest.mark.parametrize(
     "counts",
     [
-        Counts(0, 10, 0, 10),
-        Counts(0, 1, 1, 1),
-        Counts(10, 10, 10, 10),
-        Counts(5, 10, 5, 10),
-        Counts(1, 1, 0, 1),
-        Counts(0, 10**8, 10**8, 10**8),
+        Counts(0, 10, 0, 10), Counts(0, 1, 1, 1), Counts(10, 10, 10, 10), Counts(5, 10, 5, 10),
+        Counts(1, 1, 0, 1), Counts(0, 10**8, 10**8, 10**8),
     ],
-)
+)  # fmt: skip
 def test_no_evidence_is_zero(counts):
     assert berger_boos(counts, 0.0, 0.95) == 0.0
     assert berger_boos(counts, 0.5, 0.95) == 0.0
@@ -223,16 +210,10 @@ def test_beyond_two_to_the_forty_the_two_limits_speak():
 @pytest.mark.parametrize(
     ("n", "low", "high"),
     [
-        (1, 0.0, 1.0),
-        (50, 0.2, 0.6),
-        (50, 0.0, 0.1),
-        (50, 0.9, 1.0),
-        (10**6, 0.3, 0.302),
-        (10**8, 1e-8, 1e-7),
-        (10**9, 0.4, 0.4001),
-        (10**11, 0.9, 0.90001),
+        (1, 0.0, 1.0), (50, 0.2, 0.6), (50, 0.0, 0.1), (50, 0.9, 1.0), (10**6, 0.3, 0.302),
+        (10**8, 1e-8, 1e-7), (10**9, 0.4, 0.4001), (10**11, 0.9, 0.90001),
     ],
-)
+)  # fmt: skip
 def test_masses_of_cells_are_binomial(n, low, high):
     window = cell_window(n, low, high, 1e-9)
     rates = np.linspace(low, high, 5)[1:-1]

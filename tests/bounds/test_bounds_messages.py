@@ -6,6 +6,7 @@ import math
 
 from shared_messages import check_messages
 
+from dpcore.attacks import choose
 from dpcore.bounds import (
     Band,
     Martingale,
@@ -25,11 +26,20 @@ from dpcore.bounds import (
     tradeoff_band,
 )
 from dpcore.bounds.declaration import Declared
+from dpcore.events import Vote
+from dpcore.exact import vote_loss
+from dpcore.mechanisms import Laplace
+from dpcore.pairs import distance
 from dpcore.records import Counts
 
 COUNTS = Counts(900, 1000, 100, 1000)
 
 VALUE_ERRORS = [
+    # A bound for a delta of its own refuses the others.
+    (lambda: Declared(title="zero", deltas="zero").check_delta("zero", 0.1), "bound",
+     "another than 'zero' where delta"),
+    (lambda: Declared(title="positive", deltas="positive").check_delta("positive", 0.0), "delta",
+     "above 0 for the bound positive"),
     # A bound is its own file and its re-export: a toy works everywhere, then a step is left out.
     (lambda: Declared(title=""), "title", "not empty"),
     (lambda: Declared(title="a title", deltas="some"), "deltas", "one of 'any', 'zero'"),
@@ -99,6 +109,12 @@ TYPE_ERRORS = [
     # Clopper-Pearson limits against their definition, in 60 digits where doubles give out.
     (lambda: clopper_pearson(Counts(1, 2, 1, 2), 0, "95"), "confidence", "a finite number above 0"),
     (lambda: clopper_pearson(Counts(1, 2, 1, 2), None, 0.9), "delta", "a finite number at least 0"),
+    # What is no record is named, here and by those that take records from a bound.
+    (lambda: clopper_pearson("a"), "counts", "a Counts, got 'a'"),
+    (lambda: choose(3), "counts", "a Counts, got 3"),
+    (lambda: Vote.between("ab"), "pair", "a Pair, got 'ab'"),
+    (lambda: distance(None, "l1"), "pair", "a Pair, got None"),
+    (lambda: vote_loss(Laplace(1.0), 3), "pair", "a Pair, got 3"),
     # Bounds at every look: each bet is fair under the claim, and looking 200 times overclaims not.
     (lambda: anytime(None), "counts", "a Counts"),
     (lambda: Martingale(1.0).update(1, 1, 2, predicted=0.5), "predicted", "a pair of rates"),

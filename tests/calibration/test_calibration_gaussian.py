@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from dpcore import Gaussian
 from dpcore.bounds.profile import log_delta
 from dpcore.calibration import (
-    CalibratedGaussian,
     gaussian_analytic,
     gaussian_classical,
     gaussian_delta,
@@ -51,14 +50,6 @@ def test_the_profile_agrees_with_many_digits(sigma, epsilon):
         assert error(found, truth) < 1e-12
     else:
         assert found < 1.1e-300
-
-
-def test_the_grid_has_cases_of_every_kind():
-    found = [gaussian_delta(sigma, epsilon, 1.0) for sigma, epsilon in GRID]
-    assert sum(delta == 0.0 for delta in found) >= 5
-    assert sum(0.0 < delta < 1e-20 for delta in found) >= 3
-    assert sum(0.0 < delta < 0.1 for delta in found) >= 15
-    assert sum(delta > 0.9 for delta in found) >= 5
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 30.0, 1e3, 1e4])
@@ -113,16 +104,11 @@ def test_known_values():
 @pytest.mark.parametrize(
     ("sigma", "epsilon", "sensitivity", "delta"),
     [
-        (1e-300, 1.0, 1e300, 1.0),
-        (1e300, 1.0, 1e-300, 0.0),
-        (1e300, 0.0, 1e-300, 0.0),
-        (1e-300, 1e300, 1e300, 1.0),
-        (1e150, 1e300, 1e300, 0.0),
-        (1e150, 1e299, 1e300, 1.0),
-        (1.0, 1e300, 1.0, 0.0),
-        (1e10, 1e-10, 1.0, 0.0),
+        (1e-300, 1.0, 1e300, 1.0), (1e300, 1.0, 1e-300, 0.0), (1e300, 0.0, 1e-300, 0.0),
+        (1e-300, 1e300, 1e300, 1.0), (1e150, 1e300, 1e300, 0.0), (1e150, 1e299, 1e300, 1.0),
+        (1.0, 1e300, 1.0, 0.0), (1e10, 1e-10, 1.0, 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_ends_of_float64_give_no_overflow(sigma, epsilon, sensitivity, delta):
     found = gaussian_delta(sigma, epsilon, sensitivity)
     assert abs(found - delta) < 1e-10
@@ -162,9 +148,8 @@ def test_the_classical_formula_is_refused_where_its_delta_is_too_large(epsilon, 
         assert f"{noise.true_delta:.3g}" in noise.note
         assert noise.note in str(noise)
     else:
-        with pytest.raises(
-            ValueError, match=r"true delta here is [\d.e-]+, above the declared 1e-05"
-        ) as caught:
+        text = r"true delta here is [\d.e-]+, above the declared 1e-05"
+        with pytest.raises(ValueError, match=text) as caught:
             gaussian_classical(epsilon, 1e-5, 1.0)
         shown = str(caught.value).split("here is ")[1].split(",")[0]
         assert float(shown) == pytest.approx(true, rel=5e-3)
@@ -203,27 +188,18 @@ def test_the_record():
     assert noise != gaussian_analytic(1.0, 2e-5, 1.0)
     assert noise.mechanism == Gaussian(noise.sigma)
     assert str(noise).startswith("sigma 3.73063 for epsilon 1, delta 1e-05")
-    with pytest.raises(ValueError, match="formula must be one of"):
-        CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 1e-6, "best")
-    with pytest.raises(ValueError, match=r"true_delta must be at most delta, 1e-05, got 0\.5"):
-        CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 0.5, "analytic")
 
 
 @pytest.mark.parametrize("formula", [gaussian_analytic, gaussian_classical])
-@pytest.mark.parametrize(
-    ("arguments", "kind", "text"),
-    [
-        ((0.0, 1e-5, 1.0), ValueError, "epsilon must be"),
-        ((math.nan, 1e-5, 1.0), ValueError, "epsilon must be"),
-        ((1.0, 0.0, 1.0), ValueError, "delta must be"),
-        ((1.0, 1.0, 1.0), ValueError, "delta must be"),
-        ((1.0, 1e-5, 0.0), ValueError, "sensitivity must be"),
-        ((1.0, 1e-5, -1.0), ValueError, "sensitivity must be"),
-        ((1e-9, 1e-9, 1e300), ValueError, "noise scale .* must be"),
-        (("1", 1e-5, 1.0), TypeError, "epsilon must be"),
-        ((1.0, True, 1.0), TypeError, "delta must be"),
-    ],
-)
-def test_bad_input_is_refused(formula, arguments, kind, text):
-    with pytest.raises(kind, match=text):
-        formula(*arguments)
+def test_bad_input_is_refused(formula):
+    for kind, name, *wrong in (
+        (ValueError, "epsilon", (0.0, 1e-5, 1.0), (math.nan, 1e-5, 1.0)),
+        (ValueError, "delta", (1.0, 0.0, 1.0), (1.0, 1.0, 1.0)),
+        (ValueError, "sensitivity", (1.0, 1e-5, 0.0), (1.0, 1e-5, -1.0)),
+        (ValueError, "noise scale .*", (1e-9, 1e-9, 1e300)),
+        (TypeError, "epsilon", ("1", 1e-5, 1.0)),
+        (TypeError, "delta", (1.0, True, 1.0)),
+    ):
+        for arguments in wrong:
+            with pytest.raises(kind, match=f"^{name} must be"):
+                formula(*arguments)

@@ -8,6 +8,7 @@ from shared_messages import check_messages
 import dpcore
 from dpcore import Laplace, Pair
 from dpcore.calibration import (
+    CalibratedGaussian,
     L2Laplace,
     MaskedWords,
     RandomisedResponse,
@@ -31,6 +32,9 @@ class Mine(Laplace):
 MASKED = np.ma.masked_array([0, 1], [False, True])
 
 VALUE_ERRORS = [
+    (lambda: CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 1e-6, "best"), "formula", "one of"),
+    (lambda: CalibratedGaussian(1.0, 1.0, 1e-5, 1.0, 0.5, "analytic"), "true_delta",
+     "at most delta, 1e-05, got 0.5"),
     # Gaussian calibration: the profile against 60 digits, its inverses, and the classical guard.
     (lambda: gaussian_delta(0.0, 0.5, 1.0), "sigma", "a finite number above 0"),
     (lambda: gaussian_delta(1.0, 0.5, 0.0), "sensitivity", "a finite number above 0"),

@@ -332,27 +332,6 @@ def test_rows_beyond_what_a_fit_takes_choose(monkeypatch):
     assert (held.chosen_rows, held.counted_rows) == ((150, 150), (200, 200))
 
 
-def test_bad_arguments_are_named():
-    rng = np.random.default_rng(0)
-    y0, y1 = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
-    with pytest.raises(ValueError, match="points must be unscaled"):
-        hold_out(find_points(y0, y1, scale="std"), rng)
-    with pytest.raises(ValueError, match="y1 must be of at least 4 rows for held-out events"):
-        hold_out(find_points(y0, y1[:3]), rng)
-    with pytest.raises(ValueError, match="y0 must be of at least 4 groups"):
-        hold_out(find_points(y0, y1, groups0=np.arange(40) % 3), rng, None, one_per_group=True)
-    held = hold_out(find_points(y0, y1), rng)
-    for alphas in ([2.0, 1.0], [0.0, 1.0], [], [np.inf]):
-        with pytest.raises(ValueError, match="alphas must be ascending finite orders above 0"):
-            certify(held, np.array(alphas))
-    with pytest.raises(ValueError, match="confidence must be"):
-        certify(held, ALPHAS, 1.0)
-    with pytest.raises(ValueError, match="delta must be"):
-        epsilon_lower(held, 1.0)
-    with pytest.raises(TypeError, match="held_out must be a HeldOut"):
-        epsilon_hat(3, 0.1)
-
-
 def test_a_certificate_at_fewer_orders_prints_and_pickles():
     held = counts_of([[900, 500, 90], [600, 210, 10]], [[910, 480, 80], [640, 190, 8]])
     certificate = certify(held, ALPHAS)

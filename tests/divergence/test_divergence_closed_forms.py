@@ -100,19 +100,11 @@ def sums(p, q):
 
 
 GAUSS = [
-    (0.0, 1.0, 1.0, 1.0),
-    (0.5, 1.5, 0.0, 1.0),
-    (0.5, 1.0, 0.0, 1.5),
-    (3.0, 1.0, 3.0, 1.0 + 2**-30),
-    (3.0, 1.0 + 2**-30, 3.0, 1.0),
-    (1e-9, 1.0, 0.0, 1.0 + 2**-20),
-    (0.0, 1e-8, 1.0, 1e8),
-    (0.0, 1e8, 1.0, 1e-8),
-    (1e200, 1e-200, 0.0, 1e200),
-    (0.0, 1e200, 1e180, 1e-200),
-    (1e-200, 1e-200, 0.0, 1e-200),
-    (0.0, 1.0, 1e160, 1.0),
-]
+    (0.0, 1.0, 1.0, 1.0), (0.5, 1.5, 0.0, 1.0), (0.5, 1.0, 0.0, 1.5),
+    (3.0, 1.0, 3.0, 1.0 + 2**-30), (3.0, 1.0 + 2**-30, 3.0, 1.0), (1e-9, 1.0, 0.0, 1.0 + 2**-20),
+    (0.0, 1e-8, 1.0, 1e8), (0.0, 1e8, 1.0, 1e-8), (1e200, 1e-200, 0.0, 1e200),
+    (0.0, 1e200, 1e180, 1e-200), (1e-200, 1e-200, 0.0, 1e-200), (0.0, 1.0, 1e160, 1.0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", GAUSS)
@@ -125,13 +117,8 @@ def test_normal_laws_next_to_their_pole():
     orders = [1.5625, np.nextafter(1.5625, 1), 1.5625 - 1e-12, np.nextafter(1.5625, 2), 1.56]
     case = (1.0, 1.25, 0.0, 0.75)
     agree(forms.gaussian_renyi(orders, *case), by_hand(gauss(*case), orders))
-    assert np.isinf(forms.gaussian_renyi(orders, *case)).tolist() == [
-        True,
-        False,
-        False,
-        True,
-        False,
-    ]
+    infinite = np.isinf(forms.gaussian_renyi(orders, *case))
+    assert infinite.tolist() == [True, False, False, True, False]
 
 
 def test_normal_laws_against_an_integral():
@@ -171,9 +158,8 @@ def test_normal_laws_with_covariances():
         found = forms.gaussian_renyi(a, shift, spread0, 0.0, spread1)
         assert found == pytest.approx(expected, rel=1e-10)
     assert np.isinf(forms.gaussian_renyi(50.0, shift, 9 * spread1, 0.0, spread1))
-    assert forms.gaussian_renyi(ORDERS, shift, spread1, shift, spread1) == pytest.approx(
-        0.0, abs=1e-15
-    )
+    same = forms.gaussian_renyi(ORDERS, shift, spread1, shift, spread1)
+    assert same == pytest.approx(0.0, abs=1e-15)
     plain = forms.gaussian_renyi([*ORDERS, np.inf], shift, 1.5, 0.0, [2.0, 2.1, 2.2, 2.3])
     squares = np.diag(np.square([2.0, 2.1, 2.2, 2.3]))
     found = forms.gaussian_renyi([*ORDERS, np.inf], shift, 1.5, 0.0, squares)
@@ -181,21 +167,10 @@ def test_normal_laws_with_covariances():
 
 
 LAPLACE = [
-    (1.0, 0.5, 1.0),
-    (1.0, -3.0, 1.0),
-    (2.0, 1e-7, 2.0),
-    (1.0, 200.0, 1.0),
-    (1.0, 1.0, 1.5),
-    (1.5, 1.0, 1.0),
-    (1.0, 1e-6, 1.0 + 2**-25),
-    (1e-150, 1e-150, 1e150),
-    (1e3, 0.0, 1.0),
-    (1e3, 5.0, 1.0),
-    (1.0, 5.0, 1e3),
-    (1e-200, 3e-200, 1e-200),
-    (0.5, 1.0, 1.5),
-    (3.0, 2.0, 1.0),
-]
+    (1.0, 0.5, 1.0), (1.0, -3.0, 1.0), (2.0, 1e-7, 2.0), (1.0, 200.0, 1.0), (1.0, 1.0, 1.5),
+    (1.5, 1.0, 1.0), (1.0, 1e-6, 1.0 + 2**-25), (1e-150, 1e-150, 1e150), (1e3, 0.0, 1.0),
+    (1e3, 5.0, 1.0), (1.0, 5.0, 1e3), (1e-200, 3e-200, 1e-200), (0.5, 1.0, 1.5), (3.0, 2.0, 1.0),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", LAPLACE)

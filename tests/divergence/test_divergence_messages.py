@@ -9,10 +9,12 @@ from shared_divergence import plan_for, run_task
 from shared_messages import check_messages
 
 from dpcore import _core
-from dpcore.divergence import renyi
+from dpcore.divergence import kl, renyi
+from dpcore.divergence.certificates import HeldOut, certify, epsilon_hat, epsilon_lower, hold_out
 from dpcore.divergence.conversion import line
-from dpcore.divergence.estimators import estimate_by_distances
+from dpcore.divergence.estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
 from dpcore.divergence.points import find_points
+from dpcore.divergence.score import cross_fit, is_fixed
 
 RNG = np.random.default_rng(11)
 
@@ -29,9 +31,58 @@ def run(y0, y1, alphas=ALPHAS, k=3, drawn=None, **options):
     return run_task(estimate_by_distances, find_points(y0, y1, **options), alphas, k, drawn)
 
 
+def paper(y0, y1, k=2, own=False):
+    options = {"self_neighbour": own, "literal": False}
+    return run_task(estimate_by_paper, find_points(y0, y1), ALPHAS, k, **options)
+
+
+def ball(alphas, k):
+    return run_task(estimate_by_balls, find_points(Y0[:70], Y1[:60]), alphas, k)
+
+
+def hold(y0, y1, **options):
+    sets = find_points(y0, y1, **options)
+    return hold_out(sets, RNG, one_per_group="groups0" in options)
+
+
+def fit(score=None, size=400, **options):
+    return cross_fit(find_points(Y0[:size], Y1, **options), RNG, score)
+
+
+HELD = HeldOut(np.zeros(1), np.ones((2, 1)), (9, 9), np.ones((2, 1)), (9, 9), (0, 0))
+
 X0, X1 = [0, 1, 3, 7], [0.5, 2, 4, 8]
 
 VALUE_ERRORS = [
+    # Held-out rows, and what is certified from their counts.
+    (lambda: hold(Y0, Y1, scale="std"), "points", "unscaled"),
+    (lambda: hold(Y0, Y1[:3]), "y1", "of at least 4 rows for held-out events"),
+    (lambda: hold(Y0, Y1, groups0=np.arange(400) % 3), "y0", "of at least 4 groups"),
+    (lambda: certify(HELD, np.array([2.0, 1.0])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, np.array([0.0, 1.0])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, np.array([])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, np.array([math.inf])), "alphas", "ascending finite orders above 0"),
+    (lambda: certify(HELD, ALPHAS, 1.0), "confidence", "a finite number above 0"),
+    (lambda: epsilon_lower(HELD, 1.0), "delta", "a finite number at least 0"),
+    # Scores: what they return, and too little to be split.
+    (lambda: fit(lambda rows: rows), "score", "shape (800,), got 'shape (800, 3)'"),
+    (lambda: fit(lambda rows: rows[:-1, 0]), "score", "a callable that returns one finite"),
+    (lambda: fit(lambda rows: rows[:, 0] * math.nan), "score", "nan for"),
+    (lambda: fit(size=3), "y0", "of at least 4 rows to be split"),
+    (lambda: fit(groups1=np.arange(400) % 3), "y1", "of at least 4 groups to be split"),
+    # Orders and neighbours beyond what a method allows, and rows at distance zero.
+    (lambda: ball([6.5], 5), "alphas", "at most min(N0, N1, k + 1) = 6 for ball, got 6.5"),
+    (lambda: ball([2.0, 70.0], 90), "alphas", "= 60 for ball, got 70.0"),
+    (lambda: ball([71.0], 100), "alphas", "= 60 for ball, got 71.0"),
+    (lambda: run(X0, X1, [3.0], 2), "alphas", "above -1 and below 3 for poczos with k = 2, got 3"),
+    (lambda: run(X0, X1, [1.5, 4.5], 3), "alphas", "below 4 for poczos with k = 3, got 4.5"),
+    (lambda: run(X0, X1, k=4), "k", "below the rows of both sets, 4"),
+    (lambda: paper([0, 1, 2], [5, 5, 5]), "y1", "of at least 2 distinct rows"),
+    (lambda: paper([0, 0, 0], [5, 6, 5]), "y0", "of at least 2 distinct rows"),
+    # A row that the other set has too, or that is its own first neighbour.
+    (lambda: paper(range(4), [5, 6, 3, 3], 1), "method", "1 of 4 rows of y0 and 2 of 4 rows of y1"),
+    (lambda: paper(range(4), [5, 6, 7, 7], 1, True), "method",
+     "distance zero, as 4 of 4 rows of y0 and 4 of 4 rows of y1 have"),
     # From Renyi curves to (epsilon, delta): known figures, brute force, soundness and its traps.
     (lambda: line([2.0, np.inf], [0.1, 0.2], 0.1), "alphas", "finite orders"),
     (lambda: line([2.0, 3.0], [0.1, np.inf], 0.1), "values", "finite numbers"),
@@ -75,6 +126,13 @@ VALUE_ERRORS = [
      alphas=[1.5]), "method", "3 of 4 rows of y0 have"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    (lambda: epsilon_hat(3, 0.1), "held_out", "a HeldOut"),
+    (lambda: fit(lambda rows: ["a"] * len(rows)), "score", "a callable that returns"),
+    (lambda: fit(lambda rows: rows[:, 0] * 1j), "score", "a callable that returns"),
+    (lambda: fit(lambda train0, train1: 3.0), "score", "a fitting function that returns"),
+    (lambda: is_fixed(lambda a, b, c: a), "score", "with 3 required arguments"),
+    (lambda: is_fixed("logistic"), "score", "None or a callable"),
+    (lambda: kl(Y0, Y1, alphas=[2.0]), "alphas", "left out"),
     # `renyi` and `kl` as a whole: what they return, which rows and orders, and what they refuse.
     (lambda: renyi(Y0, Y1, alphas="two"), "alphas", "None or orders above 0"),
     (lambda: renyi(Y0, Y1, k=True), "k", "an integer at least 1"),

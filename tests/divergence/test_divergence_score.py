@@ -178,39 +178,6 @@ def test_how_many_arguments_decide():
     assert _score.is_fixed(np.ravel)
     assert _score.is_fixed(np.negative)
     assert _score.is_fixed(functools.partial(np.dot, b=np.ones(5)))
-    with pytest.raises(TypeError, match=r"score must be a callable.* with 3 required arguments"):
-        _score.is_fixed(lambda a, b, c: a)
-    with pytest.raises(TypeError, match="score must be None or a callable"):
-        _score.is_fixed("logistic")
-
-
-@pytest.mark.parametrize(
-    ("returned", "error", "words"),
-    [
-        (lambda rows: rows, ValueError, r"shape \(.*\), got 'shape \(500, 5\)'"),
-        (lambda rows: rows[:-1, 0], ValueError, "score must be a callable that returns one finite"),
-        (lambda rows: rows[:, 0] * np.nan, ValueError, "nan for"),
-        (lambda rows: ["a"] * len(rows), TypeError, "score must be a callable that returns"),
-        (lambda rows: rows[:, 0] * 1j, TypeError, "score must be a callable that returns"),
-    ],
-)
-def test_what_a_score_returns_is_checked(returned, error, words):
-    with pytest.raises(error, match=words):
-        cross_fit(find_points(*normal(0)), np.random.default_rng(0), returned)
-
-
-def test_a_fitting_function_must_return_a_callable():
-    with pytest.raises(TypeError, match="score must be a fitting function that returns a callable"):
-        cross_fit(find_points(*normal(0)), np.random.default_rng(0), lambda a, b: 3.0)
-
-
-def test_too_little_to_split_is_named():
-    y0, y1 = normal(0, (3, 10))
-    with pytest.raises(ValueError, match="y0 must be of at least 4 rows to be split"):
-        cross_fit(find_points(y0, y1), np.random.default_rng(0))
-    y0, y1 = normal(0, (30, 30))
-    with pytest.raises(ValueError, match="y1 must be of at least 4 groups to be split"):
-        cross_fit(find_points(y0, y1, groups1=np.arange(30) % 3), np.random.default_rng(0))
 
 
 def test_a_cap_on_training_rows_is_kept_and_told(monkeypatch):

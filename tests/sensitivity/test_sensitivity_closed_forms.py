@@ -227,12 +227,6 @@ def test_against_an_absent_row_is_half(ball, norm):
     assert "against an absent row" in str(found)
 
 
-def test_what_adept_and_dpnr_need():
-    factors = {n: sensitivity(Ball("l2", 1.0, n), "l1").value / 2.0 for n in (32, 256, 1024)}
-    assert factors == pytest.approx({32: 5.657, 256: 16.0, 1024: 32.0}, abs=1e-3)
-    assert sensitivity(MinMaxRows(768), "l1").value == 768.0
-
-
 @pytest.mark.parametrize(
     "domain", [Box(1, 1, 3), Box(-2, -2, 1), OneHot(1), Simplex(1), HistogramCounts(1)], ids=repr
 )

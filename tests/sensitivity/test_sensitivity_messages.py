@@ -16,13 +16,20 @@ from dpcore.sensitivity import (
     OneHot,
     Simplex,
     Sphere,
+    assert_sensitivity,
     declaration,
     laplace_scale,
+    members_of,
+    pairs_of,
 )
 
 MASKED = np.ma.masked_array([1.0, 0.0], [False, True])
 
 VALUE_ERRORS = [
+    # Bounds on sensitivities as tests.
+    (lambda: assert_sensitivity(np.sum, -1, "l1", Box(0, 1, 2)), "bound", "at least 0, got -1"),
+    (lambda: assert_sensitivity(np.sum, 1, "l1", Box(0, 1, 2), max_examples=0), "max_examples",
+     "an integer at least 1, got 0"),
     # The domains: membership, random members, nearest members, bad input.
     (lambda: Ball("l2", 0, 3), "radius", "a finite number above 0 and at most 1e"),
     (lambda: Ball("l2", -1.0, 3), "radius", "a finite number above 0 and at most 1e"),
@@ -66,6 +73,11 @@ VALUE_ERRORS = [
     (lambda: declaration(1.0, Sphere(3), "l0"), "norm", "one of"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    # Bounds on sensitivities as tests.
+    (lambda: assert_sensitivity(np.sum, 1, "l1", Box(0, 1, 2), derandomize=1), "derandomize",
+     "True or False, got 1"),
+    (lambda: members_of(3), "domain", "a domain"),
+    (lambda: pairs_of(Box(0, 1, 2), "replace"), "neighbour", "a neighbour relation"),
     # The domains: membership, random members, nearest members, bad input.
     (lambda: Ball("l2", "1", 3), "radius", "a finite number above 0 and at most 1e"),
     (lambda: Ball("l2", 1.0, 2.0), "dim", "an integer at least 1"),

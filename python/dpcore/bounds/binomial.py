@@ -196,9 +196,8 @@ def conditional(
         reason = "0 (given the number of hits, their sides depend on more than epsilon)"
         raise invalid("delta", f"{reason} for the conditional bound", delta)
     if sides == "fixed" and confidence < _MIN_CONDITIONAL_CONFIDENCE:
-        raise invalid(
-            "confidence", f"at least {_MIN_CONDITIONAL_CONFIDENCE} for fixed sides", confidence
-        )
+        need = f"at least {_MIN_CONDITIONAL_CONFIDENCE} for fixed sides"
+        raise invalid("confidence", need, confidence)
     if counts.k == 0:
         return 0.0
     hits = counts.k + counts.k_prime

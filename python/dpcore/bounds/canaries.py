@@ -67,9 +67,8 @@ def one_run(
     """
     canaries, guesses, correct = _check_counts(canaries, guesses, correct)
     delta, alpha = delta_level(delta), 1.0 - confidence_level(confidence)
-    return bisect_largest(
-        lambda epsilon: _chance_ceiling(guesses, correct, canaries, epsilon, delta) <= alpha
-    )
+    seen = guesses, correct, canaries
+    return bisect_largest(lambda epsilon: _chance_ceiling(*seen, epsilon, delta) <= alpha)
 
 
 def _chance_ceiling(

@@ -111,9 +111,8 @@ def detectable(
 
     first, weight = _count_cells(n, mass)
     guess = max(0.0, mass - delta) * math.exp(-claim)
-    most = np.array(
-        [_find_largest_count(margin, k, n, guess) for k in first.tolist()], dtype=np.float64
-    )
+    found = [_find_largest_count(margin, k, n, guess) for k in first.tolist()]
+    most = np.array(found, dtype=np.float64)
     chance = _certificate_probability(n, most, weight)
     if chance(0.0) < power:
         return mass, math.inf

@@ -122,9 +122,8 @@ def _look_up_limits(
 
 @lru_cache(maxsize=64)
 def _limit_table(n: int, total: float, tail: float, alpha: float, *, upper: bool) -> _Floats:
-    return _expected_limit(
-        np.arange(n + 1.0), np.full(n + 1, float(n)), total, tail, alpha, upper=upper
-    )
+    hits = np.arange(n + 1.0)
+    return _expected_limit(hits, np.full_like(hits, n), total, tail, alpha, upper=upper)
 
 
 def _expected_limit(

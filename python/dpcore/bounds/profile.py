@@ -128,7 +128,8 @@ def epsilon_of(mu: float, delta: float) -> float:
 def _find_root(f: Callable[[float], float], low: float, high: float) -> float:
     from scipy.optimize import brentq
 
-    # scipy refuses infinite values, and where delta underflows they are.
-    return float(
-        brentq(lambda t: max(min(f(t), 1e300), -1e300), low, high, xtol=1e-300, rtol=1e-15)
-    )
+    def finite(t: float) -> float:
+        # scipy refuses infinite values, and where delta underflows they are.
+        return max(min(f(t), 1e300), -1e300)
+
+    return float(brentq(finite, low, high, xtol=1e-300, rtol=1e-15))

@@ -166,10 +166,9 @@ def supremum_bound(
     nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
         middle = (low + high) / 2.0
+        rest = line, trials, budget, relative
         halves = ((low, middle), (middle, high))
-        return max(
-            supremum_bound(probability, a, b, line, trials, budget, relative) for a, b in halves
-        )
+        return max(supremum_bound(probability, *half, *rest) for half in halves)
     points, matrix = _interpolation_matrix(nodes)
     values = probability((low + high) / 2.0 + (high - low) / 2.0 * points)
     curve = matrix @ values
@@ -293,8 +292,7 @@ def _invert_test(counts: Counts, delta: float, alpha: float) -> float:
     cut = _find_rejection_boundary(counts, delta, alpha)
     if cut is None:
         return 0.0
-    test = _make_test(counts, delta, alpha, cut)
-    return _find_largest(test, *_guess_start(counts, delta, alpha))
+    return _find_largest(_make_test(counts, delta, alpha, cut), *_guess_start(counts, delta, alpha))
 
 
 def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _CutFunction | None:

@@ -91,8 +91,7 @@ def best_event(
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
     p_low, q_high = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
-    told = event_bound(p_low, q_high, alphas)
-    merit = _average_bound_shares(told)
+    merit = _average_bound_shares(event_bound(p_low, q_high, alphas))
     rates = hits / totals
     # Where nothing is expected, the larger difference goes first.
     merit = np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)
@@ -141,10 +140,9 @@ def _average_bound_shares(told: Reals) -> Reals:
 
 def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
     """Lower the numerator's rates and raise the denominator's rates."""
-    return (
-        _wilson_limit(hits[0] / chosen_rows[0], chosen_rows[0], -_PESSIMISM_ERRORS),
-        _wilson_limit(hits[1] / chosen_rows[1], chosen_rows[1], _PESSIMISM_ERRORS),
-    )
+    (k, k_prime), (n, n_prime) = hits, chosen_rows
+    p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
+    return p_low, _wilson_limit(k_prime / n_prime, n_prime, _PESSIMISM_ERRORS)
 
 
 def _expected_limits(
@@ -404,13 +402,11 @@ class Certificate(Record):
 
     def __str__(self) -> str:
         """Return one line for each direction, and one on the law where groups were counted."""
-        lines = []
-        for side, (event, counts) in enumerate(zip(self.events, self.counts, strict=True)):
-            what = f"D(P{side}||P{1 - side})"
-            lines.append(
-                f"{what}: event {event}, {counts.k} of {counts.n} against "
-                f"{counts.k_prime} of {counts.n_prime}; {len(self.bins[side]) or 'no'} bins"
-            )
+        lines = [
+            f"D(P{side}||P{1 - side}): event {event}, {counts.k} of {counts.n} against "
+            f"{counts.k_prime} of {counts.n_prime}; {len(self.bins[side]) or 'no'} bins"
+            for side, (event, counts) in enumerate(zip(self.events, self.counts, strict=True))
+        ]
         if self.one_per_group:
             lines.append("of the law of one random row of each group, in which groups weigh alike")
         return "\n".join(lines)
@@ -463,9 +459,8 @@ def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certi
         raise invalid("alphas", "ascending finite orders above 0", alphas)
     both = (_certify_direction(held_out, side, alphas, 1.0 - confidence) for side in (0, 1))
     rows, events, counts, bins = zip(*both, strict=True)
-    return Certificate(
-        alphas, np.stack(rows), events, counts, bins, confidence, held_out.one_per_group
-    )
+    single = held_out.one_per_group
+    return Certificate(alphas, np.stack(rows), events, counts, bins, confidence, single)
 
 
 def epsilon_lower(held_out: HeldOut, delta: float, confidence: float = 0.95) -> float:
@@ -514,10 +509,8 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
     """
     counts = _epsilon_event(held_out, delta, confidence)
     excess = counts.k / counts.n - delta
-    if excess <= 0.0:
-        return 0.0
-    if counts.k_prime == 0:
-        return math.inf
+    if excess <= 0.0 or counts.k_prime == 0:
+        return 0.0 if excess <= 0.0 else math.inf
     return max(0.0, math.log(excess / (counts.k_prime / counts.n_prime)))
 
 
@@ -584,9 +577,8 @@ def _epsilon_event(held_out: HeldOut, delta: float, confidence: float) -> Counts
         for reaches in (True, False):
             above = held_out.chosen[side], held_out.chosen[1 - side]
             k, k_prime = above if reaches else (n - above[0], n_prime - above[1])
-            told = predicted(
-                k, n, k_prime, n_prime, trials, delta, confidence, tail=_PREDICTION_TAIL
-            )
+            counts = k, n, k_prime, n_prime
+            told = predicted(*counts, trials, delta, confidence, tail=_PREDICTION_TAIL)
             # Where nothing is expected, the larger difference goes first.
             merit = np.where(told > 0.0, told, k / n - k_prime / n_prime - 2.0)
             place = int(np.argmax(merit))

@@ -106,11 +106,10 @@ def read_deviations(name: str, value: Any) -> Reals:
 
 def same_length(**parts: npt.NDArray[Any]) -> int:
     """Return the number of coordinates; each vector has this length or one entry for all."""
-    sizes = {name: len(part) for name, part in parts.items()}
-    most = max(sizes.values())
-    for name, size in sizes.items():
-        if size not in (1, most):
-            raise invalid(name, f"a number or of length {most}, as another argument is", size)
+    most = max(map(len, parts.values()))
+    for name, part in parts.items():
+        if len(part) not in (1, most):
+            raise invalid(name, f"a number or of length {most}, as another argument is", len(part))
     return most
 
 
@@ -413,9 +412,8 @@ def gaussian_renyi(
     same_length(mean0=means[0], mean1=means[1])
     shift = means[0] - means[1]
     if max(np.ndim(sigma0), np.ndim(sigma1)) == 2:
-        return correlated_divergence(
-            a, shift, read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
-        )
+        spreads = read_covariance("sigma0", sigma0), read_covariance("sigma1", sigma1)
+        return correlated_divergence(a, shift, *spreads)
     wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)
     same_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
 

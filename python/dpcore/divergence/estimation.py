@@ -315,9 +315,8 @@ def _select_points(request: Request, method: str) -> Points:
     points = request.points
     if method != "ball" or points.dim == 1 or points.identical:
         return points
-    enough = max(
-        _MAX_BALL_ROWS, 0 if method != request.method else _MAX_SIZE_RATIO * min(points.sizes)
-    )
+    most = _MAX_SIZE_RATIO * min(points.sizes) if method == request.method else 0
+    enough = max(_MAX_BALL_ROWS, most)
     return points.drawn((enough, enough), request.stream(DRAWN))
 
 
@@ -383,19 +382,15 @@ def _make_estimate(
         other = Beside(beside[0], beside[1].value[:, at], beside[1].std_error[:, at])
     # Those of the jackknife are no draws of the estimate: nothing converges along them.
     drawn = None if request.error == "jackknife" else raw.replicates
+    replicates = None if drawn is None else drawn[..., at]
     diagnostics = Diagnostics(
-        effective=raw.effective[:, at],
-        unseen_share=raw.unseen_share,
-        atom_share=raw.atom_share,
-        rows_per_atom=raw.rows_per_atom,
-        counted=raw.counted,
-        scale=request.points.scale,
-        replicates=None if drawn is None else drawn[..., at],
-    )
+        raw.effective[:, at], raw.unseen_share, raw.atom_share, raw.rows_per_atom, raw.counted,
+        request.points.scale, replicates,
+    )  # fmt: skip
+    asked = "method", "k", "error", "stated", "confidence", "seed"
     return Estimate(
         belief=judged.belief[:, at],
         reason=judged.reason,
-        method=request.method,
         alphas=request.wanted,
         value=raw.value[:, at],
         std_error=judged.std_error[:, at],
@@ -405,15 +400,11 @@ def _make_estimate(
         kl=raw.value[:, one],
         sizes=request.points.sizes,
         dim=request.points.dim,
-        k=request.k,
         depth=raw.depth,
-        error=request.error,
         beside=other,
-        stated=request.stated,
-        confidence=request.confidence,
         diagnostics=diagnostics,
-        seed=request.seed,
         seconds=time.perf_counter() - request.begun,
+        **{name: getattr(request, name) for name in asked},
         **found,
     )
 

@@ -236,9 +236,7 @@ def estimate_by_balls(task: Task) -> Raw:
         value=value,
         std_error=error,
         depth=(sides[0].depth, sides[1].depth),
-        ceiling=np.stack(
-            [compute_ceiling(points.sizes[side.b], side.depth, alphas) for side in sides]
-        ),
+        ceiling=np.stack([compute_ceiling(points.sizes[s.b], s.depth, alphas) for s in sides]),
         effective=effective,
         unseen_share=np.array([_unseen_share(cell) for cell in cells]),
         atom_share=sorted_out.share,
@@ -397,9 +395,8 @@ def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) 
     for side in sides:
         distinct = int(np.count_nonzero(points.multiplicity[side.b]))
         if k > distinct:
-            notes.append(
-                f"k = {k} exceeds the {distinct} distinct rows of y{side.b}: balls hold whole ties"
-            )
+            rows = f"distinct rows of y{side.b}"
+            notes.append(f"k = {k} exceeds the {distinct} {rows}: balls hold whole ties")
         rest = int(points.multiplicity[side.b][side.other].sum())
         if len(side.queries) and rest < side.depth:
             notes.append(

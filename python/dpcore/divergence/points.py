@@ -511,9 +511,8 @@ def find_points(
     groups = _read_groups("groups0", groups0, sizes[0]), _read_groups("groups1", groups1, sizes[1])
     pool = Pool(both, counts)
     n0, n1 = (size if c is None else int(c.sum()) for size, c in zip(sizes, counts, strict=True))
-    labels0, labels1 = (
-        None if g is None else _repeat_by_counts(g, c) for g, c in zip(groups, counts, strict=True)
-    )
+    both_groups = zip(groups, counts, strict=True)
+    labels0, labels1 = (None if g is None else _repeat_by_counts(g, c) for g, c in both_groups)
     notes = note_unequal_scales(both, counts) if scale is None else ()
     if scale is not None:
         both, notes = scale_rows(both, counts, scale, len(pool.found[2]))

@@ -249,9 +249,8 @@ class Estimate(Record):
         above = self.alphas > 1.0
         kept = above & np.logical_and.accumulate(self.resolved[direction] | ~above)
         # D_alpha never falls with alpha and is never negative.
-        return self.alphas[kept], np.maximum.accumulate(
-            np.maximum(self.value[direction][kept], 0.0)
-        )
+        values = np.maximum(self.value[direction][kept], 0.0)
+        return self.alphas[kept], np.maximum.accumulate(values)
 
     def _convert_curves(self, delta: float) -> tuple[float | None, float | None, Line | None]:
         """Convert both directions from resolved orders above 1 only; return the larger values."""

@@ -216,9 +216,8 @@ def _compute_alpha_max(case: Case, direction: int) -> float | None:
         slope = np.gradient(psi, alphas) if len(alphas) > 1 else value
         # At order one the derivative is the KL divergence itself.
         slope = np.where(alphas == 1.0, value, slope)
-        within = (alphas - 1.0 <= case.k / _NEIGHBOURS_PER_ORDER) & (
-            alphas * slope - psi <= SHARE * np.log(rows)
-        )
+        within = alphas * slope - psi <= SHARE * np.log(rows)
+        within &= alphas - 1.0 <= case.k / _NEIGHBOURS_PER_ORDER
     kept = alphas[np.logical_and.accumulate(within)]
     return float(kept[-1]) if len(kept) else None
 

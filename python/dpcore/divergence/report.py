@@ -234,9 +234,8 @@ def _format_other_method(estimate: Estimate, shown: Sequence[int]) -> list[str]:
             f"{_format_estimate_number(value[i])} {_format_error(error[i])}".strip()
             for value, error in zip(other.value, other.std_error, strict=True)
         ]
-        lines.append(
-            f"{other.method} at order {_format_order(estimate.alphas[i])}: {' and '.join(both)}"
-        )
+        order = _format_order(estimate.alphas[i])
+        lines.append(f"{other.method} at order {order}: {' and '.join(both)}")
     return lines
 
 
@@ -263,9 +262,8 @@ def _describe_method(estimate: Estimate) -> str:
     if reach and estimate.depth[1] != estimate.depth[0]:
         reach += f" and {estimate.depth[1]:,}"
     reach += " rows of the other set" if reach else ""
-    counted = [
-        f"{n:,} {what.replace('_', ' ')}" for what, n in estimate.diagnostics.counted.items()
-    ]
+    numbers = estimate.diagnostics.counted.items()
+    counted = [f"{n:,} {what.replace('_', ' ')}" for what, n in numbers]
     return ", ".join([f"{estimate.method}, k = {estimate.k}{reach}", error, *counted])
 
 
@@ -474,9 +472,8 @@ def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
     """Draw values with error bars: filled where resolved, otherwise hollow; arrows if infinite."""
     alphas, value = estimate.alphas, estimate.value[direction]
     error, resolved = estimate.std_error[direction], estimate.resolved[direction]
-    panel.plot(
-        alphas, np.where(np.isfinite(value), value, np.nan), color=cycle_colour(0), linewidth=0.6
-    )
+    finite = np.where(np.isfinite(value), value, np.nan)
+    panel.plot(alphas, finite, color=cycle_colour(0), linewidth=0.6)
     hollow: dict[str, Any] = {"markerfacecolor": panel.get_facecolor(), "markeredgewidth": 0.8}
     for mask, label, face in (
         (resolved, f"{estimate.method}, +- standard error", {}),

@@ -296,9 +296,8 @@ def is_fixed(score: Callable[..., Any]) -> bool:
     if not required and (positional or any(p.kind == p.VAR_POSITIONAL for p in parameters)):
         required = 1
     if required not in (1, 2):
-        raise mistyped(
-            "score", f"{_SCORE_REQUIREMENT}; one with {required} required arguments", score
-        )
+        need = f"{_SCORE_REQUIREMENT}; one with {required} required arguments"
+        raise mistyped("score", need, score)
     return required == 1
 
 

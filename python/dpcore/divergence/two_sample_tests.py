@@ -174,9 +174,8 @@ class _Units:
             for n, g in zip(fold.sizes, self.labels, strict=True)
         )
         self.units, self.size = (n0, n1), n0 + n1
-        _, both, self.counts = np.unique(
-            np.concatenate(fold.values), return_inverse=True, return_counts=True
-        )
+        every = np.concatenate(fold.values)
+        _, both, self.counts = np.unique(every, return_inverse=True, return_counts=True)
         self.ranks = both[: fold.sizes[0]], both[fold.sizes[0] :]
         own = [np.bincount(r, minlength=len(self.counts)) for r in self.ranks]
         below = [(np.cumsum(c) - c / 2.0) / c.sum() for c in own]

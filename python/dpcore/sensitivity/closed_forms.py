@@ -102,12 +102,11 @@ class Sensitivity(Record, word="Sensitivity"):
 
 def show_pair(pair: Pair) -> str:
     """Format both inputs on one line for messages; long ones are shortened."""
-    x, x_prime = (
-        " ".join(
-            np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2).split()
-        )
+    both = (
+        np.array2string(side, precision=6, separator=", ", threshold=8, edgeitems=2)
         for side in (pair.x, pair.x_prime)
     )
+    x, x_prime = (" ".join(text.split()) for text in both)
     return f"x = {x} and x_prime = {x_prime}"
 
 
@@ -210,11 +209,6 @@ def _ball_sensitivity(domain: Ball, norm: Norm) -> _SensitivityForm:
     return 2.0 * domain.radius * share, x, -x
 
 
-def _sphere_sensitivity(domain: Sphere, norm: Norm) -> _SensitivityForm:
-    # Both ends of the ball lie on its surface.
-    return _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm)
-
-
 def _two_units(domain: Simplex | OneHot | HistogramCounts, norm: Norm) -> _SensitivityForm:
     """Return two unit vectors and their distance, which is 0 if there is only one entry."""
     x, x_prime = unit_vector(domain.dim), unit_vector(domain.dim, domain.dim - 1)
@@ -250,7 +244,8 @@ _SENSITIVITY_FORMS: Final[dict[type, Callable[[Any, Norm], _SensitivityForm]]] =
     MinMaxRows: _min_max_rows,
     Ball: _ball_sensitivity,
     Simplex: _two_units,
-    Sphere: _sphere_sensitivity,
+    # Both ends of the ball lie on its surface.
+    Sphere: lambda domain, norm: _ball_sensitivity(Ball(domain.norm, 1.0, domain.dim), norm),
     OneHot: _two_units,
     HistogramCounts: _histogram_sensitivity,
 }

@@ -507,9 +507,8 @@ def _make_pairs(space: Space) -> Any:
         places = st.integers(0, space.domain.dim - 1)
         records = st.builds(lambda place: np.eye(1, space.domain.dim, place)[0], places)
         both = st.tuples(members, records, st.just(0.0) | records)
-        return both.map(lambda part: (part[0] + part[1], part[0] + part[2])).filter(
-            lambda pair: space.holds(*pair)
-        )
+        made = both.map(lambda part: (part[0] + part[1], part[0] + part[2]))
+        return made.filter(lambda pair: space.holds(*pair))
 
     def proposed(seed: int, number: int) -> Inputs | None:
         found = space.random(np.random.default_rng(seed), number + 1)
@@ -541,15 +540,11 @@ def _falsify_bound(
 
     phases = hypothesis.Phase
     wanted = hypothesis.settings(
-        max_examples=max_examples,
-        derandomize=derandomize,
-        database=None,
-        deadline=None,
-        report_multiple_bugs=False,
+        max_examples=max_examples, derandomize=derandomize, database=None, deadline=None,
+        report_multiple_bugs=False, phases=(phases.generate, phases.target, phases.shrink),
         # A slow f, or a relation that few pairs fulfil, is no fault of the test.
         suppress_health_check=list(hypothesis.HealthCheck),
-        phases=(phases.generate, phases.target, phases.shrink),
-    )
+    )  # fmt: skip
     try:
         wanted(hypothesis.given(_make_pairs(space))(check))()
     except Falsified:
@@ -633,9 +628,8 @@ def _format_input(x: Any) -> str:
     if x.size <= _MAX_SHOWN_ENTRIES:
         return "[" + ", ".join(map(_format_entry, x.tolist())) + "]"
     places = np.flatnonzero(x)
-    listed = ", ".join(
-        f"{_format_entry(x[place].item())} at {place}" for place in places[:_MAX_SHOWN_ENTRIES]
-    )
+    first = places[:_MAX_SHOWN_ENTRIES]
+    listed = ", ".join(f"{_format_entry(x[place].item())} at {place}" for place in first)
     left = places.size - _MAX_SHOWN_ENTRIES
     more = f" and {left} more" if left > 0 else ""
     return f"{x.size} entries, 0 but for {listed}{more}" if places.size else f"{x.size} zeros"
