@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -282,22 +283,20 @@ def trials_for(
     able = sorted(start for start in starts if start is not None)
     if len(able) <= power * len(starts) and len(able) < len(starts):
         return None
-    found: int | None = able[len(able) // 2]
-    exact = not rough and found is not None and found < _EXACT_TRIALS
+
+    def margin(cells: int, n: int) -> float:
+        parts = (many * certifies(n, claim, *one, delta, confidence, cells)
+                 for one, many in each.items())  # fmt: skip
+        # On this scale a power is nearly straight in the root of n.
+        return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
+
+    start = able[len(able) // 2]
+    found = _find_fewest(partial(margin, _ROUGH_CELLS), start, _LOOSE_PARTS)
+    if rough or start >= _EXACT_TRIALS or found is None:
+        return found
     # The first search leaves little to the second, which takes far longer for a step.
-    for cells, parts in [
-        (_ROUGH_CELLS, _LOOSE_PARTS),
-        (max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS), 1),
-    ][: 1 + exact]:
-
-        def margin(n: int, cells: int = cells) -> float:
-            parts = (many * certifies(n, claim, *one, delta, confidence, cells)
-                     for one, many in each.items())  # fmt: skip
-            # On this scale a power is nearly straight in the root of n.
-            return float(ndtri(min(1.0, sum(parts) / len(rates))) - ndtri(power))
-
-        found = None if found is None else _find_fewest(margin, found, parts)
-    return found
+    fine = max(_FINE_CELLS // len(each), 4 * _ROUGH_CELLS)
+    return _find_fewest(partial(margin, fine), found, 1)
 
 
 def _approximate_trials(

@@ -166,9 +166,10 @@ def supremum_bound(
     nodes, error = _choose_degree(low, high, line, trials, budget)
     if error > budget:
         middle = (low + high) / 2.0
-        rest = line, trials, budget, relative
         halves = ((low, middle), (middle, high))
-        return max(supremum_bound(probability, *half, *rest) for half in halves)
+        return max(
+            supremum_bound(probability, a, b, line, trials, budget, relative) for a, b in halves
+        )
     points, matrix = _interpolation_matrix(nodes)
     values = probability((low + high) / 2.0 + (high - low) / 2.0 * points)
     curve = matrix @ values

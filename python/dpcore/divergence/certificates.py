@@ -335,12 +335,13 @@ def _score_out_of_fold(
     score: Callable[..., Any] | None,
 ) -> tuple[Reals, Reals]:
     """Score the choosing rows by fits on the other folds."""
-    found: list[tuple[Reals, Reals]] = []
+    found = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
         others = [part.other[part.fold != fold] for part in parts]
         fitted, _ = fit_score(points, others, rng, score)
         found.append(score_rows(points, [part.choosing(fold) for part in parts], fitted))
-    return np.concatenate([v for v, _ in found]), np.concatenate([v for _, v in found])
+    first, second = map(np.concatenate, zip(*found, strict=True))
+    return first, second
 
 
 def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:

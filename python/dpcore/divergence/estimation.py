@@ -292,16 +292,7 @@ def run_estimate(request: Request) -> Estimate:
             asked=np.isin(request.grid, request.wanted),
         )
         judged = judge_estimate(case)
-    notes = (
-        *points.notes,
-        *request.notes,
-        *raw.notes,
-        *_note_subsample(points, used),
-        *_note_few_rows(request, fit),
-        *two_laws(size_p),
-        *_note_negative(raw.value[:, np.isin(request.grid, request.wanted)]),
-        *_note_larger_value(request, raw, score),
-    )
+    notes = _list_notes(request, raw, used, fit, score, size_p)
     found = {"checks": checked, "held_out": held_out, "notes": notes, "certificate": shown}
     return _make_estimate(request, raw, judged, None if beside is None else (other, beside), found)
 
@@ -359,12 +350,42 @@ def _describe_outside(request: Request, fit: CrossFit | None) -> tuple[str | Non
     return find_outside_units(request.points, scores, rng, threads_of(request.threads))
 
 
-def _note_few_rows(request: Request, fit: CrossFit | None) -> tuple[str, ...]:
-    """Return a note if a score is fitted on too few rows."""
-    rows, dim = min(request.points.sizes), request.points.dim
-    if request.method != "score" or fit is None or fit.kind != "logistic" or rows >= 2 * dim:
-        return ()
-    return (fitting_note(rows, dim, request.k),)
+def _list_notes(
+    request: Request,
+    raw: Raw,
+    used: Points,
+    fit: CrossFit | None,
+    score: Raw | None,
+    size_p: float | None,
+) -> tuple[str, ...]:
+    """List sentences for the reader on the rows, the request, the method and its values."""
+    points = request.points
+    notes = [*points.notes, *request.notes, *raw.notes]
+    if used.sizes != points.sizes:
+        notes.append(
+            f"the ball is taken on {used.sizes[0]} and {used.sizes[1]} rows drawn at random: the "
+            "smaller set decides the error"
+        )
+    rows, kind = min(points.sizes), None if fit is None else fit.kind
+    if request.method == "score" and kind == "logistic" and rows < 2 * points.dim:
+        notes.append(fitting_note(rows, points.dim, request.k))
+    notes += two_laws(size_p)
+    value = raw.value[:, np.isin(request.grid, request.wanted)]
+    if (value < 0.0).any():
+        notes.append(
+            f"{int((value < 0.0).sum())} of {value.size} values are negative, down to "
+            f"{value.min():.3g}: kept as they are, though no divergence is below 0"
+        )
+    if score is not None and points.dim > 2:
+        # A local method in many dimensions.
+        spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
+        if (raw.value > score.value + 2.0 * spread).any():
+            notes.append(
+                f"{request.method} gives more than the held-out score: either the score is blind "
+                "to a difference, or the narrower law is over-estimated, as local methods do in "
+                "many dimensions"
+            )
+    return tuple(notes)
 
 
 def _make_estimate(
@@ -418,37 +439,6 @@ def _make_zero(request: Request) -> Raw:
         depth=(request.k, request.k),
         ceiling=np.full(shape, np.nan),
         effective=np.full(shape, np.nan),
-    )
-
-
-def _note_subsample(points: Points, used: Points) -> tuple[str, ...]:
-    if used.sizes == points.sizes:
-        return ()
-    return (
-        f"the ball is taken on {used.sizes[0]} and {used.sizes[1]} rows drawn at random: the "
-        "smaller set decides the error",
-    )
-
-
-def _note_larger_value(request: Request, raw: Raw, score: Raw | None) -> tuple[str, ...]:
-    """Return a note if a local method exceeds the score in many dimensions."""
-    if score is None or request.points.dim <= 2:
-        return ()
-    spread = np.hypot(*(np.nan_to_num(each.std_error, nan=0.0) for each in (raw, score)))
-    if not (raw.value > score.value + 2.0 * spread).any():
-        return ()
-    return (
-        f"{request.method} gives more than the held-out score: either the score is blind to a "
-        "difference, or the narrower law is over-estimated, as local methods do in many dimensions",
-    )
-
-
-def _note_negative(value: Reals) -> tuple[str, ...]:
-    if not (value < 0.0).any():
-        return ()
-    return (
-        f"{int((value < 0.0).sum())} of {value.size} values are negative, down to "
-        f"{value.min():.3g}: kept as they are, though no divergence is below 0",
     )
 
 

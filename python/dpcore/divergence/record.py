@@ -232,17 +232,8 @@ class Estimate(Record):
         least = SEEN / min(self.sizes)
         if delta < least:
             reasons.append(f"extrapolated: this sample sees delta from {least:.2g} on")
-        return Epsilon(
-            delta=delta,
-            epsilon_lower=lower,
-            epsilon_hat=hat,
-            epsilon_rdp=rdp,
-            alpha=alpha,
-            line=drawn,
-            confidence=self.confidence,
-            extrapolated=delta < least,
-            reasons=tuple(reasons),
-        )
+        level, beyond = self.confidence, delta < least
+        return Epsilon(delta, lower, hat, rdp, alpha, drawn, level, beyond, tuple(reasons))
 
     def resolved_curve(self, direction: int) -> tuple[Reals, Reals]:
         """Return the orders above 1 up to the first unresolved one, and the curve to convert."""

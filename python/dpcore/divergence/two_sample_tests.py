@@ -143,20 +143,11 @@ def check_equality(
     sided = 2 if fit.kind != "logistic" else 1
     ps = [each.p_value(permutations, sided, rng) for each in units]
     auc, low, high = _auc_interval(units, confidence)
+    auc_p = min(1.0, len(ps) * min(ps))
     energy, energy_p, rows = _energy_test(points, rng)
-    return Checks(
-        auc=auc,
-        auc_low=low,
-        auc_high=high,
-        auc_p=min(1.0, len(ps) * min(ps)),
-        energy=energy,
-        energy_p=energy_p,
-        energy_rows=rows,
-        permutations=(permutations, ENERGY_PERMUTATIONS),
-        units=(sum(u.units[0] for u in units), sum(u.units[1] for u in units)),
-        grouped=grouped,
-        confidence=confidence,
-    )
+    drawn = permutations, ENERGY_PERMUTATIONS
+    both = sum(u.units[0] for u in units), sum(u.units[1] for u in units)
+    return Checks(auc, low, high, auc_p, energy, energy_p, rows, drawn, both, grouped, confidence)
 
 
 class _Units:

@@ -110,16 +110,10 @@ class Vote(EventRecord, word="Vote"):
             TypeError: if the outputs are not real numbers.
             ValueError: if their shape is another.
         """
-        dim = self.threshold.size
         values = np.asarray(outputs)
         if values.dtype == object:
             return self._of_objects(values, "outputs")
-        if values.dtype.kind not in "buif":
-            raise mistyped("outputs", "real numbers", outputs)
-        if values.ndim == 1 and dim == 1:
-            values = values[:, np.newaxis]
-        if values.ndim != 2 or values.shape[1] != dim:
-            raise invalid("outputs", f"of shape (size, {dim})", values.shape)
+        values = self._rows(values, "outputs")
         beyond = (values >= self.threshold) & (self.towards > 0)
         beyond |= (values <= self.threshold) & (self.towards < 0)
         won: npt.NDArray[np.bool_] = 2 * np.count_nonzero(beyond, axis=1) > self.voting
@@ -160,26 +154,25 @@ class Vote(EventRecord, word="Vote"):
         if outputs.dtype == object:
             answers = self._of_objects(outputs, f"outputs of {name}")
             return Seen((hits_of(answers),), 0, answers)
-        values = self._rows(outputs, name)
+        values = np.require(self._rows(outputs, f"outputs of {name}"), np.float64, ("C", "A"))
         votes, nan = _core.count_outputs(values, self.threshold, self.towards)
         return Seen((self.ballot.hits(votes, len(values)),), nan, None)
 
-    def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[np.float64]:
-        """Convert outputs to contiguous, aligned float64 rows of the vote's dimension."""
+    def _rows(self, outputs: npt.NDArray[Any], name: str) -> npt.NDArray[Any]:
+        """Return outputs as rows of the vote's dimension."""
         if outputs.dtype.kind not in "buif":
-            raise mistyped(f"outputs of {name}", "real numbers", outputs.dtype)
+            raise mistyped(name, "real numbers", outputs.dtype)
         self._check_shape(outputs.shape, name)
-        outputs = outputs.reshape(len(outputs), self.threshold.size)
-        return np.require(outputs, np.float64, ("C", "A"))
+        return outputs.reshape(len(outputs), self.threshold.size)
 
     def _check_shape(self, shape: tuple[int, ...], name: str) -> None:
         dim = self.threshold.size
         if shape[1:] != (dim,) and (dim, len(shape)) != (1, 1):
-            raise invalid(f"outputs of {name}", f"of shape (size, {dim})", shape)
+            raise invalid(name, f"of shape (size, {dim})", shape)
 
     def _held(self, outputs: Held, name: str) -> Seen:
         """Count on the device of the outputs; only the answers are copied."""
-        self._check_shape(outputs.shape, name)
+        self._check_shape(outputs.shape, f"outputs of {name}")
         edges, signs, away = cache_per_device(self, outputs, self._edges)
         # What goes down votes for x' unless it is beyond; NaN is not, and yet votes for x.
         beyond, nan = outputs.at_least(edges), outputs.count_nan()
