@@ -29,6 +29,7 @@ from ..mechanisms.declarations import mechanism_attribute, name_of
 from ..streams import COUNT, PROBE, reseed_a_forked_child
 from .replay import (
     MOST_FOLLOWED,
+    NO_MARK,
     SEEDED_BY,
     Mark,
     Replays,
@@ -287,7 +288,7 @@ def draw_shard(draws: Any, work: Any, task: Task) -> Shard:
 
 def _draw_block(draws: Any, work: Any, task: Task, place: Place, held: bool, shard: Shard) -> None:
     """Draw a block on both sides and add what is seen of it to the shard."""
-    turns, marks = [0, 0], [Mark.nothing(), Mark.nothing()]
+    turns, marks = [0, 0], [NO_MARK, NO_MARK]
     seen: list[list[Any]] = [[], []]
     marked = not draws.native and place.first == 0
     for turn, (side, outputs) in enumerate(draws.draw_both(task.purpose, place, held)):

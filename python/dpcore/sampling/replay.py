@@ -95,11 +95,6 @@ class Mark(NamedTuple):
     digests: dict[int, bytes]
     collisions: Collisions
 
-    @classmethod
-    def nothing(cls) -> Mark:
-        """Return the mark of a call of which nothing is known."""
-        return cls(0, {}, Collisions())
-
     def digest(self, needed: float) -> bytes | None:
         """Return the digest that excludes chance by itself, or None.
 
@@ -108,6 +103,10 @@ class Mark(NamedTuple):
         """
         rows = max(self.digests, default=0)
         return self.digests[rows] if rows >= needed > 0.0 else None
+
+
+NO_MARK: Final = Mark(0, {}, Collisions())
+"""Mark of a call of which nothing is known."""
 
 
 def begins_with_zeros(digest: bytes, zeros: int) -> bool:

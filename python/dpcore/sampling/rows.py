@@ -604,9 +604,7 @@ def list_doubts(sides: Sequence[Sequence[Evidence]]) -> tuple[str, ...]:
         apart = farthest_lag(np.sum(compared, axis=0)) if compared else None
         if apart is not None:
             found.append(_describe_likeness(side, *apart))
-        chance = dispersion_p_value([part.pieces for part in parts])
-        if chance < _DISPERSION_LEVEL:
-            found.append(_describe_variation(side, "block to block", chance))
+        found += _list_variation(side, [part.pieces for part in parts], "block to block")
     return tuple(found)
 
 
@@ -618,17 +616,13 @@ def blocks_apart(sides: Sequence[Sequence[tuple[int, int]]]) -> tuple[str, ...]:
     Args:
         sides: on x and on x', trials and hits of each audit.
     """
-    chances = []
-    for audits in sides:
+    found = []
+    for side, audits in zip(("x", "x'"), sides, strict=True):
         pieces = Pieces()
         for number, (trials, hits) in enumerate(audits):
             pieces.add(0, number, trials, hits)
-        chances.append(dispersion_p_value([pieces]))
-    return tuple(
-        _describe_variation(side, "audit to audit", chance)
-        for side, chance in zip(("x", "x'"), chances, strict=True)
-        if chance < _DISPERSION_LEVEL
-    )
+        found += _list_variation(side, [pieces], "audit to audit")
+    return tuple(found)
 
 
 def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
@@ -640,11 +634,14 @@ def _describe_likeness(side: str, lag: int, sigmas: float) -> str:
     )
 
 
-def _describe_variation(side: str, where: str, chance: float) -> str:
-    return (
+def _list_variation(side: str, strata: Sequence[Pieces], where: str) -> list[str]:
+    """Describe counts that vary too much; return an empty list if they do not."""
+    chance = dispersion_p_value(strata)
+    text = (
         f"counts on {side} vary more from {where} than those of independent draws would "
         f"(p-value {chance:.1e}): {_NO_BOUND_REASON}"
     )
+    return [text] if chance < _DISPERSION_LEVEL else []
 
 
 def probe_calls(
