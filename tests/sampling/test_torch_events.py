@@ -20,7 +20,7 @@ from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import mark_of
 from dpcore.sampling.rows import same_rows
 from dpcore.sampling.sources import CallableDraws
-from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch
+from dpcore.sampling.tally import Curve, Hits, TallyRows, Watch, count_after_event
 from dpcore.streams import COUNT
 
 torch = needs("torch")
@@ -94,8 +94,8 @@ def test_thresholds_are_counted_as_numpy_counts(score, kind, special, device, mo
             seen, known = event.seen(held, "held"), event.seen(array, "array")
             assert (seen.hits, seen.nan) == (known.hits, known.nan)
             assert np.array_equal(seen.answers, known.answers)
-            beside = curve.beside(held, score, seen.scores)
-            assert beside == curve.beside(array, score, known.scores)
+            after = count_after_event(curve, held, score, seen.scores)
+            assert after == count_after_event(curve, array, score, known.scores)
 
 
 @pytest.mark.parametrize("device", DEVICES)

@@ -60,16 +60,6 @@ class Curve(Record, word="Curve"):
             scores_of(self.score, move_to_host(outputs)) if found is None else found
         )
 
-    def beside(
-        self,
-        outputs: npt.NDArray[Any] | Held,
-        score: Score | None,
-        scores: Floats | DeviceScores | None,
-    ) -> tuple[int, ...]:
-        """Count after an event has been counted; reuse its scores if its score is the same."""
-        known = scores is not None and score is self.score
-        return self.of_scores(scores) if known else self(outputs)  # type: ignore[arg-type]
-
     def of_scores(self, scores: Floats | DeviceScores) -> tuple[int, ...]:
         """Count the given scores at or above every threshold."""
         if isinstance(scores, DeviceScores):
@@ -90,14 +80,17 @@ class Hits:
             return event_of(self.event).seen(outputs, "the mechanism").hits[:1]
         return (hits_of(evaluate_event(self.event, outputs)),)
 
-    def beside(
-        self,
-        outputs: npt.NDArray[Any] | Held,
-        score: Score | None,
-        scores: Floats | DeviceScores | None,
-    ) -> tuple[int, ...]:
-        """Count the occurrences; scores of another event are ignored."""
-        return self(outputs)
+
+def count_after_event(
+    tally: Curve | Hits,
+    outputs: npt.NDArray[Any] | Held,
+    score: Score | None,
+    scores: Floats | DeviceScores | None,
+) -> tuple[int, ...]:
+    """Count after an event has been counted; reuse its scores for a curve of the same score."""
+    if isinstance(tally, Curve) and scores is not None and score is tally.score:
+        return tally.of_scores(scores)
+    return tally(outputs)
 
 
 @dataclass(slots=True)
@@ -180,8 +173,8 @@ class TallyRows:
             if watch.limit - start < len(outputs):
                 some = outputs[: max(0, watch.limit - start)]
                 scores = None if scores is None else scores[: len(some)]
-            counted = watch.tally.beside(some, event.own_score, scores) if len(some) else ()
-            watched.append(counted)
+            known = watch.tally, some, event.own_score, scores
+            watched.append(count_after_event(*known) if len(some) else ())
             rows.append(len(some))
         evidence = Evidence()
         if self.origin is not None:
