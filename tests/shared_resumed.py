@@ -11,6 +11,7 @@ import math
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
+from dataclasses import astuple
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -132,22 +133,14 @@ def count_overclaims_of_repeated_parts(audits: int, folder: Path, seed: int) -> 
             part = merge_parts([out], partial=True)
         path.unlink()
         out.unlink()
-        k, n, k_prime, n_prime = (8 * value for value in _list_counts(part))
-        counts = Counts(k, n, k_prime, n_prime)
+        counts = Counts(*(8 * value for value in astuple(part.counts)))
         found += conditional(_order(counts, part), 0.0, CONFIDENCE) > EXACT
     return found
 
 
-def _list_counts(report: dpcore.Audit) -> list[int]:
-    counts = report.counts
-    return [counts.k, counts.n, counts.k_prime, counts.n_prime]
-
-
 def _order(counts: Counts, report: dpcore.Audit) -> Counts:
     """Put the side first that the bound has in its numerator."""
-    if report.direction == "x":
-        return counts
-    return Counts(counts.k_prime, counts.n_prime, counts.k, counts.n)
+    return counts if report.direction == "x" else counts.swapped()
 
 
 def count_overclaims_of_looks(audits: int, seed: int) -> tuple[int, int]:

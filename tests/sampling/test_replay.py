@@ -11,6 +11,7 @@ from multiprocessing import get_context
 import numpy as np
 import pytest
 from scipy import stats
+from shared_randomness import constant, kept, noise
 
 import dpcore
 from dpcore.sampling.replay import (
@@ -53,11 +54,6 @@ def word(x, size, rng, kept=0.99):
     return TABLE[np.where(rng.random(size) < kept, int(x[0]), rng.integers(0, 50, size))]
 
 
-def kept(x, size, rng):
-    """The same word, still more often, as itself."""
-    return np.where(rng.random(size) < 0.999, "the", "a")
-
-
 def objects(x, size, rng):
     outputs = np.empty(size, dtype=object)
     outputs[:] = [("a", int(i), None) for i in rng.binomial(3, 0.5, size)]
@@ -68,10 +64,6 @@ def structured(x, size, rng):
     outputs = np.zeros(size, dtype=np.dtype([("flag", "?"), ("value", "f4")], align=True))
     outputs["flag"], outputs["value"] = rng.random(size) < 0.5, rng.integers(0, 3, size)
     return outputs
-
-
-def noise(x, size, rng):
-    return x + rng.laplace(size=(size, 1))
 
 
 def never(outputs, outputs_prime, pair):
@@ -168,10 +160,6 @@ def test_whoever_draws_what_comes_again_is_told(kind):
 
 
 # Chance is no error.
-
-
-def constant(x, size, rng):
-    return np.zeros((size, 2))
 
 
 def response(x, size, rng):
