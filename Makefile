@@ -86,7 +86,7 @@ python-test: $(VENV)/dev
 	$(BIN)/python -m pytest -q
 
 # With every optional package, whatever the tests without them skip: none may skip for want of one.
-WITH_EXTRAS := $(sort $(shell grep -rl 'shared_extras import' tests benches --include='*.py' --exclude='shared_*'))
+WITH_EXTRAS := $(sort $(shell grep -rlE 'shared_(extras|experiments) import' tests benches --include='*.py' --exclude='shared_*'))
 extras-test: $(EXTRAS)/done
 	DPCORE_EXTRAS=1 $(EXTRAS)/bin/python -m pytest -q $(WITH_EXTRAS) \
 	    python/dpcore/adapters python/dpcore/text python/dpcore/torch python/dpcore/training

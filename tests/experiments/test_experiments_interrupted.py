@@ -1,5 +1,6 @@
 """Experiments that Ctrl-C or SIGTERM ends keep what is done."""
 
+import functools
 import json
 import os
 import signal
@@ -9,7 +10,9 @@ import threading
 from dataclasses import replace
 
 import pytest
+from shared_experiments import get_possible
 
+from dpcore import _core
 from dpcore.experiments import drawing, get, habernal2022_figure2, reproduce, running
 
 
@@ -44,33 +47,66 @@ def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
     assert (tmp_path / f"{name}.png").exists()
 
 
-def test_interrupted_histograms(monkeypatch, tmp_path):
-    real = habernal2022_figure2.sample
-    left = [2]
+SMALL_ENCODER = {
+    "trials": 20_000, "texts": 600, "epochs": 2, "claims": (0.1, 10.0), "starts": (10.0,),
+    "noises": ("repaired",),
+}  # fmt: skip
 
-    def interrupted(*args, **kwargs):
-        if not left[0]:
+INTERRUPTED = [
+    ("published-systems", {"trials": 1000}, (running, "audit"), 4, lambda found: len(found.rows)),
+    ("habernal2022-figure2", {"trials": 1000}, "sample", 3, lambda found: len(found.histograms)),
+    ("floating-point", {"trials": 5000}, "audit_cell", 3, lambda found: len(found.rows)),
+    ("sensitivity-table", {"trials": 1000}, "refute", 4, lambda found: len(found.rows)),
+    ("renyi-of-mechanisms", {"trials": 200}, "_estimate_mechanism", 2,
+     lambda found: len(found.rows)),
+    ("habernal2021-figure1", {"trials": 100, "dims": (2, 3, 4)}, (_core, "pairs_beyond"), 9,
+     lambda found: len(found.dims)),
+    ("divergence-accuracy", {"repetitions": 3, "rows": 150, "cases": ("n1-half", "cauchy"),
+     "certified": 0}, "experiment.estimate_divergences", 20,
+     lambda found: len({cell.case for cell in found.cells})),
+    ("renyi-vs-alpha", {"quick": True, "trials": 100}, "_make_cell", 3,
+     lambda found: len(found.methods)),
+    ("redaction-names", {"quick": True, "trials": 300}, "_make_cells", 3,
+     lambda found: len(found.cells) // 2),
+    ("word-dp-attack", {"quick": True, "trials": 100}, "_attack_split", 3,
+     lambda found: len(found.cells)),
+    ("word2vec-leakage", {"trials": 1000}, "experiment.leakage.train_word2vec", 5,
+     lambda found: len({cell.start for cell in found.cells})),
+    ("dptext-encoder", SMALL_ENCODER, "measure_trained_system", 2,
+     lambda found: len(found.rows)),
+    ("dpnr-robust-adaptive", {"quick": True, "trials": 2000, "seeds": 1},
+     "experiment.study.Bench.model", 3, lambda found: len(found.models)),
+]  # fmt: skip
+"""Experiment, its configuration, what is interrupted, at which call, and what is then counted."""
+
+KEPT = {"word2vec-leakage": 1, "habernal2021-figure1": 1, "divergence-accuracy": 1}
+"""Results that are kept, where they are not one less than the calls."""
+
+
+@pytest.mark.parametrize(("name", "fields", "place", "call", "count"), INTERRUPTED)
+def test_ctrl_c_keeps_what_is_done(name, fields, place, call, count, monkeypatch):
+    module, calls = get_possible(name), []
+    if isinstance(place, str):
+        *path, last = place.split(".")
+        place = functools.reduce(getattr, path, module), last
+    real = getattr(*place)
+
+    def interrupted(*given, **options):
+        calls.append(given)
+        if len(calls) >= call:
             raise KeyboardInterrupt
-        left[0] -= 1
-        return real(*args, **kwargs)
+        return real(*given, **options)
 
-    monkeypatch.setattr(habernal2022_figure2, "sample", interrupted)
-    result = reproduce("habernal2022-figure2", tmp_path, trials=1000)
-    assert len(result.histograms) == 2
+    monkeypatch.setattr(*place, interrupted)
+    result = module.run(module.Config(**fields), progress=False)
     assert result.partial
+    assert count(result) == KEPT.get(name, call - 1)
     assert "INTERRUPTED" in result.table()
+    assert result.to_dict()["partial"] is True
+    assert result.plot().axes
     # Before the first one is done there is nothing to keep.
     with pytest.raises(KeyboardInterrupt):
-        run("habernal2022-figure2", trials=1000)
-
-
-def test_interrupt_before_anything_is_done(monkeypatch):
-    def interrupted(*args, **kwargs):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(running, "audit", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        run("published-systems", trials=1000)
+        module.run(module.Config(**fields), progress=False)
 
 
 CODE = """

@@ -12,6 +12,7 @@ def test_figures_and_texts_need_no_picture():
         "from dpcore import divergence, experiments\n"
         "found = divergence.renyi(range(50), range(9, 80), k=5, rng=1)\n"
         "assert found.epsilon(0.1).delta == 0.1 and found.maximum.size\n"
+        "assert not any('habernal' in name for name in sys.modules)\n"
         "for name in experiments.NAMES:\n"
         "    experiments.get(name)\n"
         "figure2 = experiments.get('habernal2022-figure2')\n"

@@ -173,25 +173,6 @@ def test_text_and_picture():
     lonely.plot().canvas.draw()
 
 
-def test_ctrl_c_keeps_the_sizes_that_are_done(monkeypatch):
-    real, calls = _core.pairs_beyond, []
-
-    def interrupted(*args):
-        calls.append(args)
-        if len(calls) == 9:
-            raise KeyboardInterrupt
-        return real(*args)
-
-    monkeypatch.setattr(figure1._core, "pairs_beyond", interrupted)
-    result = figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
-    assert result.partial
-    assert result.dims == (2,)
-    assert "INTERRUPTED" in result.table()
-    calls[:] = range(8)
-    with pytest.raises(KeyboardInterrupt):
-        figure1.run(figure1.Config(trials=100, dims=(2, 3, 4)))
-
-
 @pytest.mark.timeout(120)
 def test_ctrl_c_ends_a_count_in_the_core(ctrl_c):
     ctrl_c(0.2)

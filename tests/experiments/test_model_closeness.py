@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from functools import cache
@@ -10,7 +11,6 @@ import numpy as np
 import pytest
 from shared_extras import data, needs
 
-from dpcore.experiments import model_closeness
 from dpcore.experiments import model_closeness as experiment
 from dpcore.experiments.corpora import read_two_sets
 from dpcore.experiments.model_closeness import Cell, Config, Result
@@ -21,7 +21,7 @@ NAMES = list(experiment.COMPARISONS)
 @cache
 def run(threads=1):
     needs("torch", "joblib")
-    return model_closeness.run(Config(quick=True), threads=threads, progress=False)
+    return experiment.run(Config(quick=True), threads=threads, progress=False)
 
 
 def make_result(values, **fields):
@@ -77,11 +77,9 @@ def test_models_of_one_start_and_equal_texts_are_one_model(monkeypatch):
     monkeypatch.setattr(experiment._Study, "draw_split", draw_equal)
     monkeypatch.setattr(experiment.redaction, "redact", mask_equally)
     monkeypatch.setattr(experiment, "_REDACTION_SHARES", {True: (0.0,)})
-    result = model_closeness.run(Config(quick=True, seed=5), threads=1, progress=False)
-    near = [
-        result.mean(0.0, name, measure) for name in NAMES[:2] for measure in experiment.MEASURES
-    ]
-    assert max(near) < 1e-10
+    result = experiment.run(Config(quick=True, seed=5), threads=1, progress=False)
+    pairs = itertools.product(NAMES[:2], experiment.MEASURES)
+    assert max(result.mean(0.0, name, measure) for name, measure in pairs) < 1e-10
     assert result.mean(0.0, NAMES[2], "Procrustes") > 0.5
 
 
@@ -99,10 +97,8 @@ def test_the_excess_and_its_spread():
     assert not three.is_excess_shown(0.9, "CKA")
     assert "above 0 at 0." in three.findings()[0]
     assert "above 0 at no level" in result.findings()[0]
-    assert [line.count("*") for line in three.table().splitlines() if "  excess  " in line] == [
-        7,
-        0,
-    ]
+    lines = [line for line in three.table().splitlines() if "  excess  " in line]
+    assert [line.count("*") for line in lines] == [7, 0]
 
 
 def test_the_answer_follows_the_figures():
@@ -111,9 +107,8 @@ def test_the_answer_follows_the_figures():
     assert "closest at level 0.9 (by Procrustes). Their distance falls by 0.580" in answer
     assert "by 0.380: only the excess, 0.200 to 0.000, is due to the sets" in answer
     rises = make_result([[(0.2, 0.1, 1.0), (0.3, 0.3, 1.6)]] * 2)
-    assert (
-        rises.findings()[-1] == "At no level are decoders closer than at level 0 (by Procrustes)."
-    )
+    answer = "At no level are decoders closer than at level 0 (by Procrustes)."
+    assert rises.findings()[-1] == answer
 
 
 def test_names_that_do_not_exist():
@@ -152,14 +147,14 @@ def test_ctrl_c_keeps_the_levels_that_are_complete(monkeypatch):
         return replace(model, partial=True) if len(calls) == 6 else model
 
     monkeypatch.setattr(experiment.lm, "fit", interrupted)
-    result = model_closeness.run(Config(quick=True, seed=8), threads=1, progress=False)
+    result = experiment.run(Config(quick=True, seed=8), threads=1, progress=False)
     assert len(calls) == 6
     assert [cell.level for cell in result.cells] == [0.0]
     assert result.partial
     assert "INTERRUPTED" in result.table()
     calls[:] = [()] * 5
     with pytest.raises(KeyboardInterrupt):
-        model_closeness.run(Config(quick=True, seed=8), threads=1, progress=False)
+        experiment.run(Config(quick=True, seed=8), threads=1, progress=False)
 
 
 def test_the_permutation_test_of_full(monkeypatch):

@@ -104,8 +104,3 @@ def test_threads_of_torch_are_set_and_put_back(threads, used, monkeypatch):
     noise_layers.run(config, threads=threads, progress=False)
     assert set(seen) == {used}
     assert torch.get_num_threads() == before
-
-
-def test_a_device_that_is_not_there():
-    with pytest.raises(ValueError, match="device must be one of this machine"):
-        run(trials=2000, device="nowhere")

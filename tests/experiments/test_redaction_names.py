@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
-from pathlib import Path
 
 import pytest
-from shared_extras import needs
+from shared_extras import data, needs
 
 from dpcore.experiments import redaction_names
 from dpcore.experiments.redaction_names import POLICIES, TOPIC, Config, list_hidden
@@ -84,35 +82,13 @@ def test_other_splits_are_new_ones():
     assert "mean of 2 splits" in result.table()
 
 
-def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = redaction_names, [2]
-    real = module._make_cells
-
-    def interrupted(*given):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(module, "_make_cells", interrupted)
-    config = Config(quick=True, trials=300)
-    result = redaction_names.run(config, progress=False)
-    assert (result.partial, len(result.cells)) == (True, 4)
-    assert "INTERRUPTED" in str(result)
-    assert result.plot().axes
-    with pytest.raises(KeyboardInterrupt):
-        redaction_names.run(config, progress=False)
-
-
 def test_a_folder_without_the_corpus(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"ag_data\.txt"):
         run(data=str(tmp_path))
 
 
-@pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
 def test_real_news():
-    folder = Path(os.environ["DPCORE_DATA"])
-    result = run(data=str(folder), quick=True)
+    result = run(data=str(data()), quick=True)
     assert list_hidden(result, result.maskings[1]) == ["Kerry", "Blair", "Sharon"]
     assert list_hidden(result, result.maskings[2]) == list(result.people)
     # Kerry in 600 texts, over ten seeds .60 to .90, and .83 to 1.00 unmasked; floors .17 to .51.

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from dpcore.divergence import closed_forms
-from dpcore.experiments import renyi_of_mechanisms
+from dpcore.experiments import renyi_of_mechanisms as experiment
+from dpcore.experiments.renyi_of_mechanisms import CASES, mechanism_to_dict, plane_delta
 
 TRIALS = 3000
 
@@ -20,7 +21,7 @@ NORMAL = 4.9
 
 @pytest.fixture(scope="module")
 def result():
-    return renyi_of_mechanisms.run(renyi_of_mechanisms.Config(trials=TRIALS, seed=11))
+    return experiment.run(experiment.Config(trials=TRIALS, seed=11))
 
 
 @pytest.fixture(scope="module")
@@ -39,14 +40,12 @@ def test_the_profile_of_two_laplace_entries():
     for epsilon in (0.0, 0.2, 0.5, 0.7, 0.95):
         gap = np.outer(p, p) - math.exp(epsilon) * np.outer(q, q)
         by_hand = gap[gap > 0].sum() / 50**2
-        assert renyi_of_mechanisms.plane_delta(epsilon) == pytest.approx(by_hand, abs=1e-4)
-    assert renyi_of_mechanisms.plane_delta(1.0) == 0.0
+        assert plane_delta(epsilon) == pytest.approx(by_hand, abs=1e-4)
+    assert plane_delta(1.0) == 0.0
     for delta in (0.3, 0.05, 1e-3):
-        epsilon = renyi_of_mechanisms.CASES["laplace-plane"].exact(delta)
-        assert epsilon == 0.0 or renyi_of_mechanisms.plane_delta(epsilon) == pytest.approx(
-            delta, rel=1e-9
-        )
-    assert renyi_of_mechanisms.CASES["laplace-plane"].exact(0.05) > 0.5
+        epsilon = CASES["laplace-plane"].exact(delta)
+        assert epsilon == 0.0 or plane_delta(epsilon) == pytest.approx(delta, rel=1e-9)
+    assert CASES["laplace-plane"].exact(0.05) > 0.5
 
 
 @pytest.mark.parametrize("delta", [0.05, 0.2])
@@ -56,47 +55,43 @@ def test_exact_epsilons_by_brute_force(delta):
         "laplace": (np.exp(-np.abs(x)) / 2000, np.exp(-np.abs(x - 1.0)) / 2000),
         "gaussian": tuple(np.exp(-((x - m) ** 2) / 2) / 2506.628274631 for m in (0.0, 1.0)),
     }
-    response = renyi_of_mechanisms.CASES["randomised-response"].mechanism
+    response = CASES["randomised-response"].mechanism
     keep = response.keep
     law = np.array([keep, *[(1.0 - keep) / 3] * 3])
     laws["randomised-response"] = law, np.roll(law, 1)
     for name, (p, q) in laws.items():
-        epsilon = renyi_of_mechanisms.CASES[name].exact(delta)
+        epsilon = CASES[name].exact(delta)
         for one, other in ((p, q), (q, p)):
             found = np.maximum(one - math.exp(epsilon) * other, 0.0).sum()
             assert found == pytest.approx(delta, abs=1e-6)
-    assert renyi_of_mechanisms.CASES["gaussian-space"].exact(delta) == renyi_of_mechanisms.CASES[
-        "gaussian"
-    ].exact(delta)
+    assert CASES["gaussian-space"].exact(delta) == CASES["gaussian"].exact(delta)
 
 
 def test_one_sided_noise_has_no_epsilon_at_these_deltas():
     # Below 0.5 P1 has nothing: 1 - e^-1/2 of Exp(1), and the atom besides for DPText.
-    assert -math.expm1(-0.5) > renyi_of_mechanisms.MOST_DELTA
+    assert -math.expm1(-0.5) > experiment.MOST_DELTA
     for name in ("exponential", "dptext"):
-        outputs = renyi_of_mechanisms.CASES[name].mechanism([0.0], 100_000, 1)
+        outputs = CASES[name].mechanism([0.0], 100_000, 1)
         share = (outputs < 0.5).mean()
         expected = -math.expm1(-0.5) if name == "exponential" else 1.0 - 0.5 * math.exp(-0.5)
         assert abs(share - expected) < NORMAL * 0.5 / math.sqrt(1e5)
-        assert renyi_of_mechanisms.CASES[name].exact(0.3) == math.inf
-        assert np.isinf(renyi_of_mechanisms.CASES[name].forward(np.array([1.0, 2.0]))).all()
+        assert CASES[name].exact(0.3) == math.inf
+        assert np.isinf(CASES[name].forward(np.array([1.0, 2.0]))).all()
 
 
 def test_the_truth_is_that_of_the_samplers():
     # E over P0 of the likelihood ratio to a small power, from the closed forms of the densities.
     size = 200_000
-    y = renyi_of_mechanisms.CASES["laplace-plane"].mechanism([0.0, 0.0], size, 3)
+    y = CASES["laplace-plane"].mechanism([0.0, 0.0], size, 3)
     loss = (np.abs(y - 0.5) - np.abs(y)).sum(axis=1)
-    curve = renyi_of_mechanisms.CASES["laplace-plane"].forward(np.array([1.0, 2.0]))
+    curve = CASES["laplace-plane"].forward(np.array([1.0, 2.0]))
     assert abs(loss.mean() - curve[0]) < NORMAL * loss.std() / math.sqrt(size)
     ratio = np.exp(loss)
     assert abs(ratio.mean() - math.exp(curve[1])) < NORMAL * ratio.std() / math.sqrt(size)
-    later = renyi_of_mechanisms.CASES["exponential"].backward(np.array([1.0, 7.0]))
+    later = CASES["exponential"].backward(np.array([1.0, 7.0]))
     assert later.tolist() == [0.5, 0.5]
     space = closed_forms.gaussian_renyi([1.0, 3.0], [0.0] * 4, 1.0, [0.5] * 4, 1.0)
-    assert renyi_of_mechanisms.CASES["gaussian-space"].forward(
-        np.array([1.0, 3.0])
-    ) == pytest.approx(space)
+    assert CASES["gaussian-space"].forward(np.array([1.0, 3.0])) == pytest.approx(space)
 
 
 def test_nothing_certified_is_above_the_truth(result, rows):
@@ -168,7 +163,7 @@ def test_text_record_and_picture(result):
     assert text.count("Randomised response") == 7
     record = result.to_dict()
     assert json.loads(json.dumps(record, allow_nan=False)) == record
-    assert [row["mechanism"] for row in record["rows"]] == list(renyi_of_mechanisms.CASES)
+    assert [row["mechanism"] for row in record["rows"]] == list(CASES)
     figure = result.plot()
     panels = [axes for axes in figure.axes if axes.get_title(loc="left")]
     assert len(panels) == 16
@@ -178,30 +173,7 @@ def test_text_record_and_picture(result):
 
 
 def test_rows_depend_on_the_seed_alone(result):
-    from dpcore.experiments.renyi_of_mechanisms import mechanism_to_dict
-
-    again = renyi_of_mechanisms._estimate_mechanism("gaussian", result.config, 1)
+    again = experiment._estimate_mechanism("gaussian", result.config, 1)
     assert mechanism_to_dict(again) == mechanism_to_dict(result.rows[1])
-    other = renyi_of_mechanisms._estimate_mechanism("gaussian", replace(result.config, seed=12), 1)
+    other = experiment._estimate_mechanism("gaussian", replace(result.config, seed=12), 1)
     assert mechanism_to_dict(other)["value"] != mechanism_to_dict(again)["value"]
-
-
-def test_ctrl_c_keeps_what_was_done(monkeypatch, result):
-    real, calls = renyi_of_mechanisms._estimate_mechanism, []
-
-    def interrupted(name, config, threads):
-        calls.append(name)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return result.rows[0]
-
-    monkeypatch.setattr(renyi_of_mechanisms, "_estimate_mechanism", interrupted)
-    found = renyi_of_mechanisms.run(result.config)
-    assert found.partial
-    assert len(found.rows) == 1
-    assert "INTERRUPTED" in found.table()
-    assert found.plot() is not None
-    calls[:] = ["laplace"]
-    with pytest.raises(KeyboardInterrupt):
-        renyi_of_mechanisms.run(result.config)
-    assert real is not renyi_of_mechanisms._estimate_mechanism

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
 import pytest
-from shared_extras import needs
+from shared_extras import data, needs
 
 from dpcore.experiments import corpora, renyi_vs_alpha
 from dpcore.experiments.renyi_vs_alpha import METHODS, ORDERS, Config, fit_hyperbola
@@ -117,31 +115,8 @@ def test_two_sets_share_no_text(tmp_path):
         run(data=str(tmp_path))
 
 
-def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = renyi_vs_alpha, [2]
-    real = module._make_cell
-
-    def interrupted(*given):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(module, "_make_cell", interrupted)
-    config = Config(quick=True, trials=100)
-    result = renyi_vs_alpha.run(config, progress=False)
-    assert (result.partial, result.methods) == (True, ("paper-literal", "paper"))
-    assert "INTERRUPTED" in str(result)
-    assert result.to_dict()["partial"]
-    assert result.plot().axes
-    with pytest.raises(KeyboardInterrupt):
-        renyi_vs_alpha.run(config, progress=False)
-
-
-@pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
 def test_real_abstracts():
-    folder = Path(os.environ["DPCORE_DATA"])
-    result = run(data=str(folder), quick=True)
+    result = run(data=str(data()), quick=True)
     assert result.sizes == (599, 1538, 34)
     at = [ORDERS.index(order) for order in (1.5, 2.0, 4.0, 8.0)]
     printed, corrected, score = (result.mean(method)[0][at] for method in METHODS)

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import replace
 
 import pytest
 
 from dpcore import Counts
-from dpcore.experiments import scaling
 from dpcore.experiments.scaling import Config, MeasuredAudit, Result, count_simulated
 from dpcore.sampling import driver
 
@@ -48,7 +46,7 @@ def test_shards_in_this_process_stay_short():
     assert pace.shard_trials(10**6, 4, 1000, travels=True) == 250_000
 
 
-def test_the_table_says_that_dask_is_missing_and_that_counts_differ(monkeypatch):
+def test_the_table_says_that_dask_is_missing_and_that_counts_differ():
     config = Config(quick=True)
     one = MeasuredAudit("this process", 1, 20_000, Counts(5, 20_000, 7, 20_000), False, 0.01)
     other = replace(one, place="processes", workers=2, seconds=0.005)
@@ -61,5 +59,3 @@ def test_the_table_says_that_dask_is_missing_and_that_counts_differ(monkeypatch)
     )
     wrong = replace(other, counts=Counts(5, 20_000, 8, 20_000))
     assert "COUNTS DIFFER" in replace(whole, measured=(one, wrong)).table()
-    monkeypatch.setitem(sys.modules, "distributed", None)
-    assert not scaling._has_dask()

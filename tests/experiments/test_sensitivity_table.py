@@ -97,22 +97,3 @@ def test_each_search_has_its_own_seed_and_budget(result):
     assert len({row.found.seed for row in result.rows}) == 30
     assert all(row.found.evaluations <= 800 for row in result.rows)
     assert table.Config(trials=1).share == 8
-
-
-def test_ctrl_c_keeps_what_was_done(monkeypatch):
-    real, calls = table.refute, []
-
-    def interrupted(*args, **options):
-        calls.append(args)
-        if len(calls) == 4:
-            raise KeyboardInterrupt
-        return real(*args, **options)
-
-    monkeypatch.setattr(table, "refute", interrupted)
-    result = table.run(table.Config(trials=1000))
-    assert result.partial
-    assert len(result.rows) == 3
-    assert "INTERRUPTED" in result.table()
-    calls[:] = range(3)
-    with pytest.raises(KeyboardInterrupt):
-        table.run(table.Config(trials=1000))

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import math
-import os
 from functools import cache
-from pathlib import Path
 
 import numpy as np
-import pytest
-from shared_extras import needs
+from shared_extras import data, needs
 
 from dpcore.experiments import get, word_dp_attack
 from dpcore.experiments.word_dp_attack import Config
@@ -35,7 +32,7 @@ def test_figures_follow_the_mechanism():
     assert result["CusText", 0.1].loss == math.inf
     assert not result["MetricLaplace", 10.0].is_exact
     # Texts of ten words: hardly any word stays, and the attack is near the floor.
-    assert low.spread("accuracy").mean < unchanged.spread("accuracy").mean - 0.2
+    assert low.mean("accuracy") < unchanged.mean("accuracy") - 0.2
     assert low.linked[2] < unchanged.linked[1]
 
 
@@ -63,35 +60,16 @@ def test_the_table_serves_an_attacker():
     assert informed["CusText"][0] > 0.7
 
 
-def test_interrupted_it_keeps_what_was_done(monkeypatch):
-    module, left = word_dp_attack, [2]
-    real = module._attack_split
-
-    def interrupted(*given):
-        left[0] -= 1
-        if left[0] < 0:
-            raise KeyboardInterrupt
-        return real(*given)
-
-    monkeypatch.setattr(module, "_attack_split", interrupted)
-    result = word_dp_attack.run(Config(quick=True, trials=100), progress=False)
-    assert result.partial
-    assert len(result.cells) == 2
-    assert "INTERRUPTED" in str(result)
-
-
 def test_a_quick_run_has_one_split():
     assert get("word-dp-attack").Config(quick=True).seeds == 1
 
 
-@pytest.mark.skipif("DPCORE_DATA" not in os.environ, reason="DPCORE_DATA names no folder")
 def test_real_abstracts():
-    folder = Path(os.environ["DPCORE_DATA"])
-    config = Config(data=folder, quick=True)
+    config = Config(data=data(), quick=True)
     result = word_dp_attack.run(config, progress=False)
     assert result.texts == 599
-    assert 0.70 < result["none", 0.0].spread("accuracy").mean < 0.90
+    assert 0.70 < result["none", 0.0].mean("accuracy") < 0.90
     # The floor is one half; the interval of 360 texts reaches .05 to either side.
-    assert result["SanText", 1.0].spread("accuracy").mean < 0.60
-    assert result["CusText", 0.1].spread("accuracy").mean > 0.63
+    assert result["SanText", 1.0].mean("accuracy") < 0.60
+    assert result["CusText", 0.1].mean("accuracy") > 0.63
     assert result["SanText", 10.0].linked[0] > 0.9

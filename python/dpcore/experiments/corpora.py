@@ -22,7 +22,7 @@ from ..errors import about, choice, invalid, message, mistyped, suggest_argument
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
-from .running import cell_seed
+from .running import cell_seed, group_answers
 from .settings import SEED, Settings, check_trials, setting
 
 __all__ = ["Name", "read_corpus"]
@@ -148,11 +148,7 @@ _read_news = partial(read_table_rows, kind="tsv", layout=Layout(text=0, label=1)
 _read_medical = partial(
     read_table_rows, kind="csv", layout=Layout(text="medical_abstract", label="condition_label")
 )
-_SPLIT_FILES: Final[dict[str, str | None]] = {
-    "train.csv": "train",
-    "valid.csv": "valid",
-    "test.csv": "test",
-}
+_SPLIT_FILES: Final[dict[str, str | None]] = {f"{part}.csv": part for part in SPLITS}
 
 KNOWN: Final[dict[str, Known]] = {
     "dpnr_ag": Known(
@@ -198,12 +194,8 @@ KNOWN: Final[dict[str, Known]] = {
         {"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)", _read_labelled
     ),
     "yelp": Known(
-        {
-            "sentiment.dev.0": "train",
-            "sentiment.dev.1": "train",
-            "sentiment.test.0": "test",
-            "sentiment.test.1": "test",
-        },
+        dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
+        | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
         "Yelp sentences of Sentiment-and-Style-Transfer",
         _read_ending_labels,
     ),
@@ -270,16 +262,18 @@ def _list_files(kind: str, path: Path) -> list[Path]:
 
 def _list_possible_corpora(path: Path) -> list[str]:
     """List the corpora that a path may be by its name, or by the files in it; often none."""
+
+    def has_any(folder: Path, names: Iterable[str]) -> bool:
+        return any((folder / name).is_file() for name in names)
+
     if path.is_dir():
-        known = KNOWN.get(path.name)
-        if known and any((path / name).is_file() for name in known.files):
+        if path.name in KNOWN and has_any(path, KNOWN[path.name].files):
             return [path.name]
-        within = {kind: path / _CORPUS_FOLDERS.get(kind, kind) for kind in KNOWN}
         return [
             kind
             for kind, known in KNOWN.items()
-            if any((within[kind] / name).is_file() for name in known.files)
-            or any((path / name).is_file() for name in known.files if not _is_common_name(name))
+            if has_any(path / _CORPUS_FOLDERS.get(kind, kind), known.files)
+            or has_any(path, (name for name in known.files if not _is_common_name(name)))
         ]
     own = [kind for kind, known in KNOWN.items() if path.name in known.files]
     return [kind for kind in own if path.parent.name == kind or not _is_common_name(path.name)]
@@ -373,20 +367,31 @@ def read_two_sets(config: TextOptions) -> TwoSets:
         ValueError: if the sensitive set has fewer than 100 texts, or the others are fewer than
             twice as many.
     """
-    corpus = read_texts(config, "medical", "topics", _GENERATED_ROWS[config.quick])
-    wanted = _SENSITIVE_LABELS[config.data is not None]
-    labels: dict[str, list[int | str]] = {}
-    firsts: dict[str, str] = {}
-    assert corpus.labels is not None
-    for text, label in zip(corpus.texts, corpus.labels.tolist(), strict=True):
-        labels.setdefault(likeness(text), []).append(label)
-        firsts.setdefault(likeness(text), text)
-    sensitive = [firsts[key] for key, found in labels.items() if set(found) == {wanted}]
-    others = {firsts[key]: found[0] for key, found in labels.items() if wanted not in found}
-    dropped = len(labels) - len(sensitive) - len(others)
+    origin, sensitive, others, dropped = split_texts(config, _GENERATED_ROWS[config.quick])
     order = np.random.default_rng(cell_seed(config.seed, "sensitive")).permutation(len(sensitive))
     chosen = tuple(sensitive[row] for row in sorted(order[: config.trials].tolist()))
     if len(chosen) < MIN_SET_TEXTS or len(others) < 2 * len(chosen):
         requirement = f"a corpus with {MIN_SET_TEXTS} sensitive texts, and twice as many others"
         raise invalid("data", requirement, f"{len(chosen):,} and {len(others):,}")
-    return TwoSets(corpus.origin, chosen, tuple(others), tuple(others.values()), dropped)
+    return TwoSets(origin, chosen, tuple(others), tuple(others.values()), dropped)
+
+
+def split_texts(config: TextOptions, rows: int) -> tuple[str, list[str], dict[str, int | str], int]:
+    """Split the texts by the sensitive label; of equal texts one is kept.
+
+    Args:
+        config: the options.
+        rows: texts that are generated without `data`.
+
+    Returns:
+        Where the texts come from; the sensitive texts; all others with the first label of each;
+        and the number of distinct texts that have both.
+    """
+    corpus = read_texts(config, "medical", "topics", rows)
+    wanted = _SENSITIVE_LABELS[config.data is not None]
+    assert corpus.labels is not None
+    labels = group_answers(map(likeness, corpus.texts), corpus.labels.tolist())
+    firsts = dict(zip(map(likeness, reversed(corpus.texts)), reversed(corpus.texts), strict=True))
+    sensitive = [firsts[key] for key, found in labels.items() if set(found) == {wanted}]
+    others = {firsts[key]: found[0] for key, found in labels.items() if wanted not in found}
+    return corpus.origin, sensitive, others, len(labels) - len(sensitive) - len(others)

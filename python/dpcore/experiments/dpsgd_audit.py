@@ -17,7 +17,8 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain, product
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,14 +32,9 @@ from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
 from ..training import audit_run, audit_step
-from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
-from .presentation import encode_fields
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "dpsgd-audit"
 
@@ -315,7 +311,7 @@ class Cell(Shown):
         return self.way == ("many runs" if self.fault == FIXED else "one step") and not self.refuted
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit the recipe with every fault in every way.
 
@@ -341,8 +337,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     jobs = [
         (data, fault, way)
-        for data in config.corpora
-        for fault in FAULTS
+        for data, fault in product(config.corpora, FAULTS)
         for way in _choose_ways(config, data, fault)
     ]
     rows = {data: _load_records(data, config.seed) for data in config.corpora}
@@ -381,10 +376,8 @@ def _make_cell(
     begun = time.perf_counter()
     seed = cell_seed(config.seed, f"{data} {fault} {way}")
     found = _AUDIT_OF_WAY[way](config, rows, fault, seed)
-    return Cell(
-        data, fault, way, found.parameter_lower, found.claim.mu, found.refuted is True,
-        time.perf_counter() - begun,
-    )  # fmt: skip
+    bound = found.parameter_lower, found.claim.mu, found.refuted is True
+    return Cell(data, fault, way, *bound, time.perf_counter() - begun)
 
 
 def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
@@ -396,9 +389,8 @@ def _audit_step(config: Config, rows: Any, fault: str, seed: int) -> Any:
         total = recipe.sum_gradients(records, rng, np.zeros(rows.shape[1]))
         return np.split(total, [-1])  # two tensors: the weights of the features, and the bias
 
-    return audit_step(
-        step, batch, sigma=STEP_SIGMA, clip=1.0, left_out=0, trials=config.size, rng=seed
-    )
+    options: Any = {"clip": 1.0, "left_out": 0, "trials": config.size, "rng": seed}
+    return audit_step(step, batch, sigma=STEP_SIGMA, **options)
 
 
 def _audit_run(config: Config, rows: Any, fault: str, seed: int) -> Any:
@@ -442,11 +434,7 @@ def _audit_runs(config: Config, rows: Any, fault: str, seed: int) -> Any:
     )  # fmt: skip
 
 
-_AUDIT_OF_WAY: Final[dict[str, Callable[[Config, Any, str, int], Any]]] = {
-    "one step": _audit_step,
-    "one run": _audit_run,
-    "many runs": _audit_runs,
-}
+_AUDIT_OF_WAY: Final = dict(zip(WAYS, (_audit_step, _audit_run, _audit_runs), strict=True))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -474,15 +462,12 @@ class Result(Tabled):
     def table(self) -> str:
         """Return the audits as text, a row for each data set and fault."""
         config = self.config
-        rows = [["data", "fault"]]
-        for way in WAYS:
-            rows[0] += [way, "claim", "s"]
-        for data in config.corpora:
-            for fault in FAULTS:
-                cells = [self.of(data, fault, way) for way in WAYS]
-                if any(cells):
-                    texts = (text for cell in cells for text in _write_cell(cell))
-                    rows.append([data, fault, *texts])
+        rows = [["data", "fault", *(head for way in WAYS for head in (way, "claim", "s"))]]
+        for data, fault in product(config.corpora, FAULTS):
+            cells = [self.of(data, fault, way) for way in WAYS]
+            if any(cells):
+                rows.append([data, fault, *chain(*map(_write_cell, cells))])
+        odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in self.unexpected)
         return self.join_parts(
             f"Faults of DP-SGD and three audits: {config.size:,} trials a side, seed "
             f"{config.seed}\n"
@@ -490,13 +475,12 @@ class Result(Tabled):
             f"runs: {config.many:,} trainings a side, {MANY_STEPS} steps, sigma {MANY_SIGMA:g}",
             align_rows(rows, left=(0, 1)),
             _AUDITS_GLOSSARY,
-            _judge_audits(self),
+            f"NOT AS EXPECTED: {odd}" if odd else _EXPECTED,
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        cells = [encode_fields(cell) for cell in self.cells]
-        return self.make_record(NAME, faults=FAULTS, cells=cells)
+        return self.make_record(NAME, faults=FAULTS, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw certified bounds as bars and claims as lines, a panel for each way."""
@@ -520,15 +504,9 @@ Many runs: what one record adds to the weights hides some faults; small ones tak
 Poisson batches, fixed batches: the sums of an epoch of 100 batches, sigma 1, are released."""
 
 
-def _judge_audits(result: Result) -> str:
-    """Say if every fault was refuted by the way that must see it, and no repaired recipe."""
-    odd = ", ".join(f"{one.fault} ({one.data}, {one.way})" for one in result.unexpected)
-    if odd:
-        return f"NOT AS EXPECTED: {odd}"
-    return (
-        "As expected, one step refutes every fault of a step, the sums of an epoch refute fixed "
-        "batches,\nand no repaired recipe is refuted."
-    )
+_EXPECTED: Final = """\
+As expected, one step refutes every fault of a step, the sums of an epoch refute fixed batches,
+and no repaired recipe is refuted."""
 
 
 def _write_cell(cell: Cell | None) -> list[str]:

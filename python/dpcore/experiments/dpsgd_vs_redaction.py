@@ -16,15 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
 from ..divergence import renyi
 from ..errors import AssumptionWarning, instance, invalid
-from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, WHITE, apply_style
 from ..report.text import align_rows
@@ -34,14 +34,10 @@ from ..text.corpus import likeness
 from ..text.words import Embedding, SanText
 from ..training import audit_run
 from .corpora import TextOptions, read_corpus, read_texts
-from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .presentation import encode_fields, write_mean
-from .running import Tabled, cell_seed, gather_in_processes, time_run
+from .running import Tabled, cell_seed, gather_in_processes, is_partial, time_run
 from .settings import setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "dpsgd-vs-redaction"
 
@@ -360,10 +356,8 @@ class Config(TextOptions):
         found += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
             found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
-            found += [
-                Recipe("plain, public start"),
-                Recipe("DP-SGD, public start", _REFERENCE_EPSILON),
-            ]
+            starts = ("plain, public start", 0.0), ("DP-SGD, public start", _REFERENCE_EPSILON)
+            found += [Recipe(*start) for start in starts]
         return tuple(found)
 
     @property
@@ -379,7 +373,7 @@ class Config(TextOptions):
         return {"hidden": 200, "layers": 2, "dropout": 0.2} if self.full else {"hidden": 64}
 
 
-@time_run
+@time_run("torch", "opacus", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train by every recipe, with canaries, and measure what each predicts and shows.
 
@@ -408,17 +402,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean("plain", "perplexity") < result.cells[0].measured.unigram
     """
     processes = threads_of(threads)
-    for package in ("torch", "opacus", "sklearn"):
-        require_module(package, NAME)
-    from ..torch.mechanisms import device_of
-
-    device_of(config.device)
     with TemporaryDirectory() as folder:
         material = read_material(config, Path(folder))
-        numbers = range(config.seeds)
-        jobs = [(one, number, material, config) for number in numbers for one in config.recipes]
+        pairs = product(range(config.seeds), config.recipes)
+        jobs = [(one, number, material, config) for number, one in pairs]
         cells, partial = gather_in_processes(
-            NAME, measure_recipe, jobs, processes, progress, ended=lambda cell: cell.partial
+            NAME, measure_recipe, jobs, processes, progress, ended=is_partial
         )
     # A training that Ctrl-C cut short is no training of its recipe.
     whole = tuple(cell for cell in cells if not cell.partial)
@@ -464,8 +453,8 @@ class Result(Tabled):
     def reference(self) -> Recipe | None:
         """The private recipe whose epsilon is nearest to 8, or None."""
         found = [recipe for recipe in self.recipes if recipe.kind == "DP-SGD"]
-        distances = {one: abs(math.log(one.level / _REFERENCE_EPSILON)) for one in found}
-        return min(distances, key=distances.__getitem__, default=None)
+        ratios = (abs(math.log(one.level / _REFERENCE_EPSILON)) for one in found)
+        return min(zip(ratios, found, strict=True), default=(None, None))[1]
 
     @property
     def auc_error(self) -> float:

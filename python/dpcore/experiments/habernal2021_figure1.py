@@ -8,12 +8,12 @@ clipping in L1, which is one of the two remedies. What both cost is the second h
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property, partial
+from itertools import chain, product
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -26,14 +26,10 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
-from .drawing import SMALL, make_canvas, make_line, set_ticks, tidy_axes
+from .drawing import SMALL, Axes, Figure, make_canvas, make_line, set_ticks, tidy_axes
 from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "habernal2021-figure1"
 
@@ -208,14 +204,13 @@ def compute_costs(radius: float, epsilon: float, seed: int) -> tuple[Cost, ...]:
         [('l1', 20, 2510.0), ('l2', 640, 2900.0)]
     """
     found = []
-    for name, law in LAWS.items():
-        for dim in _COST_DIMS:
-            rng = np.random.default_rng(cell_seed(seed, f"cost/{name}/{dim}"))
-            drawn = law.draw(rng, dim, radius, _AVERAGED_VECTORS)
-            for norm in ("l1", "l2"):
-                clip = Clip(norm, radius)
-                signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
-                found.append(Cost(name, norm, dim, laplace_scale(epsilon, clip, dim), signal))
+    for name, dim in product(LAWS, _COST_DIMS):
+        rng = np.random.default_rng(cell_seed(seed, f"cost/{name}/{dim}"))
+        drawn = LAWS[name].draw(rng, dim, radius, _AVERAGED_VECTORS)
+        for clip in (Clip("l1", radius), Clip("l2", radius)):
+            signal = math.sqrt(float(np.square(clip(drawn)).sum(axis=1).mean()))
+            scale = laplace_scale(epsilon, clip, dim)
+            found.append(Cost(name, clip.norm, dim, scale, signal))
     return tuple(found)
 
 
@@ -293,7 +288,7 @@ class Cell(Shown):
         return p_value((self.beyond, self.pairs), self.compared, COMPARED_PAIRS)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Count the pairs of every size, law and clip.
 
@@ -318,19 +313,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(cell.share for cell in result.cells if cell.norm == "l1")
         0.0
     """
-    using = threads_of(threads)
-    done, partial = run_jobs(
-        "figure 1",
-        config.dims,
-        lambda dim: _count_unprotected_pairs(config, dim, using),
-        progress,
-        size=lambda dim: dim,
-    )
-    cells = tuple(itertools.chain.from_iterable(done))
-    return Result(config, cells, partial=partial)
+    work = partial(_count_unprotected_pairs, config, threads_of(threads))
+    done, ended = run_jobs("figure 1", config.dims, work, progress, size=lambda dim: dim)
+    return Result(config, tuple(chain(*done)), partial=ended)
 
 
-def _count_unprotected_pairs(config: Config, dim: int, threads: int) -> list[Cell]:
+def _count_unprotected_pairs(config: Config, threads: int, dim: int) -> list[Cell]:
     cells = []
     for name, law in LAWS.items():
         seed = cell_seed(config.seed, f"{name}/{dim}")
@@ -401,17 +389,14 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
+        excess = "dim claimed true attained factor"
+        remedy = "law clip=norm dim scale signal noise_to_signal=ratio"
         return self.make_record(
             NAME,
             smallest_p_value=self.smallest_p_value,
             cells=[_count_to_dict(cell) for cell in self.cells],
-            true_sensitivity=[
-                encode_attributes(row, "dim claimed true attained factor") for row in self.excesses
-            ],
-            remedies=[
-                encode_attributes(cost, "law clip=norm dim scale signal noise_to_signal=ratio")
-                for cost in self.costs
-            ],
+            true_sensitivity=[encode_attributes(row, excess) for row in self.excesses],
+            remedies=[encode_attributes(cost, remedy) for cost in self.costs],
         )
 
     def plot(self, ax: Any = None) -> Figure:
@@ -421,9 +406,8 @@ class Result(Tabled):
             A matplotlib figure of three panels.
         """
         picture = make_canvas(6.0, ax)
-        panels = picture.subplot_mosaic(
-            [["share", "share"], ["scale", "ratio"]], height_ratios=(1.15, 1)
-        )
+        places = [["share", "share"], ["scale", "ratio"]]
+        panels = picture.subplot_mosaic(places, height_ratios=(1.15, 1))
         _draw_shares(panels["share"], self)
         _draw_scales(panels["scale"], self)
         _draw_ratios(panels["ratio"], self)
@@ -435,13 +419,9 @@ _MAX_TABLE_SIZES: Final = 16
 
 
 def _format_shares_table(result: Result) -> str:
-    head = ["n"]
-    for name in LAWS:
-        head += [name, "other"]
-    rows = [[*head, "L1 clip"]]
-    for dim in choose_sizes(
-        result.dims, [cell.dim for cell in result.cells if cell.compared is not None]
-    ):
+    rows = [["n", *chain(*((name, "other") for name in LAWS)), "L1 clip"]]
+    compared = [cell.dim for cell in result.cells if cell.compared is not None]
+    for dim in choose_sizes(result.dims, compared):
         row = [f"{dim}"]
         for law in LAWS:
             cell = result.at(dim, law, "l2")
@@ -453,11 +433,9 @@ def _format_shares_table(result: Result) -> str:
         "L2; other: another run of 10,000 pairs, as printed; L1 clip: the worst of the three laws\n"
         "when clipped in L1 instead. +- is half the width of the 95 % Clopper-Pearson interval."
     )
-    if result.smallest_p_value is not None:
-        note += (
-            f"\nSmallest p-value of the comparisons, times their number: "
-            f"{result.smallest_p_value:.2g}."
-        )
+    smallest = result.smallest_p_value
+    if smallest is not None:
+        note += f"\nSmallest p-value of the comparisons, times their number: {smallest:.2g}."
     return f"{align_rows(rows, left=())}\n{note}"
 
 
@@ -488,11 +466,8 @@ def _format_excesses(result: Result) -> str:
 
 
 def _format_remedies(result: Result) -> str:
-    head = ["n", "scale: L1", "L2"]
-    for name in LAWS:
-        head += [f"{name}: L1", "L2"]
     found = {(cost.law, cost.dim, cost.norm): cost for cost in result.costs}
-    rows = [head]
+    rows = [["n", "scale: L1", "L2", *chain(*((f"{name}: L1", "L2") for name in LAWS))]]
     for dim in dict.fromkeys(cost.dim for cost in result.costs):
         pairs = [[found[law, dim, norm] for norm in ("l1", "l2")] for law in LAWS]
         scales = [f"{cost.scale:.4g}" for cost in pairs[0]]
@@ -555,8 +530,8 @@ def _draw_scales(axes: Axes, result: Result) -> None:
     )
     axes.set_yscale("log")
     for norm, colour, line, label in styles:
-        found = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
-        dims, scales = [cost.dim for cost in found], [cost.scale for cost in found]
+        dims, found = _select_costs(result, law, norm)
+        scales = [cost.scale for cost in found]
         axes.plot(dims, scales, linestyle=line, color=colour, linewidth=1.8, label=label)
     _set_size_axis(axes, dims)
     set_ticks(axes.yaxis, [scales[0] * 2.0**power for power in range(6)])
@@ -573,8 +548,8 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
         colour, marker, _ = _LAW_STYLES[name]
         style: dict[str, Any] = {"color": colour, "marker": marker, "markersize": 3.4}
         for norm, line in _REMEDY_LINES.items():
-            found = [cost for cost in result.costs if (cost.law, cost.norm) == (name, norm)]
-            dims, ratios = [cost.dim for cost in found], [cost.ratio for cost in found]
+            dims, found = _select_costs(result, name, norm)
+            ratios = [cost.ratio for cost in found]
             axes.plot(dims, ratios, linestyle=line, linewidth=1.2, **style)
     _set_size_axis(axes, dims)
     # Space for the legend above the lines.
@@ -582,6 +557,11 @@ def _draw_ratios(axes: Axes, result: Result) -> None:
     title = "Repaired: noise to signal, by L2 lengths"
     tidy_axes(axes, y="noise / clipped vector (ratio)", title=title)
     axes.legend(handles=_make_law_legend(), loc="upper left", fontsize=SMALL, frameon=False)
+
+
+def _select_costs(result: Result, law: str, norm: str) -> tuple[list[int], list[Cost]]:
+    found = [cost for cost in result.costs if (cost.law, cost.norm) == (law, norm)]
+    return [cost.dim for cost in found], found
 
 
 def _make_law_legend() -> list[Any]:

@@ -15,7 +15,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
 from ..errors import choice, integer
 from ..exact import VoteLaw, loss, vote_log_probabilities
@@ -27,14 +28,10 @@ from ..report.encoding import encode_value
 from ..report.figures import INK, PALE, apply_style
 from ..report.text import align_rows
 from ..results.audits import Audit
-from .drawing import SMALL, TEXT, make_canvas, make_line, make_mark, set_ticks, tidy_axes
+from . import drawing
 from .presentation import encode_attributes
 from .running import Job, Tabled, run_audits, time_run
 from .settings import SEED, Settings, check_positive, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "habernal2022-figure1"
 
@@ -113,10 +110,8 @@ class Cell(Shown):
         logs = (law.log_p, law.log_p_prime)
         if self.audit.event.vote == "x":
             logs = (law.log_q, law.log_q_prime)
-        return (
-            _p_value(counts.k, counts.n, math.exp(logs[0])),
-            _p_value(counts.k_prime, counts.n_prime, math.exp(logs[1])),
-        )
+        p, p_prime = map(math.exp, logs)
+        return _p_value(counts.k, counts.n, p), _p_value(counts.k_prime, counts.n_prime, p_prime)
 
     def _law(self) -> VoteLaw:
         law = vote_log_probabilities(self.audit.mechanism, self.audit.pair)
@@ -124,7 +119,7 @@ class Cell(Shown):
         return law
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every cell of the grid.
 
@@ -148,12 +143,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> round(cell.exact, 4), abs(cell.audit.epsilon_hat - cell.exact) < 0.05
         (0.8997, True)
     """
-    grid = [
-        (name, epsilon, dim)
-        for name in config.mechanisms
-        for epsilon in config.epsilons
-        for dim in config.dims
-    ]
+    grid = list(product(config.mechanisms, config.epsilons, config.dims))
     jobs = [
         Job(MECHANISMS[name](epsilon, dim), zeros_ones(dim), epsilon, f"{name}/{epsilon!r}/{dim}")
         for name, epsilon, dim in grid
@@ -207,7 +197,7 @@ class Result(Tabled):
             cells=[_audit_cell_to_dict(cell) for cell in self.cells],
         )
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw empirical loss against epsilon, a panel for each mechanism.
 
         Returns:
@@ -216,12 +206,12 @@ class Result(Tabled):
         names = self.config.mechanisms
         columns = min(_MAX_PANEL_COLUMNS, len(names) + 1)
         rows = -(-(len(names) + 1) // columns)
-        picture = make_canvas(0.5 + 2.2 * rows, ax)
+        picture = drawing.make_canvas(0.5 + 2.2 * rows, ax)
         panels = picture.subplots(rows, columns, sharex=True, sharey=True, squeeze=False).ravel()
         colours = _choose_colours(self.config.dims)
         for axes, name in zip(panels, names, strict=False):
             _draw_frame(axes, self)
-            axes.set_title(_MECHANISM_TITLES[name], fontsize=TEXT, loc="left")
+            axes.set_title(_MECHANISM_TITLES[name], fontsize=drawing.TEXT, loc="left")
             for place, dim in enumerate(self.config.dims):
                 cells = [cell for cell in self.of(name) if cell.dim == dim]
                 share = (place + 1) / (len(colours) + 1)
@@ -232,8 +222,8 @@ class Result(Tabled):
         for place in range(len(names) - columns, len(names)):
             panels[max(0, place)].tick_params(labelbottom=True)
         _make_dimension_legend(panels[len(names)], colours, self.config.confidence)
-        picture.supxlabel("claimed epsilon", fontsize=TEXT)
-        picture.supylabel("privacy loss (nats)", fontsize=TEXT)
+        picture.supxlabel("claimed epsilon", fontsize=drawing.TEXT)
+        picture.supylabel("privacy loss (nats)", fontsize=drawing.TEXT)
         return apply_style(picture)
 
 
@@ -304,7 +294,7 @@ def _choose_colours(dims: tuple[int, ...]) -> dict[int, Any]:
     return {dim: colormaps["viridis"](0.88 * i / steps) for i, dim in enumerate(dims)}
 
 
-def _draw_frame(axes: Axes, result: Result) -> None:
+def _draw_frame(axes: drawing.Axes, result: Result) -> None:
     epsilons = result.config.epsilons
     low, high = 0.65 * min(epsilons), 1.5 * max(epsilons)
     axes.set_xscale("log")
@@ -313,17 +303,17 @@ def _draw_frame(axes: Axes, result: Result) -> None:
     axes.axhspan(_INFINITE_LOSS_BAND[0], _INFINITE_LOSS_BAND[1], color=PALE, linewidth=0, zorder=0)
     axes.plot([low, high], [low, high], color=INK, linestyle="--", linewidth=0.8, zorder=1)
     marks = [e for e in (0.1, 1.0, 10.0) if low < e < high]
-    set_ticks(axes.xaxis, marks)
+    drawing.set_ticks(axes.xaxis, marks)
     levels = [0.0, 0.01, 0.1, 1.0, 10.0, 100.0]
     axes.set_yticks(
         [*levels, math.sqrt(_INFINITE_LOSS_BAND[0] * _INFINITE_LOSS_BAND[1])],
         [*(f"{v:g}" for v in levels), "infinite"],
     )
     axes.set_yticks([], minor=True)
-    tidy_axes(axes)
+    drawing.tidy_axes(axes)
 
 
-def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
+def _draw_dimension(axes: drawing.Axes, cells: list[Cell], colour: Any, infinite: float) -> None:
     """Draw the curve of one number of entries; `infinite` is its level in the band."""
     if not cells:
         return
@@ -341,16 +331,16 @@ def _draw_dimension(axes: Axes, cells: list[Cell], colour: Any, infinite: float)
     axes.plot(epsilons, lower, "_", color=colour, markersize=5, markeredgewidth=0.9, zorder=3)
 
 
-def _make_dimension_legend(axes: Axes, colours: dict[int, Any], confidence: float) -> None:
-    dims = [make_line(f"n = {dim}", colour, linewidth=2) for dim, colour in colours.items()]
+def _make_dimension_legend(axes: drawing.Axes, colours: dict[int, Any], confidence: float) -> None:
+    dims = [drawing.make_line(f"n = {dim}", colour, linewidth=2) for dim, colour in colours.items()]
     marks = [
-        make_mark("empirical loss", INK, "o", 3.2),
-        make_mark("empirical loss, infinite", INK, "^", 3.6),
-        make_mark(f"certified at {100 * confidence:g} %", INK, "_", 6),
-        make_line("closed form", linewidth=0.9),
-        make_line("loss = claim", linestyle="--", linewidth=0.8),
+        drawing.make_mark("empirical loss", INK, "o", 3.2),
+        drawing.make_mark("empirical loss, infinite", INK, "^", 3.6),
+        drawing.make_mark(f"certified at {100 * confidence:g} %", INK, "_", 6),
+        drawing.make_line("closed form", linewidth=0.9),
+        drawing.make_line("loss = claim", linestyle="--", linewidth=0.8),
     ]
-    kinds: dict[str, Any] = {"frameon": False, "fontsize": SMALL, "borderaxespad": 0.0}
+    kinds: dict[str, Any] = {"frameon": False, "fontsize": drawing.SMALL, "borderaxespad": 0.0}
     first = axes.legend(handles=dims, loc="upper left", ncols=2, columnspacing=1.0, **kinds)
     axes.add_artist(first)
     axes.legend(handles=marks, loc="lower left", **kinds)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -21,14 +22,10 @@ from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..sampling.sources import sample
-from .drawing import SMALL, TEXT, make_canvas, make_line, make_patch, tidy_axes
+from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes
 from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100
@@ -150,7 +147,7 @@ class PanelDraws(Shown):
         return self.law.atom * self.trials
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Draw the five histograms.
 
@@ -173,10 +170,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> [histogram.below == 0 for histogram in drawn]
         [False, False, False, True, True]
     """
-    done, partial = run_jobs(
-        "figure 2", tuple(LAWS), lambda name: _make_histogram(name, config, threads), progress
-    )
-    return Result(config, done, partial=partial)
+    work = partial(_make_histogram, config=config, threads=threads)
+    done, ended = run_jobs("figure 2", tuple(LAWS), work, progress)
+    return Result(config, done, partial=ended)
 
 
 def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraws:
@@ -184,16 +180,10 @@ def _make_histogram(name: str, config: Config, threads: int | None) -> PanelDraw
     drawn = sample(LAWS[name].noise, [0.0], config.trials, rng=seed, threads=threads)[:, 0]
     nonzero = drawn[drawn != 0.0]
     counts, _ = np.histogram(nonzero, BINS, (LOW, HIGH))
-    return PanelDraws(
-        name,
-        seed,
-        tuple(counts.tolist()),
-        zeros=config.trials - nonzero.size,
-        below=int((nonzero < 0).sum()),
-        outside=nonzero.size - int(counts.sum()),
-        mean=float(drawn.mean()),
-        square=float(np.square(drawn).mean()),
-    )
+    below, outside = int((nonzero < 0).sum()), nonzero.size - int(counts.sum())
+    sizes = config.trials - nonzero.size, below, outside
+    means = float(drawn.mean()), float(np.square(drawn).mean())
+    return PanelDraws(name, seed, tuple(counts.tolist()), *sizes, *means)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -239,9 +229,13 @@ class Result(Tabled):
             axes.set_axis_off()
         picture.supxlabel("noise s (scale b = 1)", fontsize=TEXT)
         picture.supylabel("density", fontsize=TEXT)
-        panels[-1].legend(
-            handles=_make_histogram_legend(), loc="upper left", frameon=False, fontsize=SMALL
-        )
+        handles = [
+            make_patch("drawn, correct formula", BLUE, alpha=0.45),
+            make_patch("drawn, DPText's formula", RED, alpha=0.45),
+            make_line("exact density", linewidth=0.9),
+            make_line("atom (a mass)", linewidth=2.2, marker="o", markersize=5),
+        ]
+        panels[-1].legend(handles=handles, loc="upper left", frameon=False, fontsize=SMALL)
         note = (
             f"{self.config.trials:,} draws each.\nThe three correct formulas give\n"
             "the same bits on dpcore's grid\nof uniforms: different seeds here."
@@ -253,7 +247,7 @@ class Result(Tabled):
 
 _COLUMNS = (
     Column("noise of scale 1", "law.title", left=True),
-    Column("mean", lambda drawn: round(drawn.mean, 4) + 0.0, ".4f"),
+    Column("mean", "mean", "z.4f"),
     Column("expected", "law.mean", "g"),
     Column("E[s^2]", "square", ".4f"),
     Column("expected", "law.square", "g"),
@@ -280,18 +274,9 @@ def _draw_histogram(axes: Axes, drawn: PanelDraws) -> None:
         label = f"atom P(s = 0) = {law.atom:g}\n(drawn: {drawn.zeros / drawn.trials:.4f})"
         axes.text(-0.35, law.atom, label, ha="right", va="center", fontsize=SMALL)
     moments = (
-        f"mean {round(drawn.mean, 4) + 0.0:.4f} (expected {law.mean:g})\n"
+        f"mean {drawn.mean:z.4f} (expected {law.mean:g})\n"
         f"E[s²] {drawn.square:.4f} (expected {law.square:g})"
     )
     axes.text(0.99, 0.97, moments, transform=axes.transAxes, ha="right", va="top", fontsize=SMALL)
     axes.set(xlim=(LOW, HIGH), ylim=(0.0, 1.3))
     tidy_axes(axes, title=law.title)
-
-
-def _make_histogram_legend() -> list[Any]:
-    return [
-        make_patch("drawn, correct formula", BLUE, alpha=0.45),
-        make_patch("drawn, DPText's formula", RED, alpha=0.45),
-        make_line("exact density", linewidth=0.9),
-        make_line("atom (a mass)", linewidth=2.2, marker="o", markersize=5),
-    ]

@@ -11,29 +11,24 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
-from typing import TYPE_CHECKING, Any, Final
+from itertools import chain, product
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 from scipy.special import stdtrit
 
 from ..errors import choice, invalid
-from ..packages import require_module
 from ..records import Record, list_shown_fields
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
 from .corpora import TextOptions, TwoSets, read_two_sets
-from .drawing import SMALL, add_legend, make_canvas, tidy_axes
+from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .presentation import encode_attributes, write_mean
 from .running import Tabled, cell_seed, gather_in_processes, time_run
 from .settings import setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "model-closeness"
 
@@ -82,11 +77,12 @@ _TEST_PERMUTATIONS: Final = 19
 _DRAWN_MEASURES: Final = (*_DISTANCE_NAMES, "KL")
 """The measures that are drawn."""
 
-_COMPARISON_LABELS: Final = (
-    "sensitive and safe, same start", "two halves of safe, same start",
-    "sensitive and safe, two starts",
-)  # fmt: skip
-"""The comparisons in words."""
+_COMPARISON_STYLES: Final = {
+    "sensitive/safe": ("sensitive and safe, same start", RED, "o-"),
+    "safe/safe": ("two halves of safe, same start", BLUE, "s-"),
+    "sensitive/safe, two starts": ("sensitive and safe, two starts", GREY, "^--"),
+}
+"""The comparisons in words, their colours and lines."""
 
 _TABLE_NOTES: Final = (
     "Distances of decoder weights, then of hidden states in the same contexts of held-out texts, "
@@ -148,7 +144,7 @@ class Cell(Record):
     p_values: Floats | None = None
 
 
-@time_run
+@time_run("torch")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train four models in each split at each level, and compare them.
 
@@ -176,10 +172,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     assert result.mean(0.9, "safe/safe", "CKA") < 1.0
     """
     processes = threads_of(threads)
-    require_module("torch", NAME)
+
     sets = read_two_sets(config)
     study = _Study(config, sets)
-    jobs = [(split, level) for split in range(config.seeds) for level in study.levels]
+    jobs = list(product(range(config.seeds), study.levels))
     cells, partial = gather_in_processes(NAME, study.measure_cell, jobs, processes, progress)
     sizes = study.texts, 2 * study.held_out, study.words
     return Result(config, sets.origin, sets.dropped, *sizes, cells, partial=partial)
@@ -396,11 +392,11 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data; `values` as `Cell` has them."""
         own_fields = encode_attributes(self, "corpus dropped texts held_out words")
+        axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         cells = [
             {name: np.asarray(value).tolist() for name, value in list_shown_fields(cell)}
             for cell in self.cells
         ]
-        axes = {"comparisons": list(COMPARISONS), "measures": list(MEASURES)}
         found = {"cells": cells, "findings": self.findings()}
         return self.make_record(NAME, **own_fields, **axes, **found)
 
@@ -413,10 +409,7 @@ class Result(Tabled):
         picture = make_canvas(4.6, ax)
         panels = picture.subplots(2, len(_DRAWN_MEASURES), sharex=True)
         for measure, (upper, lower) in zip(_DRAWN_MEASURES, panels.T, strict=True):
-            styles = zip(
-                COMPARISONS, _COMPARISON_LABELS, (RED, BLUE, GREY), ("o-", "s-", "^--"), strict=True
-            )
-            for name, label, hue, line in styles:
+            for name, (label, hue, line) in _COMPARISON_STYLES.items():
                 values = [self.values(level, name, measure) for level in self.levels]
                 _draw_measure_line(upper, self.levels, values, color=hue, fmt=line, label=label)
             excess = [self.excess(level, measure) for level in self.levels]
@@ -435,9 +428,8 @@ class Result(Tabled):
         made = "generated texts" if self.config.data is None else "texts"
         splits = self.config.seeds
         spread = "one split" if splits == 1 else f"mean and standard deviation of {splits} splits"
-        picture.suptitle(
-            f"How close are two models of redacted {made}? {spread}", fontsize=SMALL + 1
-        )
+        title = f"How close are two models of redacted {made}? {spread}"
+        picture.suptitle(title, fontsize=SMALL + 1)
         add_legend(picture, panels[0, 0])
         return apply_style(picture)
 

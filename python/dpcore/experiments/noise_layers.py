@@ -10,37 +10,23 @@ from __future__ import annotations
 
 import math
 import zlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from itertools import product
+from typing import Any
 
-from ..auditing.run import audit
 from ..errors import choice
+from ..mechanisms.callables import set_torch_threads
 from ..records import Counts, Shown
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
-from .drawing import (
-    SMALL,
-    add_legend,
-    draw_arrow,
-    make_canvas,
-    make_line,
-    make_mark,
-    make_patch,
-    tidy_axes,
-    write_beside,
-)
+from . import drawing
 from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
-from .running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from .running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
 from .settings import SEED, Settings, check_positive, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "noise-layers"
 
@@ -101,9 +87,8 @@ def encode_in_dtype(texts: list[str], dtype: Any, device: Any) -> Any:
     """
     from ..packages import torch
 
-    weight = torch.randn(
-        _HASH_PLACES, WIDTH, generator=torch.Generator().manual_seed(WIDTH), dtype=torch.float64
-    )
+    fixed = torch.Generator().manual_seed(WIDTH)
+    weight = torch.randn(_HASH_PLACES, WIDTH, generator=fixed, dtype=torch.float64)
     counts = torch.zeros(len(texts), _HASH_PLACES, dtype=torch.float64)
     for row, text in enumerate(texts):
         for word in text.lower().split():
@@ -125,13 +110,12 @@ def put_behind_encoder(case: Case, epsilon: float, dtype: str, device: str) -> A
     from ..packages import torch
 
     kind = getattr(torch, dtype)
+    claim: Any = {"epsilon": epsilon, "delta": case.delta, "strict": not case.faulty}
     private = bridge.PrivateEncoder(
         lambda texts: encode_in_dtype(texts, kind, device),
         case.transform(bridge),
-        epsilon=epsilon,
-        delta=case.delta,
         noise=case.noise(bridge, epsilon),
-        strict=not case.faulty,
+        **claim,
     )
     return private.to(device)
 
@@ -240,16 +224,9 @@ class Found(Shown):
         """Collect the figures of an audit."""
         loss, floats = audit.declared_loss, audit.floating_point
         assert loss is not None
-        return cls(
-            audit.seed,
-            audit.counts,
-            str(audit.event),
-            audit.refuted is True,
-            audit.epsilon_lower,
-            0.0 if floats is None else floats.epsilon_lower,
-            float(loss),
-            audit.partial,
-        )
+        rounding = 0.0 if floats is None else floats.epsilon_lower
+        found = str(audit.event), audit.refuted is True, audit.epsilon_lower, rounding
+        return cls(audit.seed, audit.counts, *found, float(loss), audit.partial)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -324,7 +301,7 @@ class Row(Shown):
         return self.beyond or bool(self.flags)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit and inspect every layer.
 
@@ -351,16 +328,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     config = Config(trials=10**4, seeds=1, layers=("SharedNoise",))
         ...     assert all(row.caught for row in run(config).rows)
     """
-    from ..torch.mechanisms import device_of
-
-    device_of(config.device)
-    jobs = [
-        (name, dtype, number)
-        for name in config.layers
-        for dtype in DTYPES
-        for number in range(config.seeds)
-    ]
-    with _torch_threads(1 if threads is None else threads):
+    jobs = list(product(config.layers, DTYPES, range(config.seeds)))
+    with set_torch_threads(threads_of(threads, 1)):
         done, partial = run_jobs(
             "noise layers",
             jobs,
@@ -375,42 +344,18 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     return Result(config, rows, partial=partial)
 
 
-@contextmanager
-def _torch_threads(threads: int) -> Iterator[None]:
-    """Set the number of torch's threads within a block."""
-    from ..packages import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(threads_of(threads))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-
-
 def _audit_and_inspect(
     config: Config, name: str, dtype: str, number: int
 ) -> tuple[Found, tuple[str, ...]]:
     """Run one audit, and inspect the layer at its first audit."""
     case, key = _CASES_BY_NAME[name], f"{name}/{dtype}/{number}"
     private = put_behind_encoder(case, config.epsilon, dtype, config.device)
-    seed = cell_seed(config.seed, key)
     flags: tuple[str, ...] = ()
     if number == 0:
+        options: Any = {"rng": cell_seed(config.seed, key), "skip": case.skip}
         clean = private.clean([PAIR[0]])[0]
-        flags = inspect(
-            private.noise, clean, draws=_INSPECTION_DRAWS, rng=seed, skip=case.skip
-        ).flagged
-    found = audit(
-        private,
-        PAIR,
-        claim=config.epsilon,
-        delta=case.delta,
-        trials=config.trials,
-        confidence=config.confidence,
-        rng=seed,
-        progress=False,
-    )
+        flags = inspect(private.noise, clean, draws=_INSPECTION_DRAWS, **options).flagged
+    found = audit_cell(config, key, private, PAIR, claim=config.epsilon, delta=case.delta)
     return Found.of(found), flags
 
 
@@ -460,11 +405,9 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data."""
         rows = [
-            {
-                **encode_attributes(row, "layer dtype fault repair"),
-                "claim": self.config.epsilon,
-                **encode_attributes(row, "delta=case.delta exact certified rounding mean spread"),
-                "flags": list(row.flags),
+            encode_attributes(row, "layer dtype fault repair", claim=self.config.epsilon)
+            | encode_attributes(row, "delta=case.delta exact certified rounding mean spread flags")
+            | {
                 "counts": [list_counts(audit.counts) for audit in row.audits],
                 "seeds": [str(audit.seed) for audit in row.audits],
                 "events": [audit.event for audit in row.audits],
@@ -473,10 +416,9 @@ class Result(Tabled):
         ]
         names = ("faults_caught", "faults", "others_caught", "others")
         agreement = dict(zip(names, self.agreement(), strict=True))
-        own_fields = {"pair": list(PAIR), "rows": rows, "agreement": agreement}
-        return self.make_record(NAME, **own_fields)
+        return self.make_record(NAME, pair=list(PAIR), rows=rows, agreement=agreement)
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds and the claim, a line for each layer and dtype.
 
         Returns:
@@ -484,7 +426,7 @@ class Result(Tabled):
         """
         rows = sorted(self.rows, key=lambda row: row.faulty)
         claim = self.config.epsilon
-        picture = make_canvas(1.1 + 0.2 * len(rows), ax)
+        picture = drawing.make_canvas(1.1 + 0.2 * len(rows), ax)
         axes = picture.subplots()
         largest = [row.mean for row in rows]
         exact = [row.exact for row in rows if math.isfinite(row.exact)]
@@ -500,10 +442,10 @@ class Result(Tabled):
         label = "privacy loss epsilon of two texts; a made-up encoder (words hashed to 32 numbers)"
         spots = (("layers and repairs", (split + len(rows)) / 2), ("faults", split / 2))
         for text, middle in spots if 0 < split < len(rows) else ():
-            write_beside(axes, middle - 0.5, text)
-        tidy_axes(axes, label)
+            drawing.write_beside(axes, middle - 0.5, text)
+        drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
-        add_legend(picture, _make_layer_legend(), 3, "upper")
+        drawing.add_legend(picture, _make_layer_legend(), 3, "upper")
         return apply_style(picture)
 
 
@@ -530,7 +472,7 @@ def _format_mean_and_sd(values: tuple[float, ...]) -> str:
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"
 
 
-def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) -> None:
+def _draw_layer(axes: drawing.Axes, place: int, row: Row, claim: float, right: float) -> None:
     mean, wide = row.mean, row.spread
     colour = RED if row.beyond else BLUE
     axes.barh(place, mean, height=0.6, color=colour, xerr=wide or None, ecolor=INK)
@@ -538,7 +480,7 @@ def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) ->
         style: dict[str, Any] = {"markeredgecolor": WHITE, "markeredgewidth": 0.7}
         axes.plot([row.exact], [place], "D", color=INK, markersize=4.5, zorder=3, **style)
     else:
-        draw_arrow(axes, 0.95 * right, right, place)
+        drawing.draw_arrow(axes, 0.95 * right, right, place)
     if row.flags:
         note = f"flagged: {', '.join(row.flags)}"
         # In a long bar, or else right of all marks.
@@ -546,14 +488,16 @@ def _draw_layer(axes: Axes, place: int, row: Row, claim: float, right: float) ->
         marks = (claim, mean + wide, row.exact if math.isfinite(row.exact) else 0.0)
         at = claim if inside else max(marks)
         colour = WHITE if inside else INK
-        axes.text(at + 0.015 * right, place, note, va="center", fontsize=SMALL, color=colour)
+        axes.text(
+            at + 0.015 * right, place, note, va="center", fontsize=drawing.SMALL, color=colour
+        )
 
 
 def _make_layer_legend() -> list[Any]:
     return [
-        make_patch("certified, refutes the claim", RED),
-        make_patch("certified, does not", BLUE),
-        make_line("claim", GREY, linestyle="--", linewidth=1.2),
-        make_mark("exact loss of the pair", INK, "D", 4.5),
-        make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
+        drawing.make_patch("certified, refutes the claim", RED),
+        drawing.make_patch("certified, does not", BLUE),
+        drawing.make_line("claim", GREY, linestyle="--", linewidth=1.2),
+        drawing.make_mark("exact loss of the pair", INK, "D", 4.5),
+        drawing.make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
     ]

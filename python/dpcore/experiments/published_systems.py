@@ -12,8 +12,9 @@ import functools
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import product
 from textwrap import fill
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..attacks import Auto, Coordinatewise, MajorityVote
 from ..errors import integer
@@ -24,24 +25,10 @@ from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
-from .drawing import (
-    TEXT,
-    add_legend,
-    draw_arrow,
-    make_canvas,
-    make_line,
-    make_mark,
-    set_ticks,
-    tidy_axes,
-    write_beside,
-)
+from . import drawing
 from .presentation import Column, align_columns, encode_attributes
-from .running import Job, Tabled, run_audits, time_run
+from .running import Job, Tabled, group_answers, run_audits, time_run
 from .settings import SEED, Settings, check_positive, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "published-systems"
 CLASSES = {cls.__name__: cls for cls in SYSTEMS}
@@ -133,7 +120,7 @@ class Row(Shown):
         return law.cost(noise, distance(self.audit.pair, law.norm)).epsilon
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every published system by every one of the `ATTACKS`.
 
@@ -156,32 +143,21 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.agreement(2), result.agreement(2, "vote")
         ((4, 4, 0, 5), (4, 4, 0, 5))
     """
-    cells = [
-        (dim, attack, cls(config.epsilon))
-        for dim in config.dims
-        for attack in ATTACKS
-        for cls in SYSTEMS
-    ]
-    jobs = [_make_job(config, *cell) for cell in cells]
+    cells = list(product(config.dims, ATTACKS, SYSTEMS))
+    jobs = [_make_job(config, dim, attack, cls(config.epsilon)) for dim, attack, cls in cells]
     audits, partial = run_audits("published systems", jobs, config, threads, progress)
     rows = tuple(Row(*cell[:2], audit) for cell, audit in zip(cells, audits, strict=False))
     return Result(config, rows, partial=partial)
 
 
 def _make_job(config: Config, dim: int, attack: str, system: System) -> Job:
-    key = f"{type(system).__name__}/{dim}"
-    vote = attack == VOTE
-    return Job(
-        system,
-        system.default_pair(dim),
-        config.epsilon,
-        # The votes keep the seeds that they were published with.
-        key if vote else f"{key}/{attack}",
-        ATTACKS[attack],
-        config.counted(attack),
+    key, effort = f"{type(system).__name__}/{dim}", 1
+    # The votes keep the seeds that they were published with.
+    if attack != VOTE:
         # Measured: a tenth of the trials takes ten times as long.
-        1 if vote else 10,
-    )
+        key, effort = f"{key}/{attack}", 10
+    pair, trials = system.default_pair(dim), config.counted(attack)
+    return Job(system, pair, config.epsilon, key, ATTACKS[attack], trials, effort)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -198,11 +174,9 @@ class Result(Tabled):
 
     def at(self, dim: int) -> dict[str, dict[str, Row]]:
         """Return the rows with that number of entries, by system and then by attack."""
-        found: dict[str, dict[str, Row]] = {}
-        for row in self.rows:
-            if row.dim == dim:
-                found.setdefault(row.system, {})[row.attack] = row
-        return found
+        rows = [row for row in self.rows if row.dim == dim]
+        by_system = group_answers((row.system for row in rows), rows)
+        return {name: {row.attack: row for row in found} for name, found in by_system.items()}
 
     def agreement(self, dim: int, attack: str | None = None) -> tuple[int, int, int, int]:
         """Count the false and the true claims, and those of each that were refuted.
@@ -216,14 +190,12 @@ class Result(Tabled):
             False claims refuted, false claims, true claims refuted (an error, unless a bound
             failed by the chance that its confidence leaves it), true claims.
         """
-        broken: list[bool] = []
-        sound: list[bool] = []
+        hits: dict[bool, list[bool]] = {True: [], False: []}
         for name, rows in self.at(dim).items():
             asked = [row for row in rows.values() if attack in (None, row.attack)]
             if asked:
-                hit = bool(refuting_attacks(asked))
-                (sound if CLASSES[name].sound else broken).append(hit)
-        return sum(broken), len(broken), sum(sound), len(sound)
+                hits[CLASSES[name].sound].append(bool(refuting_attacks(asked)))
+        return sum(hits[False]), len(hits[False]), sum(hits[True]), len(hits[True])
 
     def missed(self, dim: int) -> tuple[str, ...]:
         """Describe each false claim that an attack did not refute, and what refutes it."""
@@ -254,23 +226,20 @@ class Result(Tabled):
         names = "system dim attack sound fault=known.fault source=known.source true_loss"
         rows = [encode_attributes(row, names, audit=row.audit.to_dict()) for row in self.rows]
         agreement = {
-            str(dim): {
-                **_agreement_to_dict(self, dim, None),
-                "by_attack": {name: _agreement_to_dict(self, dim, name) for name in ATTACKS},
-            }
+            str(dim): _agreement_to_dict(self, dim, None)
+            | {"by_attack": {name: _agreement_to_dict(self, dim, name) for name in ATTACKS}}
             for dim in self.config.dims
         }
         missed = {str(dim): list(self.missed(dim)) for dim in self.config.dims}
-        own_fields = {"rows": rows, "agreement": agreement, "missed": missed}
-        return self.make_record(NAME, **own_fields)
+        return self.make_record(NAME, rows=rows, agreement=agreement, missed=missed)
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the certified bounds of every attack with the true loss and the claim.
 
         Returns:
             A matplotlib figure, one panel for each number of entries.
         """
-        picture = make_canvas(4.6, ax)
+        picture = drawing.make_canvas(4.6, ax)
         panels = picture.subplots(1, len(self.config.dims), sharey=True, squeeze=False)[0]
         # Sound systems on top, so that what is refuted should be exactly the lower group.
         order = sorted(SYSTEMS, key=lambda cls: not cls.sound)
@@ -281,13 +250,13 @@ class Result(Tabled):
                 _draw_system(axes, places[name], rows, self.config.epsilon)
             _set_scale(axes, len(places), self.config.epsilon)
             axes.axhline(split, color=INK, linewidth=0.6)
-            axes.set_title(f"{dim} entries", fontsize=TEXT, loc="left")
+            axes.set_title(f"{dim} entries", fontsize=drawing.TEXT, loc="left")
         panels[0].set_yticks(list(places.values()), list(places))
         for text, middle in (("claim true", (split + len(order)) / 2), ("claim false", split / 2)):
-            write_beside(panels[-1], middle, text)
+            drawing.write_beside(panels[-1], middle, text)
         label = "privacy loss epsilon (linear up to the claim, logarithmic beyond)"
-        picture.supxlabel(label, fontsize=TEXT)
-        add_legend(picture, _make_attack_legend(), 4, "upper")
+        picture.supxlabel(label, fontsize=drawing.TEXT)
+        drawing.add_legend(picture, _make_attack_legend(), 4, "upper")
         return apply_style(picture)
 
 
@@ -378,7 +347,7 @@ _AXIS_END_IN_CLAIMS = 250.0
 """End of the axis, in units of the claim."""
 
 
-def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> None:
+def _draw_system(axes: drawing.Axes, place: int, rows: dict[str, Row], claim: float) -> None:
     right = _AXIS_END_IN_CLAIMS * claim
     for name, row in rows.items():
         height = place + _ATTACK_OFFSETS[name]
@@ -393,17 +362,17 @@ def _draw_system(axes: Axes, place: int, rows: dict[str, Row], claim: float) -> 
     if loss <= right:
         axes.plot([loss, loss], [place - 0.42, place + 0.42], color=INK, linewidth=1.8, zorder=2.8)
     elif not math.isnan(loss):
-        draw_arrow(axes, 0.4 * right, right, place, 1.4)
+        drawing.draw_arrow(axes, 0.4 * right, right, place, 1.4)
 
 
-def _set_scale(axes: Axes, systems: int, claim: float) -> None:
+def _set_scale(axes: drawing.Axes, systems: int, claim: float) -> None:
     axes.set_xscale("symlog", linthresh=claim, linscale=1.2)
     for place in range(1, systems):
         axes.axhline(place - 0.5, color=GREY, linewidth=0.3, alpha=0.5)
     axes.axvline(claim, color=GREY, linestyle="--", linewidth=1.2, zorder=1.5)
     axes.set(xlim=(0.0, _AXIS_END_IN_CLAIMS * claim), ylim=(-0.6, systems - 0.4))
-    set_ticks(axes.xaxis, [claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)])
-    tidy_axes(axes)
+    drawing.set_ticks(axes.xaxis, [claim * v for v in (0, 0.5, 1, 2, 5, 10, 30, 100)])
+    drawing.tidy_axes(axes)
     axes.tick_params(axis="y", length=0)
 
 
@@ -411,12 +380,12 @@ def _make_attack_legend() -> list[Any]:
     names = {**{name: name for name in ATTACKS}, "vote": "the papers' vote"}
     return [
         *(
-            make_line(text, marker=_ATTACK_MARKERS[name], markersize=4.0, linewidth=1.2)
+            drawing.make_line(text, marker=_ATTACK_MARKERS[name], markersize=4.0, linewidth=1.2)
             for name, text in names.items()
         ),
-        make_line("claim", GREY, linestyle="--", linewidth=1.2),
-        make_mark("certified, refutes the claim", RED, "o", 5.0),
-        make_mark("certified, does not", BLUE, "o", 5.0, markerfacecolor=WHITE),
-        make_mark("true loss", INK, "|", 9.0, markeredgewidth=1.8),
-        make_mark("true loss infinite", INK, r"$\rightarrow$", 9.0, markeredgewidth=0.4),
+        drawing.make_line("claim", GREY, linestyle="--", linewidth=1.2),
+        drawing.make_mark("certified, refutes the claim", RED, "o", 5.0),
+        drawing.make_mark("certified, does not", BLUE, "o", 5.0, markerfacecolor=WHITE),
+        drawing.make_mark("true loss", INK, "|", 9.0, markeredgewidth=1.8),
+        drawing.make_mark("true loss infinite", INK, r"$\rightarrow$", 9.0, markeredgewidth=0.4),
     ]

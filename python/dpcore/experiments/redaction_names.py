@@ -12,7 +12,8 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Literal
+from itertools import chain, product
+from typing import Any, Final, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,18 +22,13 @@ from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
-from ..streams import threads_of
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
 from .corpora import ENTITIES, TextOptions, read_corpus
-from .drawing import TEXT, add_legend, make_canvas, tidy_axes
-from .presentation import encode_attributes, encode_fields
+from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "redaction-names"
 
@@ -131,6 +127,9 @@ class Masking(Shown):
     named: tuple[float, ...]
 
 
+_ReadVectors = Callable[[int, str], tuple[Corpus, Floats, int]]
+
+
 @dataclass(frozen=True)
 class _Material:
     """The texts, the people in them, and each text as each policy leaves it."""
@@ -140,7 +139,7 @@ class _Material:
     redacted: dict[str, dict[str, str]]
 
 
-@time_run
+@time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Infer the people and the topic from the texts under every policy.
 
@@ -166,26 +165,19 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=600), progress=False)
         ...     assert result.mean("none", "words", "Alder") > 0.9
     """
-    threads_of(threads)
-    require_module("sklearn", NAME)
     material = _prepare_texts(config)
     people = material.people[: _QUICK_PEOPLE if config.quick else None]
     # The targets of one split and policy follow each other and share its vectors.
     vectors = lru_cache(maxsize=1)(lambda *key: _make_vectors(config, material, *key))
-    jobs = [
-        (number, policy, target)
-        for number in range(config.seeds)
-        for policy in POLICIES
-        for target in (*people, TOPIC)
-    ]
+    jobs = list(product(range(config.seeds), POLICIES, (*people, TOPIC)))
     done, partial = run_jobs(
-        "masked names", jobs, lambda job: _make_cells(config, material, vectors, *job), progress
+        "masked names", jobs, lambda job: _make_cells(config, vectors, *job), progress
     )
     return Result(
         config, material.corpus.origin, len(material.corpus), material.people,
         statistics.fmean(text != text.lower() for text in material.corpus.texts),
         tuple(_describe_masking(material, policy) for policy in POLICIES),
-        tuple(cell for cells in done for cell in cells), partial=partial,
+        tuple(chain(*done)), partial=partial,
     )  # fmt: skip
 
 
@@ -257,12 +249,7 @@ def _make_name_attackers(reads: str, dim: int, quick: bool) -> list[Attacker]:
 
 
 def _make_cells(
-    config: Config,
-    material: _Material,
-    vectors: Callable[[int, str], tuple[Corpus, Floats, int]],
-    number: int,
-    policy: str,
-    target: str,
+    config: Config, vectors: _ReadVectors, number: int, policy: str, target: str
 ) -> list[Cell]:
     """Infer one target from the words that are left, and from the masks alone."""
     corpus, rows, dim = vectors(number, policy)
@@ -281,8 +268,8 @@ def _make_cells(
             )  # fmt: skip
         measured, floor = getattr(found, measure), getattr(found.floors[0], measure)
         value = measured.value, measured.low, measured.high
-        sizes = found.above_floor, found.sizes[2]
-        cells.append(Cell(number, policy, reads, target, found.attacker, value, floor, *sizes))
+        last = found.above_floor, found.sizes[2]
+        cells.append(Cell(number, policy, reads, target, found.attacker, value, floor, *last))
     return cells
 
 
@@ -347,13 +334,8 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        return self.make_record(
-            NAME,
-            **encode_attributes(self, "corpus texts people"),
-            findings=describe_findings(self),
-            maskings=[encode_fields(one) for one in self.maskings],
-            cells=[encode_fields(cell) for cell in self.cells],
-        )
+        facts = encode_attributes(self, "corpus texts people", findings=describe_findings(self))
+        return self.make_record(NAME, **facts, maskings=self.maskings, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw F1 of each person and accuracy of the topic, with intervals and floors."""
@@ -415,11 +397,11 @@ def describe_findings(result: Result) -> list[str]:
     for policy, masking in zip(POLICIES[1:], result.maskings[1:], strict=True):
         hidden = [name for name in list_hidden(result, masking) if result.of(policy, "words", name)]
         above = [name for name in hidden if result.of(policy, "words", name)[0].beats_floor]
-        means = (
-            " -> ".join(f"{result.mean(one, 'words', name):.2f}" for one in (POLICIES[0], policy))
+        lines = ", ".join(
+            f"{name} {result.mean(POLICIES[0], 'words', name):.2f} -> "
+            f"{result.mean(policy, 'words', name):.2f}"
             for name in hidden
         )
-        lines = ", ".join(map(" ".join, zip(hidden, means, strict=True)))
         found.append(
             f"With {policy} masked, {len(above)} of {len(hidden)} people whose names are masked "
             f"are inferred from the other words (F1 above the floor):\n  {lines}"

@@ -8,18 +8,14 @@ bars, a null and certified bounds. An attack that finds the original of a redact
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from ..packages import require_module
-from ..streams import threads_of
 from ..text import redaction
 from .corpora import TextOptions, read_two_sets
+from .drawing import Figure
 from .running import Tabled, cell_seed, time_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "redaction-sweep"
 
@@ -57,7 +53,7 @@ class Config(TextOptions):
     """
 
 
-@time_run
+@time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Sweep over random and ranked words.
 
@@ -84,8 +80,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True), progress=False)
         ...     assert result.sweep["random", 0].attack.above_floor
     """
-    threads_of(threads)
-    require_module("sklearn", NAME)
     sets = read_two_sets(config)
     sensitive = sets.sensitive[:_QUICK_TEXTS] if config.quick else sets.sensitive
     rng = np.random.default_rng(cell_seed(config.seed, "other set"))

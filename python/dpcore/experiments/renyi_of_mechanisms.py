@@ -11,7 +11,9 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from itertools import product
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,23 +24,10 @@ from ..errors import real
 from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Record
 from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
-from .drawing import (
-    SMALL,
-    TEXT,
-    add_legend,
-    make_canvas,
-    make_line,
-    make_mark,
-    set_ticks,
-    tidy_axes,
-)
+from . import drawing
 from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings, check_trials, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "renyi-of-mechanisms"
 
@@ -81,39 +70,26 @@ class Case:
     exact: Callable[[float], float]
 
 
-def _zero_curve(alphas: Reals) -> Reals:
-    return np.zeros_like(alphas)
+def _make_constant_curve(value: float) -> Curve:
+    return lambda alphas: np.full_like(alphas, value)
 
 
-def _infinite_curve(alphas: Reals) -> Reals:
-    """Return inf at every order from 1 on, where an output is possible on one side only."""
-    return np.full_like(alphas, np.inf)
+_INFINITE: Final = _make_constant_curve(np.inf)
+"""Infinite at every order from 1 on, where an output is possible on one side only."""
 
+_ONE_RATIO: Final = _make_constant_curve(_ONE_SIDED_DISTANCE)
+"""Curve of two shifted exponential laws.
 
-def _one_ratio(alphas: Reals) -> Reals:
-    """Return the constant curve of two shifted exponential laws.
+Where the later law has any mass, its density is e^distance times the other.
+"""
 
-    Where the later law has any mass, its density is e^distance times the other.
-    """
-    return np.full_like(alphas, _ONE_SIDED_DISTANCE)
-
-
-def _laplace_curve(alphas: Reals) -> Reals:
-    return closed_forms.laplace_mechanism(alphas, 1.0, 1.0)
-
-
-def _gaussian_curve(alphas: Reals) -> Reals:
-    return closed_forms.gaussian_mechanism(alphas, 1.0, 1.0)
-
-
-def _plane_curve(alphas: Reals) -> Reals:
-    return closed_forms.laplace_renyi(alphas, 1.0, [_ONE_SIDED_DISTANCE, _ONE_SIDED_DISTANCE])
-
-
-def _answers_curve(alphas: Reals) -> Reals:
-    return closed_forms.randomised_response(
-        alphas, _RANDOMISED_RESPONSE.entry_loss, _RANDOMISED_RESPONSE.values
-    )
+_LAPLACE: Final = partial(closed_forms.laplace_mechanism, sensitivity=1.0, scale=1.0)
+_GAUSSIAN: Final = partial(closed_forms.gaussian_mechanism, sensitivity=1.0, sigma=1.0)
+_PLANE: Final = partial(closed_forms.laplace_renyi, scale=1.0, shift=[_ONE_SIDED_DISTANCE] * 2)
+_ANSWERS: Final = partial(
+    closed_forms.randomised_response, epsilon=_RANDOMISED_RESPONSE.entry_loss,
+    categories=_RANDOMISED_RESPONSE.values,
+)  # fmt: skip
 
 
 def _answers_epsilon(delta: float) -> float:
@@ -160,42 +136,45 @@ def _plane_epsilon(delta: float) -> float:
 
     if plane_delta(0.0) <= delta:
         return 0.0
-    return float(
-        brentq(lambda e: plane_delta(e) - delta, 0.0, 2.0 * _ONE_SIDED_DISTANCE, xtol=1e-12)
-    )
+    highest = 2.0 * _ONE_SIDED_DISTANCE
+    return float(brentq(lambda e: plane_delta(e) - delta, 0.0, highest, xtol=1e-12))
+
+
+def _gaussian_epsilon(delta: float) -> float:
+    return gaussian_epsilon(1.0, delta, 1.0)
+
+
+def _no_epsilon(delta: float) -> float:
+    return math.inf
 
 
 CASES: Final[dict[str, Case]] = {
-    "laplace": Case(
-        "Laplace", Laplace(1.0), [0.0], [1.0], _laplace_curve, _laplace_curve, _laplace_epsilon
-    ),
+    "laplace": Case("Laplace", Laplace(1.0), [0.0], [1.0], _LAPLACE, _LAPLACE, _laplace_epsilon),
     "gaussian": Case(
-        "Gaussian", Gaussian(1.0), [0.0], [1.0], _gaussian_curve, _gaussian_curve,
-        lambda delta: gaussian_epsilon(1.0, delta, 1.0),
+        "Gaussian", Gaussian(1.0), [0.0], [1.0], _GAUSSIAN, _GAUSSIAN, _gaussian_epsilon
     ),
     "exponential": Case(
-        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _infinite_curve, _one_ratio,
-        lambda delta: math.inf,
+        "Exponential", Exponential(1.0), [0.0], [_ONE_SIDED_DISTANCE], _INFINITE, _ONE_RATIO,
+        _no_epsilon,
     ),
     "dptext": Case(
-        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE],
-        _infinite_curve, _infinite_curve, lambda delta: math.inf,
+        "DPText noise", DPTextNoise(1.0), [0.0], [_ONE_SIDED_DISTANCE], _INFINITE, _INFINITE,
+        _no_epsilon,
     ),
     "randomised-response": Case(
-        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _answers_curve, _answers_curve,
-        _answers_epsilon,
+        "Randomised response", _RANDOMISED_RESPONSE, 0, 1, _ANSWERS, _ANSWERS, _answers_epsilon
     ),
     "random-bits": Case(
-        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, _zero_curve, _zero_curve,
+        "Three random bits", RandomBits(), [0.0] * 3, [7.0] * 3, np.zeros_like, np.zeros_like,
         lambda delta: 0.0,
     ),
     "laplace-plane": Case(
-        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2,
-        _plane_curve, _plane_curve, _plane_epsilon,
+        "Laplace, d = 2", Laplace(1.0), [0.0] * 2, [_ONE_SIDED_DISTANCE] * 2, _PLANE, _PLANE,
+        _plane_epsilon,
     ),
     "gaussian-space": Case(
-        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _gaussian_curve, _gaussian_curve,
-        lambda delta: gaussian_epsilon(1.0, delta, 1.0),
+        "Gaussian, d = 4", Gaussian(1.0), [0.0] * 4, [0.5] * 4, _GAUSSIAN, _GAUSSIAN,
+        _gaussian_epsilon,
     ),
 }  # fmt: skip
 
@@ -272,7 +251,7 @@ class Row(Record):
         return curves + int(lower is not None and lower > self.exact * room)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Draw, estimate and compare, mechanism by mechanism.
 
@@ -293,13 +272,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> result.above, len(result.rows)
         (0, 8)
     """
-    rows, partial = run_jobs(
-        "mechanisms",
-        tuple(CASES),
-        lambda name: _estimate_mechanism(name, config, threads),
-        progress,
-    )
-    return Result(config, rows, partial=partial)
+    work = partial(_estimate_mechanism, config=config, threads=threads)
+    rows, ended = run_jobs("mechanisms", tuple(CASES), work, progress)
+    return Result(config, rows, partial=ended)
 
 
 def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
@@ -318,9 +293,8 @@ def _estimate_mechanism(name: str, config: Config, threads: int | None) -> Row:
     truth = np.stack([case.forward(estimate.alphas), case.backward(estimate.alphas)])
     above = estimate.alphas > 1.0
     # The largest of both directions is what (epsilon, delta) has to hold for.
-    converted = canonne_kamath_steinke(
-        estimate.alphas[above], truth[:, above].max(axis=0), config.delta
-    )
+    largest = truth[:, above].max(axis=0)
+    converted = canonne_kamath_steinke(estimate.alphas[above], largest, config.delta)
     figures = estimate.epsilon(config.delta)
     return Row(name, truth, estimate, figures, case.exact(config.delta), converted.epsilon)
 
@@ -347,8 +321,7 @@ class Result(Tabled):
         config = self.config
         curves = (
             _CurvePoint(row, side, place)
-            for row in self.rows
-            for side in (0, 1)
+            for row, side in product(self.rows, (0, 1))
             for place in shown_orders(row.estimate)
         )
         return self.join_parts(
@@ -367,23 +340,23 @@ class Result(Tabled):
         rows = [mechanism_to_dict(row) for row in self.rows]
         return self.make_record(NAME, above=self.above, rows=rows)
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw both directions of every mechanism: truth, estimates with errors, certified bounds.
 
         Returns:
             A matplotlib figure.
         """
-        panels = [(row, side) for row in self.rows for side in (0, 1)]
+        panels = list(product(self.rows, (0, 1)))
         rows = -(-len(panels) // _PANEL_COLUMNS)
-        picture = make_canvas(0.8 + 1.75 * rows, ax)
+        picture = drawing.make_canvas(0.8 + 1.75 * rows, ax)
         axes = picture.subplots(rows, _PANEL_COLUMNS, squeeze=False).ravel()
         for panel, (row, side) in zip(axes, panels, strict=False):
             _draw_curve_panel(panel, row, side)
         for panel in axes[len(panels) :]:
             panel.set_axis_off()
-        picture.supxlabel("order alpha (1 is KL)", fontsize=TEXT)
-        picture.supylabel("nats", fontsize=TEXT)
-        add_legend(picture, _make_curve_legend(), 4, "upper")
+        picture.supxlabel("order alpha (1 is KL)", fontsize=drawing.TEXT)
+        picture.supylabel("nats", fontsize=drawing.TEXT)
+        drawing.add_legend(picture, _make_curve_legend(), 4, "upper")
         return apply_style(picture)
 
 
@@ -471,7 +444,7 @@ _PANEL_COLUMNS: Final = 4
 _ORDER_TICKS: Final = (1, 2, 4, 8, 16)
 
 
-def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
+def _draw_curve_panel(axes: drawing.Axes, row: Row, side: int) -> None:
     estimate, truth = row.estimate, row.truth[side]
     alphas, value = estimate.alphas, estimate.value[side]
     resolved = estimate.resolved[side]
@@ -480,7 +453,11 @@ def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
     if np.isfinite(truth).all():
         axes.plot(alphas, truth, color=INK, linewidth=0.9)
     else:
-        words: dict[str, Any] = {"transform": axes.transAxes, "ha": "right", "fontsize": SMALL}
+        words: dict[str, Any] = {
+            "transform": axes.transAxes,
+            "ha": "right",
+            "fontsize": drawing.SMALL,
+        }
         axes.text(0.98, 0.05, "closed form: infinite", color=INK, **words)
     # Error bars of neighbouring orders overlap: every third is enough to see them.
     for kept, face in ((resolved, BLUE), (~resolved, WHITE)):
@@ -492,12 +469,14 @@ def _draw_curve_panel(axes: Axes, row: Row, side: int) -> None:
         )  # fmt: skip
     _shade_unresolved_orders(axes, alphas, resolved)
     axes.set_ylim(*_panel_limits(row, side))
-    tidy_axes(axes)
-    set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
-    axes.set_title(f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=SMALL)
+    drawing.tidy_axes(axes)
+    drawing.set_ticks(axes.xaxis, [a for a in _ORDER_TICKS if a <= alphas[-1]])
+    axes.set_title(
+        f"{CASES[row.name].title}\n{DIRECTIONS[side]}", loc="left", fontsize=drawing.SMALL
+    )
 
 
-def _shade_unresolved_orders(axes: Axes, alphas: Any, resolved: Any) -> None:
+def _shade_unresolved_orders(axes: drawing.Axes, alphas: Any, resolved: Any) -> None:
     """Shade every order that is not resolved, half way to its neighbours."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
@@ -520,8 +499,8 @@ def _panel_limits(row: Row, side: int) -> tuple[float, float]:
 
 def _make_curve_legend() -> list[Any]:
     return [
-        make_line("closed form", linewidth=0.9),
-        make_mark("estimate, +- standard error", BLUE, "o", 3.5),
-        make_mark("not resolved (hollow)", BLUE, "o", 3.5, markerfacecolor=WHITE),
-        make_line("certified from below", GREEN, linewidth=1.2),
+        drawing.make_line("closed form", linewidth=0.9),
+        drawing.make_mark("estimate, +- standard error", BLUE, "o", 3.5),
+        drawing.make_mark("not resolved (hollow)", BLUE, "o", 3.5, markerfacecolor=WHITE),
+        drawing.make_line("certified from below", GREEN, linewidth=1.2),
     ]

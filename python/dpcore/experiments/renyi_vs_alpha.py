@@ -12,27 +12,21 @@ import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import Any, Final, cast
 
 import numpy as np
 import numpy.typing as npt
 
 from ..divergence import Estimate, Line, line, renyi
 from ..divergence.reliability import ESTIMATE
-from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
 from ..report.text import align_rows
-from ..streams import threads_of
 from ..text import TfidfSVD
 from .corpora import TextOptions, TwoSets, read_two_sets
-from .drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes
-from .presentation import encode_attributes, encode_fields
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
+from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "renyi-vs-alpha"
 
@@ -106,7 +100,7 @@ class Cell(Shown):
     null_certified: tuple[Curves, ...] | None
 
 
-@time_run
+@time_run("sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Estimate the curves of every method on every draw.
 
@@ -133,8 +127,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(quick=True, trials=200), progress=False)
         ...     assert result.mean("paper-literal")[0, 0] > result.mean("score")[0, 0]
     """
-    threads = threads_of(threads)
-    require_module("sklearn", NAME)
     sets = read_two_sets(config)
     # The methods of one draw follow each other and share its vectors.
     features = lru_cache(maxsize=1)(lambda number: _encode_draw(config, sets, number))
@@ -159,7 +151,7 @@ def _encode_draw(config: Config, sets: TwoSets, number: int) -> Floats:
 
 
 def _make_cell(
-    config: Config, features: Callable[[int], Floats], number: int, method: str, threads: int
+    config: Config, features: Callable[[int], Floats], number: int, method: str, threads: int | None
 ) -> Cell:
     """Estimate the curves of one method on one draw, and on permuted labels."""
     rows = features(number)
@@ -231,8 +223,7 @@ class Result(Tabled):
                 averaged over the permutations, too.
         """
         found = np.array([getattr(cell, name) for cell in self.of(method)], np.float64)
-        means: Floats = found.mean(axis=tuple(range(found.ndim - 2)))
-        return means
+        return np.asarray(found.mean(axis=tuple(range(found.ndim - 2))))
 
     def sd(self, method: str) -> Floats | None:
         """Return the standard deviation over the draws, None of one draw."""
@@ -242,8 +233,7 @@ class Result(Tabled):
     def resolved(self, method: str) -> npt.NDArray[np.bool_]:
         """Return True at the orders where the belief is "estimate only" in every draw."""
         beliefs = np.array([cell.belief for cell in self.of(method)])
-        believed: npt.NDArray[np.bool_] = (beliefs == ESTIMATE).all(axis=0)
-        return believed
+        return np.asarray((beliefs == ESTIMATE).all(axis=0))
 
     def line(self, method: str, name: str = "value") -> Line:
         """Return the source's line above the mean curve of the larger direction.
@@ -266,17 +256,13 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
-        lines = {
+        facts = encode_attributes(self, "corpus sizes", orders=list(ORDERS))
+        facts["findings"] = describe_findings(self)
+        facts["lines"] = {
             name: {method: asdict(self.line(method, name)) for method in self.methods}
             for name in ("value", "null")
         }
-        return self.make_record(
-            NAME,
-            **encode_attributes(self, "corpus sizes", orders=list(ORDERS)),
-            findings=describe_findings(self),
-            lines=lines,
-            cells=[encode_fields(cell) for cell in self.cells],
-        )
+        return self.make_record(NAME, **facts, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw the curves, a panel for each method."""
@@ -301,11 +287,9 @@ class Result(Tabled):
 DIRECTIONS: Final = ("D(S||R)", "D(R||S)")
 """From the sensitive set S to the rest R, and back."""
 
-_METHOD_TITLES: Final = {
-    "paper-literal": "formula as printed",
-    "paper": "formula corrected",
-    "score": "score, and certified",
-}
+_METHOD_TITLES: Final = dict(
+    zip(METHODS, ("formula as printed", "formula corrected", "score, and certified"), strict=True)
+)
 
 
 def fit_hyperbola(values: Floats) -> tuple[float, float, float]:
@@ -383,23 +367,15 @@ def describe_findings(result: Result) -> list[str]:
                 f"on permuted labels from {null[0]:.1f} to {null[-1]:.1f}."
             )
         else:
-            cells = result.of(method)
-            certified, control = (
-                np.max([getattr(cell, name) for cell in cells[:1]])
-                for name in ("certified", "null_certified")
-            )
+            first = result.of(method)[0]
+            certified, control = np.max(first.certified), np.max(first.null_certified)
             found.append(
                 f"The score gives {mean[0]:.1f} to {mean.max():.1f} nats, on permuted labels at "
                 f"most {max(0.0, null.max()):.2f}; up to {certified:.1f} nats are certified, on "
                 f"permuted labels {control:.1f}.\n  A held-out event certifies epsilon "
-                f"{cells[0].epsilon_lower:.2f}."
+                f"{first.epsilon_lower:.2f}."
             )
-    return [*found, *_describe_lines(result)]
-
-
-def _describe_lines(result: Result) -> list[str]:
-    """Return the source's line above each curve, with the certified figures."""
-    found = ["The source's line above each curve, and its epsilon (an estimate, not a bound):"]
+    found.append("The source's line above each curve, and its epsilon (an estimate, not a bound):")
     for method in result.methods:
         lines = (_write_line(result.line(method, name), ", ") for name in ("value", "null"))
         found.append(f"  {method}: {'; on permuted labels '.join(lines)}")

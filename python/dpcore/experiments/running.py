@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -18,16 +19,21 @@ from ..attacks import MajorityVote
 from ..auditing.run import audit
 from ..errors import mistyped
 from ..mechanisms import Native
+from ..packages import require_module
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..results.audits import Audit
-from .presentation import make_record_head
+from ..streams import threads_of
+from .presentation import encode_fields, make_record_head
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
 _KeyType = TypeVar("_KeyType", bound=Hashable)
 _RunType = TypeVar("_RunType", bound=Callable[..., Any])
 
+
+is_partial = attrgetter("partial")
+"""Return True for a result that Ctrl-C ended early."""
 
 _PAPERS_ATTACK = MajorityVote()
 """The attack that most experiments remake: the reconstruction attack of the papers."""
@@ -70,7 +76,7 @@ class Tabled(Shown):
 
     def __repr__(self) -> str:
         """Return the name of the experiment and the length of each field."""
-        name = _experiment_module(type(self).__module__).rpartition(".")[2].replace("_", "-")
+        name = _get_experiment_name(type(self).__module__)
         values = ((one.name, getattr(self, one.name)) for one in fields(self) if one.repr)
         parts = [f"{len(value):,} {what}" for what, value in values if isinstance(value, tuple)]
         ended = ", ended early" if self.partial else ""
@@ -89,9 +95,13 @@ class Tabled(Shown):
 
         Args:
             name: of the experiment.
-            **entries: what follows format, version, configuration and time, plain data too.
+            **entries: what follows format, version, configuration and time: plain data, or a
+                tuple of records, of which all fields are shown.
         """
-        return {**make_record_head(name, self), **entries}
+        found = make_record_head(name, self)
+        for key, value in entries.items():
+            found[key] = list(map(encode_fields, value)) if isinstance(value, tuple) else value
+        return found
 
     def join_parts(self, head: str, *parts: str) -> str:
         """Join the parts of a table, without empty ones; after the head a partial result is named.
@@ -131,29 +141,50 @@ def cell_seed(seed: int, key: str) -> int:
     return int(sequence.generate_state(1, np.uint64)[0]) >> 1
 
 
-def time_run(run: _RunType) -> _RunType:
-    """Check the configuration of a run, and record in its result the time that it took.
+def time_run(*packages: str) -> Callable[[_RunType], _RunType]:
+    """Check what a run is given, and record in its result the time that it took.
+
+    Checked are the configuration, the number of threads, the packages, and the device of torch
+    where the configuration has one.
 
     Args:
-        run: the function `run` of an experiment, in the module of its `Config`.
+        *packages: packages without which the experiment does not run.
+
+    Returns:
+        A decorator of the function `run` of an experiment, in the module of its `Config`.
     """
 
-    @functools.wraps(run)
-    def timed(config: Any, **options: Any) -> Any:
-        # By name: whoever replaces the class to change a default still runs the same experiment.
-        if type(config).__module__ != run.__module__:
-            raise mistyped("config", f"a Config of {_experiment_module(run.__module__)}", config)
-        begun = time.perf_counter()
-        result = run(config, **options)
-        object.__setattr__(result, "seconds", time.perf_counter() - begun)
-        return result
+    def decorate(run: _RunType) -> _RunType:
+        @functools.wraps(run)
+        def timed(config: Any, **options: Any) -> Any:
+            # By name: whoever replaces the class to change a default runs the same experiment.
+            if type(config).__module__ != run.__module__:
+                module = _experiment_module(run.__module__)
+                raise mistyped("config", f"a Config of {module}", config)
+            threads_of(options.get("threads"))
+            for package in packages:
+                require_module(package, _get_experiment_name(run.__module__))
+            if "device" in {one.name for one in fields(config)}:
+                from ..torch.mechanisms import device_of
 
-    return cast(_RunType, timed)
+                device_of(config.device)
+            begun = time.perf_counter()
+            result = run(config, **options)
+            object.__setattr__(result, "seconds", time.perf_counter() - begun)
+            return result
+
+        return cast(_RunType, timed)
+
+    return decorate
 
 
 def _experiment_module(module: str) -> str:
     """Return the module or package of an experiment: its own, or that of its `experiment`."""
     return module.removesuffix(".experiment")
+
+
+def _get_experiment_name(module: str) -> str:
+    return _experiment_module(module).rpartition(".")[2].replace("_", "-")
 
 
 def require_whole(model: Any) -> Any:
@@ -182,14 +213,16 @@ def run_audits(
     Raises:
         KeyboardInterrupt: on Ctrl-C before anything was counted.
     """
-    return run_jobs(
-        label,
-        jobs,
-        lambda job: _audit_job(job, config, threads),
-        progress,
-        size=lambda job: job.effort * job.pair.x.size,
-        ended=lambda audit: audit.partial,
-    )
+
+    def work(job: Job) -> Audit:
+        trials = job.trials or config.trials
+        options = {"attack": job.attack, "claim": job.claim, "trials": trials, "threads": threads}
+        return audit_cell(config, job.key, job.mechanism, job.pair, **options)
+
+    def size(job: Job) -> int:
+        return job.effort * int(job.pair.x.size)
+
+    return run_jobs(label, jobs, work, progress, size=size, ended=is_partial)
 
 
 def run_jobs(
@@ -277,8 +310,6 @@ def gather_in_processes(
     """
     many = min(processes, len(jobs))
     if many > 1:
-        from ..packages import require_module
-
         joblib = require_module("joblib", label)
         calls = (joblib.delayed(_work_in_one_thread)(work, job) for job in jobs)
         done: Iterator[_AnswerType] = joblib.Parallel(many, return_as="generator")(calls)
@@ -288,14 +319,24 @@ def gather_in_processes(
 
 
 def _work_in_one_thread(work: Callable[..., _AnswerType], job: Sequence[Any]) -> _AnswerType:
+    # A process of a pool has one thread: with more the last bits of products would differ.
+    with limit_to_one_thread():
+        return work(*job)
+
+
+@contextmanager
+def limit_to_one_thread() -> Iterator[None]:
+    """Limit torch and the linear algebra below numpy to one thread.
+
+    No sum then depends on the machine.
+    """
     import scipy.linalg  # noqa: F401  # Its BLAS is limited as well only once it is loaded.
     from threadpoolctl import threadpool_limits
 
     from ..text.systems.training import one_thread
 
-    # A process of a pool has one thread: with more the last bits of products would differ.
     with one_thread(), threadpool_limits(1):
-        return work(*job)
+        yield
 
 
 _executor: ContextVar[Any] = ContextVar("executor", default=None)
@@ -313,32 +354,19 @@ def place_audits(executor: Any, folder: Path | None) -> Iterator[None]:
         _folder.reset(tokens[1])
 
 
-def audit_cell(key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
+def audit_cell(config: Any, key: str, mechanism: Any, pair: Any, **options: Any) -> Audit:
     """Audit one cell of an experiment where `place_audits` says; a finished cell is only read.
 
     Args:
+        config: has `trials`, `confidence` and `seed`, from which that of the cell is derived.
         key: name of the cell.
         mechanism: as in `dpcore.audit`.
         pair: as in `dpcore.audit`.
-        **options: further arguments of `dpcore.audit`.
+        **options: further arguments of `dpcore.audit`, or others in place of those of `config`.
     """
-    folder = _folder.get()
-    if folder is not None:
+    usual: dict[str, Any] = {"trials": config.trials, "confidence": config.confidence}
+    usual |= {"rng": cell_seed(config.seed, key), "progress": False, "executor": _executor.get()}
+    if (folder := _folder.get()) is not None:
         name = re.sub(r"[^\w.=-]+", "_", key)
-        options["checkpoint"] = folder / f"{name}.json"
-    return audit(mechanism, pair, executor=_executor.get(), **options)
-
-
-def _audit_job(job: Job, config: Any, threads: int | None) -> Audit:
-    return audit_cell(
-        job.key,
-        job.mechanism,
-        job.pair,
-        attack=job.attack,
-        claim=job.claim,
-        trials=job.trials or config.trials,
-        confidence=config.confidence,
-        rng=cell_seed(config.seed, job.key),
-        threads=threads,
-        progress=False,
-    )
+        usual["checkpoint"] = folder / f"{name}.json"
+    return audit(mechanism, pair, **(usual | options))

@@ -17,7 +17,9 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from importlib.util import find_spec
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 
@@ -34,13 +36,10 @@ from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
-from .drawing import SMALL, TEXT, make_canvas, tidy_axes
-from .presentation import Column, align_columns, encode_fields
+from .drawing import SMALL, TEXT, Figure, make_canvas, tidy_axes
+from .presentation import Column, align_columns, encode_attributes, encode_fields
 from .running import Tabled, run_jobs, time_run
 from .settings import SEED, Settings, check_positive, setting
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "scaling"
 
@@ -234,7 +233,7 @@ class Simulated(Shown):
     driver_seconds: float = field(compare=False)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Measure audits on this machine, and count on simulated clusters.
 
@@ -255,12 +254,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         True
     """
     cores = threads_of(None)
-    places = ("this process", "processes", *(("Dask",) if _has_dask() else ()))
+    places = ("this process", "processes", *(("Dask",) if find_spec("distributed") else ()))
     jobs: list[Callable[[], tuple[MeasuredAudit | Simulated, ...]]] = [
         partial(count_simulated, config, trials, workers, faults)
-        for faults in (False, True)
-        for trials in config.simulated
-        for workers in config.clusters
+        for faults, trials, workers in product((False, True), config.simulated, config.clusters)
     ]
     jobs += [
         partial(measure_audits, config, place, workers)
@@ -276,14 +273,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     measured = tuple(one for one in found if isinstance(one, MeasuredAudit) and not one.partial)
     simulated = tuple(one for one in found if isinstance(one, Simulated))
     return Result(config, measured, simulated, "Dask" in places, partial=stopped)
-
-
-def _has_dask() -> bool:
-    try:
-        import distributed  # noqa: F401
-    except ImportError:
-        return False
-    return True
 
 
 def count_simulated(config: Config, trials: int, workers: int, faults: bool) -> tuple[Simulated]:
@@ -387,17 +376,10 @@ class Result(Tabled):
         said = "the same counts everywhere" if self.same_counts else "COUNTS DIFFER"
         here = f"On this machine, blocks of {config.block:,} trials, {said}:"
         found = {(one.trials, one.workers, one.faults): one for one in self.simulated}
-        clusters = [
-            ("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters)),
-            *(
-                (
-                    _write_power(trials),
-                    f"{self._count_core_hours(trials):.3g}",
-                    *(_format_both(found, trials, n) for n in config.clusters),
-                )
-                for trials in config.simulated
-            ),
-        ]
+        cells = [("trials a side", "core hours", *(f"on {n:,}" for n in config.clusters))]
+        for trials in config.simulated:
+            both = (_format_both(found, trials, workers) for workers in config.clusters)
+            cells.append((_write_power(trials), f"{self._count_core_hours(trials):.3g}", *both))
         return self.join_parts(
             f"Scaling of audits, seed {config.seed}. Efficiency: core seconds of the work / "
             "(workers x time of counting).",
@@ -407,7 +389,7 @@ class Result(Tabled):
             f"{config.trial_seconds * 1e9:g} ns a trial,\n{SECONDS_PER_RESULT * 1000:g} ms of the "
             f"driver a shard; in brackets with faults: {SLOW_SHARE:.0%} of the workers\nat half "
             f"the speed, {LOST_SHARE:.1%} of the shards lost.",
-            align_rows(clusters),
+            align_rows(cells),
             f"Core hours at the measured {self.trial_seconds * 1e9:.0f} ns a trial.",
         )
 
@@ -416,15 +398,10 @@ class Result(Tabled):
         measured = [
             {**encode_fields(one), "efficiency": self.efficiency(one)} for one in self.measured
         ]
-        return self.make_record(
-            NAME,
-            measured=measured,
-            simulated=[encode_fields(one) for one in self.simulated],
-            trial_seconds=self.trial_seconds,
-            core_hours={str(n): self._count_core_hours(n) for n in self.config.simulated},
-            dask=self.has_dask,
-            same_counts=self.same_counts,
-        )
+        hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
+        facts = encode_attributes(self, "trial_seconds", core_hours=hours)
+        facts |= encode_attributes(self, "dask=has_dask same_counts")
+        return self.make_record(NAME, measured=measured, simulated=self.simulated, **facts)
 
     def _count_core_hours(self, trials: int) -> float:
         return trials * self.trial_seconds / _SECONDS_PER_HOUR
@@ -433,32 +410,24 @@ class Result(Tabled):
         """Draw the efficiency by workers: of measured audits left, of simulated ones right."""
         picture = make_canvas(3.2, ax)
         left, right = picture.subplots(1, 2)
-        for place, colour in (("processes", BLUE), ("Dask", RED)):
-            for kind, style in (("strong", "-o"), ("weak", "--s")):
-                of_kind = ("-", kind)
-                ones = [
-                    one for one in self.measured
-                    if one.place == place and _name_scaling(self.config, one) in of_kind
-                ]  # fmt: skip
-                if ones:
-                    values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
-                    left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
+        kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
+        for (place, colour), (kind, style) in kinds:
+            ones = [
+                one for one in self.measured
+                if one.place == place and _name_scaling(self.config, one) in ("-", kind)
+            ]  # fmt: skip
+            if ones:
+                values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
+                left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
         if not self.has_dask:
             left.set_title("Dask is not installed", fontsize=SMALL)
         colours = (BLUE, RED, ORANGE, GREY, INK)
-        for number, trials in enumerate(self.config.simulated):
-            for faults in (False, True):
-                cells = [
-                    one for one in self.simulated if (one.trials, one.faults) == (trials, faults)
-                ]
-                right.plot(
-                    [one.workers for one in cells],
-                    [one.efficiency for one in cells],
-                    "--" if faults else "-o",
-                    color=colours[number % len(colours)],
-                    ms=3,
-                    label=None if faults else f"{_write_power(trials)} trials",
-                )
+        for (number, trials), faults in product(enumerate(self.config.simulated), (False, True)):
+            cells = [one for one in self.simulated if (one.trials, one.faults) == (trials, faults)]
+            line = [one.workers for one in cells], [one.efficiency for one in cells]
+            label = None if faults else f"{_write_power(trials)} trials"
+            style = {"color": colours[number % len(colours)], "ms": 3, "label": label}
+            right.plot(*line, "--" if faults else "-o", **style)
         panels = (
             (left, "this machine", self.config.workers),
             (right, "simulated; dashed: with faults", self.config.clusters),

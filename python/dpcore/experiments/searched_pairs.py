@@ -7,11 +7,10 @@ that stays with them cannot certify what the mechanism loses, with any number of
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from ..auditing.run import audit
 from ..bounds import BoundName
 from ..pairs import Box, Linf, distance, search
 from ..records import Shown
@@ -20,13 +19,10 @@ from ..report.text import format_epsilon
 from ..results.audits import Audit
 from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
 from .dp_sniper_table.truth import exact_supremum
-from .drawing import SMALL, make_canvas, tidy_axes
+from .drawing import SMALL, Figure, make_canvas, tidy_axes
 from .presentation import Column, align_columns
-from .running import Tabled, cell_seed, run_jobs, time_run
+from .running import Tabled, audit_cell, run_jobs, time_run
 from .settings import SEED, Settings
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
 
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")
@@ -93,7 +89,7 @@ class Row(Shown):
         return [_PairAudit(self.name, kind, one, self.supremum(one)) for kind, one in both]
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit every mechanism twice.
 
@@ -132,18 +128,10 @@ def _audit_both_pairs(benchmark: Benchmark, config: Config, threads: int | None)
     # certifying one does.
     budget = max(2**14, 2 * config.trials)
     plan = search(Box(-_QUERY_BOUND, _QUERY_BOUND, dim), Linf(1.0), budget=budget)
+    options = {"claim": benchmark.claim, "bound": config.bound}
+    options["threads"] = 2 if threads is None else threads
     audits = [
-        audit(
-            benchmark.mechanism,
-            pair,
-            claim=benchmark.claim,
-            trials=config.trials,
-            confidence=config.confidence,
-            bound=config.bound,
-            rng=cell_seed(config.seed, f"{benchmark.name}/{kind}"),
-            threads=2 if threads is None else threads,
-            progress=False,
-        )
+        audit_cell(config, f"{benchmark.name}/{kind}", benchmark.mechanism, pair, **options)
         for kind, pair in (("usual", benchmark.pairs), ("searched", plan))
     ]
     return Row(benchmark.name, *audits)
@@ -173,13 +161,8 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
         rows = [
-            {
-                "mechanism": row.name,
-                **{
-                    kind: {**report.to_dict(), "exact_loss": exact}
-                    for _, kind, report, exact in row.audits
-                },
-            }
+            {"mechanism": row.name}
+            | {kind: one.to_dict() | {"exact_loss": exact} for _, kind, one, exact in row.audits}
             for row in self.rows
         ]
         return self.make_record(NAME, rows=rows)
@@ -190,9 +173,8 @@ class Result(Tabled):
         axes = picture.subplots()
         ticks: dict[float, str] = {}
         for place, row in enumerate(reversed(self.rows)):
-            for at, (name, kind, report, exact) in zip(
-                (place + 0.2, place - 0.2), row.audits, strict=True
-            ):
+            for shift, (name, kind, report, exact) in zip((0.2, -0.2), row.audits, strict=True):
+                at = place + shift
                 ticks[at] = f"{name}, {kind} pair"
                 axes.barh(at, report.epsilon_lower, height=0.34, color=BLUE)
                 axes.plot([exact], [at], "D", color=INK, markersize=4.0)

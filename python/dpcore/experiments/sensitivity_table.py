@@ -6,37 +6,27 @@ not given the pair, and no closed form. What it finds is a lower bound on the se
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from functools import partial
+from itertools import product
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import sensitivity
 from ..errors import integer
 from ..pairs import NORMS, Box
 from ..pairs.differences import Norm
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
-from ..sensitivity import (
-    Ball,
-    HistogramCounts,
-    MinMaxRows,
-    OneHot,
-    Sensitivity,
-    Simplex,
-    Sphere,
-    sensitivity,
-)
+from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
-from ..streams import threads_of
-from .drawing import SMALL, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
+from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
 from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 from .settings import SEED, Settings, setting
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "sensitivity-table"
 
@@ -59,38 +49,33 @@ class Entry(Shown):
 
     Args:
         title: what the table says.
-        build: the class, and its arguments before and after the number of entries.
+        domain: makes the domain of vectors, given the number of entries.
         formulas: the closed forms in L1, L2 and Linf, d the number of entries.
     """
 
     title: str
-    build: tuple[Any, tuple[Any, ...], dict[str, Any]]
+    domain: Callable[[int], Any]
     formulas: tuple[str, str, str]
-
-    def domain(self, dim: int) -> Any:
-        """Make the domain with vectors of `dim` entries."""
-        kind, before, named = self.build
-        return kind(*before, dim, **named)
 
 
 ENTRIES: Final[dict[str, Entry]] = {
-    "box": Entry("box [a, b]", (Box, (LOW, HIGH), {}), ("d (b - a)", "sqrt(d) (b - a)", "b - a")),
-    "min_max": Entry("min-max rows", (MinMaxRows, (), {}), ("d", "sqrt(d)", "1")),
-    "l1_ball": Entry("L1 ball", (Ball, ("l1", RADIUS), {}), ("2 C", "2 C", "2 C")),
-    "l2_ball": Entry("L2 ball", (Ball, ("l2", RADIUS), {}), ("2 C sqrt(d)", "2 C", "2 C")),
-    "linf_ball": Entry("Linf ball", (Ball, ("linf", RADIUS), {}), ("2 C d", "2 C sqrt(d)", "2 C")),
-    "simplex": Entry("simplex", (Simplex, (), {}), _TWO_ENTRIES_FORMULAS),
-    "one_hot": Entry("one-hot", (OneHot, (), {}), _TWO_ENTRIES_FORMULAS),
-    "sphere": Entry("unit sphere", (Sphere, (), {}), ("2 sqrt(d)", "2", "2")),
+    "box": Entry("box [a, b]", partial(Box, LOW, HIGH), ("d (b - a)", "sqrt(d) (b - a)", "b - a")),
+    "min_max": Entry("min-max rows", MinMaxRows, ("d", "sqrt(d)", "1")),
+    "l1_ball": Entry("L1 ball", partial(Ball, "l1", RADIUS), ("2 C", "2 C", "2 C")),
+    "l2_ball": Entry("L2 ball", partial(Ball, "l2", RADIUS), ("2 C sqrt(d)", "2 C", "2 C")),
+    "linf_ball": Entry(
+        "Linf ball",
+        partial(Ball, "linf", RADIUS),
+        ("2 C d", "2 C sqrt(d)", "2 C"),
+    ),
+    "simplex": Entry("simplex", Simplex, _TWO_ENTRIES_FORMULAS),
+    "one_hot": Entry("one-hot", OneHot, _TWO_ENTRIES_FORMULAS),
+    "sphere": Entry("unit sphere", Sphere, ("2 sqrt(d)", "2", "2")),
     "replace": Entry(
-        "histogram, replace",
-        (HistogramCounts, (), {"neighbours": "replace"}),
-        _TWO_ENTRIES_FORMULAS,
+        "histogram, replace", partial(HistogramCounts, neighbours="replace"), _TWO_ENTRIES_FORMULAS
     ),
     "add_remove": Entry(
-        "histogram, add/remove",
-        (HistogramCounts, (), {"neighbours": "add_remove"}),
-        ("1", "1", "1"),
+        "histogram, add/remove", partial(HistogramCounts, neighbours="add_remove"), ("1", "1", "1")
     ),
 }
 
@@ -134,7 +119,7 @@ class Row(Shown):
     """
 
     name: str
-    closed: Sensitivity
+    closed: sensitivity.Sensitivity
     found: Refutation
 
     @property
@@ -184,7 +169,7 @@ def release_input(x: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
     return x
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Check every closed form and search for its value.
 
@@ -204,20 +189,17 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> max(row.error for row in result.rows) < 1e-12, result.above
         (True, 0)
     """
-    threads_of(threads)
-    rows, partial = run_jobs(
-        "sensitivities",
-        [(name, norm) for name in ENTRIES for norm in NORMS],
-        lambda job: _check_closed_form(*job, config),
-        progress,
+    jobs = list(product(ENTRIES, NORMS))
+    rows, ended = run_jobs(
+        "sensitivities", jobs, lambda job: _check_closed_form(*job, config), progress,
         ended=lambda row: row.found.partial,
-    )
-    return Result(config, rows, partial=partial)
+    )  # fmt: skip
+    return Result(config, rows, partial=ended)
 
 
 def _check_closed_form(name: str, norm: Norm, config: Config) -> Row:
     domain = ENTRIES[name].domain(config.dim)
-    closed = sensitivity(domain, norm)
+    closed = sensitivity.sensitivity(domain, norm)
     seed = cell_seed(config.seed, f"{name}/{norm}/{config.dim}")
     found = refute(
         release_input, closed.value, norm, domain,
@@ -323,11 +305,7 @@ _JSON_NAMES: Final = (
 )
 
 
-_NORM_STYLES: Final[dict[str, tuple[str, str]]] = {
-    "l1": (RED, "o"),
-    "l2": (BLUE, "s"),
-    "linf": (GREEN, "^"),
-}
+_NORM_STYLES: Final = {"l1": (RED, "o"), "l2": (BLUE, "s"), "linf": (GREEN, "^")}
 _NORM_OFFSET: Final = 0.27
 
 

@@ -13,7 +13,8 @@ import statistics
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -24,21 +25,16 @@ from ..errors import invalid
 from ..packages import require_module
 from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, RED, WHITE, apply_style
-from ..streams import threads_of
-from ..text import Corpus, generated, words
-from ..text.corpus import likeness, words_of
+from ..text import Corpus, words
+from ..text.corpus import words_of
 from ..text.inference import Attacker, infer
 from ..text.words import Embedding
-from .corpora import read_corpus
-from .drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
-from .presentation import Column, align_columns, encode_attributes, encode_fields, write_mean
+from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, write_mean
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings, check_trials, setting
+from .settings import check_trials, setting
 from .word2vec_leakage.leakage import train_word2vec
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "word-dp-attack"
 
@@ -60,8 +56,6 @@ LINKED_WORDS: Final = 100
 SHARES: Final = (0.4, 0.3, 0.3)
 """Shares of train, valid and test."""
 
-_SENSITIVE_SET_LABELS: Final = {"medical": 1, "topics": "money"}
-"""The label of the sensitive set, by the kind of the corpus."""
 
 _SPLIT_PERMUTATIONS: Final = 3
 """Permutations of the labels in each split."""
@@ -84,7 +78,7 @@ Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Config(Settings):
+class Config(TextOptions):
     """Options of the experiment: the texts, and the number of splits.
 
     Args:
@@ -104,24 +98,13 @@ class Config(Settings):
         (3, 1)
     """
 
-    trials: int = setting(10**4, check_trials, 100)
-    seed: int = SEED
+    trials: int = setting(10**4, check_trials, MIN_SET_TEXTS)
     seeds: int = setting(3, quick=1)
-    data: str | None = None
-    full: bool = False
-    quick: bool = False
 
     @property
     def grid(self) -> dict[str, tuple[float, ...]]:
         """Epsilons of each mechanism."""
         return _QUICK_GRID if self.quick else GRID
-
-
-class Spread(NamedTuple):
-    """Mean and standard deviation over the splits; the latter is NaN of one split."""
-
-    mean: float
-    sd: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -167,11 +150,9 @@ class Cell(Shown):
     linked_texts: int
     linked_words: int
 
-    def spread(self, name: str) -> Spread:
-        """Return mean and standard deviation of the accuracies of an attacker."""
-        values = getattr(self, name)
-        sd = statistics.stdev(values) if len(values) > 1 else math.nan
-        return Spread(statistics.fmean(values), sd)
+    def mean(self, name: str) -> float:
+        """Return the mean of the accuracies of an attacker."""
+        return statistics.fmean(getattr(self, name))
 
 
 @dataclass(frozen=True)
@@ -185,7 +166,7 @@ class _Texts:
     covered: float
 
 
-@time_run
+@time_run("gensim.models", "sklearn")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Attack the rewritten texts of every mechanism at every epsilon.
 
@@ -211,9 +192,6 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, trials=200), progress=False)
         ...     assert found["SanText", 10.0].kept > found["SanText", 1.0].kept
     """
-    threads_of(threads)
-    for module in ("gensim.models", "sklearn"):
-        require_module(module, NAME)
     corpus, prepared = _prepare_sets(config)
     jobs = [("none", 0.0), *((name, e) for name, grid in config.grid.items() for e in grid)]
     cells, partial = run_jobs(
@@ -226,26 +204,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     """Return the name of the corpus, and both sets with vectors from texts of neither."""
-    if config.data is None:
-        rows = 2_000 if config.quick else 6_000
-        corpus = generated("topics", rows, rng=cell_seed(config.seed, "corpus"))
-        sensitive = _SENSITIVE_SET_LABELS["topics"]
-    else:
-        corpus = read_corpus(config.data, "medical")
-        sensitive = _SENSITIVE_SET_LABELS["medical"]
-    labels: dict[str, set[Any]] = {}
-    firsts: dict[str, str] = {}
-    assert corpus.labels is not None
-    for text, label in zip(corpus.texts, corpus.labels.tolist(), strict=True):
-        labels.setdefault(likeness(text), set()).add(label)
-        firsts.setdefault(likeness(text), text)
-    # Texts of both sets are left out.
-    sets = [
-        [firsts[key] for key, found in labels.items() if wanted(found)]
-        for wanted in (lambda found: found == {sensitive}, lambda found: sensitive not in found)
-    ]
+    origin, *sets, _ = split_texts(config, 2_000 if config.quick else 6_000)
     rng = np.random.default_rng(cell_seed(config.seed, "sets"))
-    chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in sets)
+    chosen, others = ([one[i] for i in rng.permutation(len(one))] for one in map(list, sets))
     size = min(len(chosen), len(others) // 3, config.trials)
     if size < 50:
         raise invalid("data", "a corpus of at least 50 texts a side", size)
@@ -264,8 +225,7 @@ def _prepare_sets(config: Config) -> tuple[str, _Texts]:
     )  # fmt: skip
     weights.fit([" ".join(words_of(text)) for text in public])
     truth = np.repeat([1, 0], size)
-    prepared = _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(known))
-    return corpus.origin, prepared
+    return origin, _Texts(tuple(texts), truth, vectors, weights, statistics.fmean(known))
 
 
 def _make_cell(config: Config, prepared: _Texts, name: str, epsilon: float) -> Cell:
@@ -449,10 +409,8 @@ def _estimate_with_null(rows: Floats, truth: npt.NDArray[np.int64], seed: int) -
             )  # fmt: skip
 
     found = divergences(truth)
-    fast = {"checks": False, "error": None}
-    null = [
-        divergences(rng.permutation(truth), **fast).value[0] for _ in range(_SPLIT_PERMUTATIONS)
-    ]
+    orders = [rng.permutation(truth) for _ in range(_SPLIT_PERMUTATIONS)]
+    null = [divergences(order, checks=False, error=None).value[0] for order in orders]
     return {
         "divergences": tuple(map(float, found.value[0])),
         "beliefs": tuple(map(str, found.belief[0])),
@@ -486,10 +444,7 @@ class Result(Tabled):
         Raises:
             KeyError: if there is no such cell.
         """
-        for cell in self.cells:
-            if (cell.mechanism, cell.epsilon) == key:
-                return cell
-        raise KeyError(key)
+        return {(cell.mechanism, cell.epsilon): cell for cell in self.cells}[key]
 
     def table(self) -> str:
         """Return the figures, and where the claim of the source holds."""
@@ -504,8 +459,7 @@ class Result(Tabled):
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data for strict JSON."""
         facts = encode_attributes(self, "corpus vectors covered texts", claim=describe_claim(self))
-        cells = [encode_fields(cell) for cell in self.cells]
-        return self.make_record(NAME, **facts, cells=cells)
+        return self.make_record(NAME, **facts, cells=self.cells)
 
     def plot(self, ax: Any = None) -> Figure:
         """Draw attack, linkage, loss and share kept against epsilon."""
@@ -515,23 +469,23 @@ class Result(Tabled):
         for name in GRID:
             cells = [cell for cell in self.cells if cell.mechanism == name]
             for cell in cells:
-                trees = cell.spread("boosted_trees").mean
+                trees = cell.mean("boosted_trees")
                 attack.plot(cell.epsilon, trees, **_mechanism_style(name, is_full=False))
-            _draw_mechanism_line(attack, cells, lambda cell: cell.spread("accuracy"))
+            _draw_mechanism_line(attack, cells, lambda cell: cell.accuracy)
+            known = [cell for cell in cells if cell.informed]
+            _draw_mechanism_line(informed, known, lambda cell: cell.informed)
+            _draw_mechanism_line(linkage, cells, lambda cell: cell.linked[:1])
+            _draw_mechanism_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
+            _draw_mechanism_line(kept, cells, lambda cell: (cell.kept,))
             _draw_mechanism_line(
-                informed, [c for c in cells if c.informed], lambda cell: cell.spread("informed")
-            )
-            _draw_mechanism_line(linkage, cells, lambda cell: (cell.linked[0], math.nan))
-            _draw_mechanism_line(
-                loss, cells, lambda cell: (cell.loss, math.nan), lambda cell: cell.is_exact
-            )
-            _draw_mechanism_line(kept, cells, lambda cell: (cell.kept, math.nan))
-            _draw_mechanism_line(
-                divergence, cells, _find_d_2, lambda cell: cell.beliefs[1] == ESTIMATE
+                divergence,
+                cells,
+                lambda cell: [one[1] for one in cell.divergences],
+                lambda cell: cell.beliefs[1] == ESTIMATE,
             )
         unchanged = self.cells[0]
         for axes, figure in ((attack, "accuracy"), (informed, "informed")):
-            for y, caption in ((unchanged.spread(figure).mean, "unchanged"),
+            for y, caption in ((unchanged.mean(figure), "unchanged"),
                              (unchanged.majority, "majority")):  # fmt: skip
                 axes.axhline(y, color=GREY, linewidth=0.8, linestyle="--", zorder=0)
                 axes.annotate(caption, (0.0, y), (3, 2), xycoords=("axes fraction", "data"),
@@ -606,15 +560,13 @@ def describe_claim(result: Result) -> list[str]:
         if not cells:
             continue
         lowest = cells[0]
-        best = max(lowest.spread("accuracy").mean, lowest.spread("boosted_trees").mean)
+        best = max(lowest.mean("accuracy"), lowest.mean("boosted_trees"))
         error = (lowest.interval[1] - lowest.interval[0]) / 2
         words = "yes" if best > lowest.majority + 2 * error else "not shown"
-        linked = [cell for cell in cells if cell.linked[1] > 0.5]
-        more = ""
-        if linked:
-            more = f"; more than half of the texts are linked from epsilon {linked[0].epsilon:g} on"
-        informed = lowest.spread("informed").mean if lowest.informed else math.nan
-        table = f"with the table {informed:.2f}, " if lowest.informed else ""
+        linked = next((cell.epsilon for cell in cells if cell.linked[1] > 0.5), None)
+        half = "; more than half of the texts are linked from epsilon"
+        more = "" if linked is None else f"{half} {linked:g} on"
+        table = f"with the table {lowest.mean('informed'):.2f}, " if lowest.informed else ""
         found.append(
             f"  {name}: {words} at epsilon {lowest.epsilon:g} (attack {best:.2f}, {table}worst "
             f"loss {lowest.loss:.3g} nats){more}"
@@ -651,25 +603,20 @@ def _mechanism_style(name: str, *, is_full: bool) -> dict[str, Any]:
 
 
 def _draw_mechanism_line(
-    axes: Axes, cells: Sequence[Cell], figure: Callable[[Cell], tuple[float, float]],
+    axes: Axes, cells: Sequence[Cell], values: Callable[[Cell], Sequence[float]],
     is_full: Callable[[Cell], bool] = lambda cell: True,
 ) -> None:  # fmt: skip
-    """Draw a figure of one mechanism against epsilon; infinite ones are left out."""
-    points = [(cell, *figure(cell)) for cell in cells if math.isfinite(figure(cell)[0])]
+    """Draw mean and spread of a figure of one mechanism against epsilon, without infinite ones."""
+    points = [(cell, *compute_mean_sd(values(cell))) for cell in cells]
+    points = [point for point in points if math.isfinite(point[1])]
     if not points:
         return
-    name, (chosen, means, sds) = cells[0].mechanism, zip(*points, strict=True)
-    errors = [0.0 if math.isnan(sd) else sd for sd in sds]
+    name, (chosen, means, errors) = cells[0].mechanism, zip(*points, strict=True)
     epsilons = [cell.epsilon for cell in chosen]
     axes.errorbar(epsilons, means, errors, label=name, **_mechanism_style(name, is_full=True))
     for cell, mean, _ in points:
         if not is_full(cell):
             axes.plot(cell.epsilon, mean, **_mechanism_style(name, is_full=False))
-
-
-def _find_d_2(cell: Cell) -> tuple[float, float]:
-    values = [one[1] for one in cell.divergences]
-    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else math.nan
 
 
 def _label_axes(axes: Axes, words: str, limits: tuple[float, float] | None) -> None:

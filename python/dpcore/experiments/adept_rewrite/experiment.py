@@ -8,41 +8,24 @@ are fixed beforehand, and what is rewritten are other texts, on which nothing is
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+import numpy as np
 
 from ...errors import choice, integer, invalid
 from ...mechanisms import positive
-from ...packages import require_module
 from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from ...streams import threads_of
 from ...text.inference.metrics import Measured
-from ..drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from ..drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from ..presentation import Column, align_columns, encode_attributes
 from ..running import Tabled, gather_in_processes, group_answers, time_run
 from ..settings import SEED, Settings, setting
-from .rewriting import (
-    DELTA,
-    MADE_UP,
-    Fitted,
-    Row,
-    Setup,
-    Texts,
-    Utility,
-    clip_of,
-    list_single_intents,
-    majority_share,
-    measure_intent_utility,
-    read_corpora,
-    rejoin_words,
-    rewrite_and_audit,
-    train_encoder,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from . import rewriting
+from .rewriting import DELTA, MADE_UP, Fitted, Row, Setup, Texts, Utility
 
 NAME = "adept-rewrite"
 VARIANTS = ("published", "scaled", "l1", "gaussian")
@@ -109,7 +92,7 @@ class Config(Settings):
         return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
 
 
-@time_run
+@time_run("sklearn", "sacrebleu")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train the auto-encoders, rewrite under every noise, and audit.
 
@@ -138,54 +121,36 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     [row] = run(config, progress=False).rows
         ...     assert row.true == 80.0  # 8 times the claim: the clip is of the wrong norm
     """
-    for package in ("sklearn", "sacrebleu"):
-        require_module(package, NAME)
-    from ...torch.mechanisms import device_of
-
-    device_of(config.device)
-    texts = {one.name: one for one in read_corpora(config)}
-    setups = [
-        Setup(name, clip, width, number)
-        for name in texts
-        for width in config.widths
-        for number in range(config.seeds)
-        for clip in dict.fromkeys(map(clip_of, config.variants))
-    ]
+    texts = {one.name: one for one in rewriting.read_corpora(config)}
+    clips = tuple(dict.fromkeys(map(rewriting.clip_of, config.variants)))
+    each = product(texts, config.widths, range(config.seeds), clips)
+    setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
     many = threads_of(threads) if config.device == "cpu" else 1
+    trainings = [(one, texts[one.corpus], config) for one in setups]
     models, partial = gather_in_processes(
-        "training", train_encoder, [(one, texts[one.corpus], config) for one in setups], many,
-        progress,
-        ended=_cut_short,
-    )  # fmt: skip
+        "training", rewriting.train_encoder, trainings, many, progress, ended=_cut_short
+    )
     if partial:
         raise KeyboardInterrupt
     jobs = [
         (one, texts[one.setup.corpus], variant, claimed, config)
-        for variant in config.variants
-        for claimed in config.claimed
-        for one in models
-        if one.setup.clip == clip_of(variant)
+        for variant, claimed, one in product(config.variants, config.claimed, models)
+        if one.setup.clip == rewriting.clip_of(variant)
     ]
     cells, partial = gather_in_processes(
-        "rewriting", rewrite_and_audit, jobs, many, progress, ended=_cut_short
+        "rewriting", rewriting.rewrite_and_audit, jobs, many, progress, ended=_cut_short
     )
     keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
     rows = sorted(
         (Row(*key, ones) for key, ones in group_answers(keys, cells).items()),
         key=lambda row: (list(texts).index(row.corpus), row.hidden),
     )
-    clean = {
-        name: measure_intent_utility(
-            [*map(rejoin_words, one.held)], one, config.confidence, config.seed
-        )
-        for name, one in texts.items()
-    }
-    kept = tuple(_drop_weights(one) for one in models)
+    clean = {}
+    for name, one in texts.items():
+        words = [*map(rewriting.rejoin_words, one.held)]
+        clean[name] = rewriting.measure_intent_utility(words, one, config.confidence, config.seed)
+    kept = tuple(replace(one, model=None) for one in models)
     return Result(config, tuple(texts.values()), kept, tuple(rows), clean, partial=partial)
-
-
-def _drop_weights(one: Fitted) -> Fitted:
-    return Fitted(one.setup, None, *(getattr(one, name) for name in Fitted.__slots__[2:]))
 
 
 def _cut_short(found: Any) -> bool:
@@ -214,12 +179,8 @@ class Result(Tabled):
         """Return the figures as text, the conclusions, and five texts with all rewrites."""
         config = self.config
         seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
-        parts = (
-            part
-            for texts in self.texts
-            for width in config.widths
-            for part in _format_width(self, texts, width)
-        )
+        pairs = product(self.texts, config.widths)
+        parts = (part for texts, width in pairs for part in _format_width(self, texts, width))
         return self.join_parts(
             f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
             f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
@@ -246,8 +207,8 @@ class Result(Tabled):
         grid = picture.subplots(2, columns, sharex="col", squeeze=False)
         width = sorted(self.config.widths)[len(self.config.widths) // 2]
         for column, texts in enumerate(self.texts):
-            rows = [row for row in self.rows if (row.corpus, row.hidden) == (texts.name, width)]
-            above, below = grid[0, column], grid[1, column]
+            rows = _select_width(self, texts, width)
+            above, below = grid[:, column]
             above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
             _draw_accuracy(above, rows, texts, self)
             _draw_bleu(below, rows, texts, self, width)
@@ -292,7 +253,7 @@ def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
 def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     rows = _select_width(result, texts, width)
     models = [one for one in result.models if _has_width(one.setup, texts, width)]
-    floor = majority_share(texts)
+    floor = rewriting.majority_share(texts)
     parts = [
         _describe_corpus(texts, width, models, result),
         align_columns(_COLUMNS, rows),
@@ -301,6 +262,11 @@ def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
     if models[0].examples:
         parts.append(_format_examples(rows, texts, models))
     return parts
+
+
+def _find_first_of_clips(models: list[Fitted]) -> dict[str, Fitted]:
+    clips = dict.fromkeys(one.setup.clip for one in models)
+    return {clip: next(one for one in models if one.setup.clip == clip) for clip in clips}
 
 
 def _has_width(one: Any, texts: Texts, width: int) -> bool:
@@ -312,7 +278,7 @@ def _select_width(result: Result, texts: Texts, width: int) -> list[Row]:
 
 
 def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Result) -> str:
-    clean, alone = result.clean[texts.name], list_single_intents(texts)
+    clean, alone = result.clean[texts.name], rewriting.list_single_intents(texts)
     left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
     cut = models[0].trained.cut
     lines = [
@@ -321,14 +287,14 @@ def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Res
         f"{texts.epochs} epochs; "
         f"{len(texts.held):,} others rewritten ({texts.dropped:,} left out that occur in training)",
         f"  not rewritten: accuracy {_format_measured(clean.accuracy)}, macro-F1 "
-        f"{_format_measured(clean.f1)}; majority {majority_share(texts):.3f}{left}",
+        f"{_format_measured(clean.f1)}; majority {rewriting.majority_share(texts):.3f}{left}",
     ]
-    for one in models:
-        lines.append(
-            f"  decoded without noise, {one.setup.clip} clip: BLEU {one.bleu:.3f}, accuracy "
-            f"{_format_measured(one.plain.accuracy)}; of training texts BLEU {one.memorised:.3f} "
-            "(memorised: not private text)"
-        )
+    lines += [
+        f"  decoded without noise, {one.setup.clip} clip: BLEU {one.bleu:.3f}, accuracy "
+        f"{_format_measured(one.plain.accuracy)}; of training texts BLEU {one.memorised:.3f} "
+        "(memorised: not private text)"
+        for one in models
+    ]
     return "\n".join(lines)
 
 
@@ -388,11 +354,11 @@ def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]
 def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> str:
     parts = []
     for place in range(len(models[0].examples)):
-        lines = [("text", "", rejoin_words(texts.held[place]))]
-        seen: dict[str, Fitted] = {}
-        for one in models:
-            seen.setdefault(one.setup.clip, one)
-        lines += [(f"{clip} clip", "no noise", one.examples[place]) for clip, one in seen.items()]
+        lines = [("text", "", rewriting.rejoin_words(texts.held[place]))]
+        lines += [
+            (f"{clip} clip", "no noise", one.examples[place])
+            for clip, one in _find_first_of_clips(models).items()
+        ]
         lines += [
             (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
             for row in rows
@@ -411,10 +377,10 @@ def _corpus_to_dict(texts: Texts, result: Result) -> dict[str, Any]:
     return {
         "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
         "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
-        "epochs": texts.epochs, "majority": majority_share(texts),
-        "single": list(list_single_intents(texts)),
+        "epochs": texts.epochs, "majority": rewriting.majority_share(texts),
+        "single": list(rewriting.list_single_intents(texts)),
         **_utility_to_dict(result.clean[texts.name]),
-        "examples": list(map(rejoin_words, examples)),
+        "examples": list(map(rewriting.rejoin_words, examples)),
     }  # fmt: skip
 
 
@@ -429,11 +395,8 @@ def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
 
 
 def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
-    return {
-        **encode_attributes(row, "corpus hidden variant claimed true"),
-        **_utility_to_dict(row),
-        "runs": [_cell_to_dict(cell) for cell in row.cells],
-    }
+    found = encode_attributes(row, "corpus hidden variant claimed true")
+    return found | _utility_to_dict(row) | {"runs": [_cell_to_dict(cell) for cell in row.cells]}
 
 
 def _cell_to_dict(cell: Any) -> dict[str, Any]:
@@ -460,10 +423,7 @@ def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) ->
         mine = [row for row in rows if row.variant == name]
         found = [row.accuracy for row in mine]
         middle = [one.value for one in found]
-        ends = [
-            [max(0.0, one.value - one.low) for one in found],
-            [max(0.0, one.high - one.value) for one in found],
-        ]
+        ends = np.maximum(0.0, [[x.value - x.low, x.high - x.value] for x in found]).T
         label = f"{name} (claim false)" if name == "published" else name
         axes.errorbar(
             [row.true for row in mine], middle, yerr=ends, label=label, markersize=4.0,
@@ -474,7 +434,9 @@ def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) ->
     axes.axhline(
         result.clean[texts.name].accuracy.value, color=INK, linewidth=0.9, label="not rewritten"
     )
-    axes.axhline(majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
+    axes.axhline(
+        rewriting.majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority"
+    )
     axes.set_xscale("log")
     axes.margins(y=0.14)
     tidy_axes(axes)
@@ -487,9 +449,8 @@ def _annotate_claims(axes: Axes, rows: list[Row]) -> None:
     """
     for row in rows:
         axes.annotate(
-            f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2),
-            textcoords="offset points",
-            ha="center", va="top", fontsize=SMALL - 1, color=RED,
+            f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2), color=RED,
+            textcoords="offset points", ha="center", va="top", fontsize=SMALL - 1,
         )  # fmt: skip
 
 
@@ -500,17 +461,13 @@ def _draw_bleu(axes: Axes, rows: list[Row], texts: Texts, result: Result, width:
             [row.true for row in mine], [row.mean("bleu") for row in mine], markersize=4.0,
             linewidth=1.1, **_VARIANT_STYLES[name],
         )  # fmt: skip
-    seen = set()
-    for one in result.models:
-        setup = one.setup
-        if (setup.corpus, setup.hidden) == (texts.name, width) and setup.clip not in seen:
-            seen.add(setup.clip)
-            axes.axhline(one.bleu, color=GREY, linewidth=0.6)
-            axes.annotate(
-                f"{setup.clip} clip, no noise", (0.01, one.bleu), (0, 1.5),
-                xycoords=("axes fraction", "data"), textcoords="offset points",
-                fontsize=SMALL - 1, color=GREY,
-            )  # fmt: skip
+    models = [one for one in result.models if _has_width(one.setup, texts, width)]
+    for clip, one in _find_first_of_clips(models).items():
+        axes.axhline(one.bleu, color=GREY, linewidth=0.6)
+        axes.annotate(
+            f"{clip} clip, no noise", (0.01, one.bleu), (0, 1.5), textcoords="offset points",
+            xycoords=("axes fraction", "data"), fontsize=SMALL - 1, color=GREY,
+        )  # fmt: skip
     axes.set_xscale("log")
     axes.set_ylim(0.0, max(0.1, axes.get_ylim()[1]))
     tidy_axes(axes)

@@ -14,7 +14,6 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from ...auditing.run import audit
 from ...errors import invalid
 from ...packages import require_module
 from ...records import Shown
@@ -22,7 +21,7 @@ from ...text import Corpus, generated, words_of
 from ...text.inference.metrics import Judge, Measured
 from ...text.inference.targets import Target
 from ..corpora import read_corpus
-from ..running import cell_seed
+from ..running import audit_cell, cell_seed
 
 MADE_UP: Final = "generated"
 """Name of the corpus that is made up where there is no data."""
@@ -124,7 +123,8 @@ def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
     sacrebleu computes it, without a tokeniser.
     """
     sacrebleu = require_module("sacrebleu", _EXPERIMENT_NAME)
-    found = sacrebleu.corpus_bleu(list(texts), [list(originals)], tokenize="none")
+    words = list(map(rejoin_words, originals))
+    found = sacrebleu.corpus_bleu(list(texts), [words], tokenize="none")
     return float(found.score) / 100.0
 
 
@@ -343,13 +343,9 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
     """
     from ...text import ADePTModel
 
-    model = ADePTModel(
-        1.0,
-        variant="l1" if setup.clip == "l1" else "scaled",
-        hidden=setup.hidden,
-        embedding=max(1, setup.hidden // 2),
-        min_count=texts.min_count,
-    )
+    variant: Any = "l1" if setup.clip == "l1" else "scaled"
+    sizes = {"hidden": setup.hidden, "embedding": max(1, setup.hidden // 2)}
+    model = ADePTModel(1.0, variant=variant, min_count=texts.min_count, **sizes)
     seed = cell_seed(config.seed, setup.key)
     model.fit(
         list(texts.train), epochs=texts.epochs, pair=False, rng=seed, device=config.device,
@@ -358,16 +354,11 @@ def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
     pair = model.worst_pair(texts.held, progress=False)
     found = model.decode(model.clean(texts.held))
     public = _choose_public(texts)
-    return Fitted(
-        setup,
-        model,
-        (pair.x, pair.x_prime),
-        model.trained,
-        compute_bleu(found, list(map(rejoin_words, texts.held))),
-        compute_bleu(model.decode(model.clean(public)), list(map(rejoin_words, public))),
-        measure_intent_utility(found, texts, config.confidence, seed),
-        tuple(found[: config.examples]),
-    )
+    bleu = compute_bleu(found, texts.held)
+    memorised = compute_bleu(model.decode(model.clean(public)), public)
+    utility = measure_intent_utility(found, texts, config.confidence, seed)
+    examples, both = tuple(found[: config.examples]), (pair.x, pair.x_prime)
+    return Fitted(setup, model, both, model.trained, bleu, memorised, utility, examples)
 
 
 def _choose_public(texts: Texts) -> list[str]:
@@ -395,29 +386,24 @@ def rewrite_and_audit(
     seed = cell_seed(config.seed, place)
     originals, public = list(map(rejoin_words, texts.held)), _choose_public(texts)
     found = model.rewrite(texts.held, rng=seed)
-    audits = [
-        audit(
-            mechanism, fitted.pair, claim=claimed, delta=delta, trials=trials,
-            confidence=config.confidence, rng=seed, progress=False,
-        )
+    claim = {"claim": claimed, "delta": delta, "rng": seed}
+    on_vector, on_text = (
+        audit_cell(config, place, mechanism, fitted.pair, trials=trials, **claim)
         for mechanism, trials in ((model, config.trials), (model.rewriter, config.text_trials))
-    ]  # fmt: skip
-    exact = audits[0].declared_loss
-    assert exact is not None
+    )
+    assert on_vector.declared_loss is not None
     return Cell(
-        seed,
-        model.true_epsilon,
-        float(exact),
-        audits[0].epsilon_lower,
-        audits[1].epsilon_lower,
-        str(audits[1].event),
-        (audits[0].refuted is True, audits[1].refuted is True),
-        compute_bleu(found, originals),
-        sum(map(str.__eq__, found, originals)) / len(found),
-        measure_intent_utility(found, texts, config.confidence, seed),
-        compute_bleu(
-            model.rewrite(public, rng=cell_seed(seed, "public")), list(map(rejoin_words, public))
-        ),
-        tuple(found[: config.examples]),
-        any(one.partial for one in audits),
+        seed=seed,
+        true=model.true_epsilon,
+        exact=float(on_vector.declared_loss),
+        on_vector=on_vector.epsilon_lower,
+        on_text=on_text.epsilon_lower,
+        event=str(on_text.event),
+        refuted=(on_vector.refuted is True, on_text.refuted is True),
+        bleu=compute_bleu(found, texts.held),
+        unchanged=sum(map(str.__eq__, found, originals)) / len(found),
+        told=measure_intent_utility(found, texts, config.confidence, seed),
+        memorised=compute_bleu(model.rewrite(public, rng=cell_seed(seed, "public")), public),
+        examples=tuple(found[: config.examples]),
+        partial=on_vector.partial or on_text.partial,
     )

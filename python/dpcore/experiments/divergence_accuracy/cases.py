@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -25,117 +26,93 @@ class Published:
 
     Args:
         method: the method of ours that it is of.
-        rows: rows a side.
-        source: the publication.
         figures: biases, or the values themselves where `biased` is False; None where not given.
         spread: standard deviations, None where not given.
+        rows: rows a side.
+        source: the publication.
         biased: True if `figures` are biases.
-        direction: 0 for D(P0||P1).
     """
 
     method: str
-    rows: int
-    source: str
     figures: tuple[float | None, ...]
     spread: tuple[float | None, ...] | None = None
+    rows: int = 1000
+    source: str = SOURCE
     biased: bool = True
-    direction: int = 0
 
 
-def _published_ball(figures: tuple[float | None, ...], rows: int = 1000) -> Published:
-    return Published("ball", rows, AGAIN, figures)
-
-
-def _published_fixed(figures: tuple[float | None, ...], rows: int = 1000) -> Published:
-    return Published("paper", rows, SOURCE, figures)
-
-
-def _published_literal(two: float, four: float, rows: int = 1000) -> Published:
-    return Published("paper-literal", rows, SOURCE, (None, two, four))
-
-
-def _published_method(
-    method: str,
-    figures: tuple[float | None, ...],
-    spread: tuple[float | None, ...] | None = None,
-    rows: int = 1000,
-) -> Published:
-    return Published(method, rows, SOURCE, figures, spread)
-
-
-def _published_mean(method: str, figures: tuple[float | None, ...], rows: int = 2000) -> Published:
-    return Published(method, rows, FAILING, figures, biased=False)
-
+_published_again = partial(Published, source=AGAIN)
+_published_mean = partial(Published, rows=2000, source=FAILING, biased=False)
 
 PUBLISHED: Final[dict[str, tuple[Published, ...]]] = {
     "n1-half": (
-        _published_ball((-0.006, -0.020, -0.094)),
-        _published_method("poczos", (-0.01, -0.02, -0.07), (0.03, 0.05, 0.14)),
-        _published_fixed((0.01, 0.23, 0.68)),
-        _published_literal(-2.3, -1.1),
+        _published_again("ball", (-0.006, -0.020, -0.094)),
+        Published("poczos", (-0.01, -0.02, -0.07), (0.03, 0.05, 0.14)),
+        Published("paper", (0.01, 0.23, 0.68)),
+        Published("paper-literal", (None, -2.3, -1.1)),
     ),
     "n1-one": (
-        _published_ball((-0.038, -0.168, -0.769)),
-        _published_method("poczos", (-0.04, -0.15, -0.73), (None, 0.10, 0.17)),
-        _published_fixed((-0.02, 0.12, -0.02)),
-        _published_literal(-2.7, -2.3),
+        _published_again("ball", (-0.038, -0.168, -0.769)),
+        Published("poczos", (-0.04, -0.15, -0.73), (None, 0.10, 0.17)),
+        Published("paper", (-0.02, 0.12, -0.02)),
+        Published("paper-literal", (None, -2.7, -2.3)),
     ),
     "n2-wider": (
-        _published_ball((0.027, 0.005, -0.013)),
-        _published_method("poczos", (0.02, 0.00, -0.01), (0.04, 0.06, 0.09)),
-        _published_fixed((0.00, 0.21, 0.62)),
-        _published_literal(-3.3, -1.3),
+        _published_again("ball", (0.027, 0.005, -0.013)),
+        Published("poczos", (0.02, 0.00, -0.01), (0.04, 0.06, 0.09)),
+        Published("paper", (0.00, 0.21, 0.62)),
+        Published("paper-literal", (None, -3.3, -1.3)),
     ),
     "n5-half": (
-        _published_ball((-0.042, -0.105, -0.254)),
-        _published_method("poczos", (-0.03, -0.08, -0.21), (None, 0.05, 0.11)),
-        _published_fixed((-0.02, 0.15, 0.48)),
-        _published_literal(-7.0, -2.7),
+        _published_again("ball", (-0.042, -0.105, -0.254)),
+        Published("poczos", (-0.03, -0.08, -0.21), (None, 0.05, 0.11)),
+        Published("paper", (-0.02, 0.15, 0.48)),
+        Published("paper-literal", (None, -7.0, -2.7)),
     ),
     "n5-wider": (
-        _published_ball((0.167, 0.009, -0.130)),
-        Published("poczos", 1000, AGAIN, (0.202, 0.097, 0.044)),
-        _published_fixed((0.16, 0.26, 0.61)),
-        _published_literal(-7.0, -2.6),
+        _published_again("ball", (0.167, 0.009, -0.130)),
+        _published_again("poczos", (0.202, 0.097, 0.044)),
+        Published("paper", (0.16, 0.26, 0.61)),
+        Published("paper-literal", (None, -7.0, -2.6)),
     ),
     "n20-half": (
-        _published_method("ball", (-0.07, -0.18, -0.39), (0.05, 0.05, 0.05)),
-        _published_method("poczos", (-0.05, -0.03, -0.03), (0.08, 0.08, 0.14)),
-        _published_fixed((-0.04, 0.28, 0.88)),
-        _published_literal(-35.0, -12.0),
+        Published("ball", (-0.07, -0.18, -0.39), (0.05, 0.05, 0.05)),
+        Published("poczos", (-0.05, -0.03, -0.03), (0.08, 0.08, 0.14)),
+        Published("paper", (-0.04, 0.28, 0.88)),
+        Published("paper-literal", (None, -35.0, -12.0)),
     ),
     "n20-wider": (
-        _published_method("ball", (0.53, 0.14, None), rows=5000),
-        _published_method("poczos", (0.99, 0.73, None), rows=5000),
-        _published_fixed((0.89, 0.97, None), 5000),
+        Published("ball", (0.53, 0.14, None), rows=5000),
+        Published("poczos", (0.99, 0.73, None), rows=5000),
+        Published("paper", (0.89, 0.97, None), rows=5000),
     ),
     "exponential": (
-        _published_method("ball", (0.01, 0.01, 0.02), (0.02, 0.02, 0.04)),
-        _published_method("poczos", (0.01, 0.02, 0.02), (None, 0.03, 0.06)),
-        _published_fixed((0.00, 0.23, 0.65)),
-        _published_literal(-1.4, -0.6),
+        Published("ball", (0.01, 0.01, 0.02), (0.02, 0.02, 0.04)),
+        Published("poczos", (0.01, 0.02, 0.02), (None, 0.03, 0.06)),
+        Published("paper", (0.00, 0.23, 0.65)),
+        Published("paper-literal", (None, -1.4, -0.6)),
     ),
-    "atom-n2": (_published_ball((-0.013, -0.023, -0.034)),),
-    "atom-n20": (_published_method("ball", (-0.03, -0.03, 0.02), (0.02, 0.02, 0.02), 5000),),
-    "atoms-8": (_published_method("ball", (0.00, 0.00, -0.02), (0.05, 0.08, 0.08)),),
-    "atoms-200": (_published_method("ball", (-0.02, -0.12, -0.55), (0.05, 0.10, 0.19)),),
-    "atoms-1000": (Published("ball", 1000, FAILING, (-0.40, -0.92, -2.33)),),
+    "atom-n2": (_published_again("ball", (-0.013, -0.023, -0.034)),),
+    "atom-n20": (Published("ball", (-0.03, -0.03, 0.02), (0.02, 0.02, 0.02), 5000),),
+    "atoms-8": (Published("ball", (0.00, 0.00, -0.02), (0.05, 0.08, 0.08)),),
+    "atoms-200": (Published("ball", (-0.02, -0.12, -0.55), (0.05, 0.10, 0.19)),),
+    "atoms-1000": (Published("ball", (-0.40, -0.92, -2.33), source=FAILING),),
     "plane-64": (
-        _published_method("ball", (-0.02, -0.03, -0.08), (0.01, 0.01, 0.01), 5000),
-        _published_method("poczos", (3.5, 62.0, 67.0), rows=5000),
-        _published_fixed((3.4, 83.0, 88.0), 5000),
-        _published_literal(166.0, 57.0, 5000),
+        Published("ball", (-0.02, -0.03, -0.08), (0.01, 0.01, 0.01), 5000),
+        Published("poczos", (3.5, 62.0, 67.0), rows=5000),
+        Published("paper", (3.4, 83.0, 88.0), rows=5000),
+        Published("paper-literal", (None, 166.0, 57.0), rows=5000),
     ),
-    "plane-384": (_published_method("ball", (-0.03, -0.15, None), rows=5000),),
-    "null-384": (_published_method("ball", (0.04, 0.04, None), rows=2000),),
+    "plane-384": (Published("ball", (-0.03, -0.15, None), rows=5000),),
+    "null-384": (Published("ball", (0.04, 0.04, None), rows=2000),),
     "n384-one": (
-        _published_method("ball", (-0.39, -0.89, None), rows=2000),
-        Published("score", 2000, SOURCE, (0.26, 0.47, None), biased=False),
+        Published("ball", (-0.39, -0.89, None), rows=2000),
+        Published("score", (0.26, 0.47, None), rows=2000, biased=False),
     ),
     "n384-two": (_published_mean("ball", (-0.01, 0.01, 0.04)),),
     "n5-narrower": (
         _published_mean("ball", (0.24, 0.60, 0.91)),
-        _published_mean("score", (1.50, 2.18, 2.47), 1000),
+        _published_mean("score", (1.50, 2.18, 2.47), rows=1000),
     ),
     "n20-narrower": (
         _published_mean("ball", (-0.85, -0.82, -0.77)),
@@ -143,7 +120,7 @@ PUBLISHED: Final[dict[str, tuple[Published, ...]]] = {
     ),
     "cauchy": (_published_mean("ball", (0.34, 1.02, 1.75)),),
     "scales": (_published_mean("ball", (0.0, 0.0, 0.0)),),
-    "unequal": (_published_mean("ball", (0.01, -0.004, None), 100),),
+    "unequal": (_published_mean("ball", (0.01, -0.004, None), rows=100),),
 }
 """By the name of the case. Laws on many atoms are other draws from the same family."""
 
@@ -211,14 +188,6 @@ def _make_normal_case(
     return Case(title, draw, truth, **more)
 
 
-def _make_exponential_case() -> Case:
-    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
-        return rng.exponential(1 / 1.5, size=(n0, 1)), rng.exponential(size=(n1, 1))
-
-    truth = _evaluate_both(closed_forms.exponential_renyi, (1.5,), (1.0,))
-    return Case("Exp(1.5) against Exp(1)", draw, truth)
-
-
 def _add_atom(title: str, dim: int, **more: Any) -> Case:
     """Make a case of two normal laws with an atom at the origin.
 
@@ -284,18 +253,8 @@ def _make_cauchy_case() -> Case:
     for alpha in ALPHAS[1:]:
         mean = np.sum(np.exp(normal + (alpha - 1.0) * ratio)) * step
         found.append(float(np.log(mean) / (alpha - 1.0)))
-    return Case(
-        "Cauchy against N(0, 1)", draw, (_INFINITE_DIVERGENCES, tuple(found)), 2000, 4, fails=True
-    )
-
-
-def _make_disjoint_case() -> Case:
-    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
-        return rng.random((n0, 2)), 10.0 + rng.random((n1, 2))
-
-    return Case(
-        "disjoint squares", draw, (_INFINITE_DIVERGENCES, _INFINITE_DIVERGENCES), fails=True
-    )
+    truth = _INFINITE_DIVERGENCES, tuple(found)
+    return Case("Cauchy against N(0, 1)", draw, truth, 2000, 4, fails=True)
 
 
 def _make_unequal_scales_case() -> Case:
@@ -311,14 +270,6 @@ def _make_unequal_scales_case() -> Case:
     return Case(title, draw, truth, 2000, 8, fails=True)
 
 
-def _make_constant_case() -> Case:
-    def draw(rng: np.random.Generator, n0: int, n1: int) -> Rows:
-        return np.ones((n0, 8)), np.ones((n1, 8))
-
-    zero = (0.0,) * len(ALPHAS)
-    return Case("one text in every row (d = 8)", draw, (zero, zero), slow=50)
-
-
 def _make_cases() -> dict[str, Case]:
     hard: dict[str, Any] = {"rows": 2000, "fails": True}
     return {
@@ -329,7 +280,11 @@ def _make_cases() -> dict[str, Case]:
         "n5-wider": _make_normal_case("N5, mu = .5, P1 has sd 1.4", 5, 0.5, 1.0, 1.4),
         "n20-half": _make_normal_case("N20, mu = .5", 20, 0.5),
         "n20-wider": _make_normal_case("N20, mu = .5, P1 has sd 1.2", 20, 0.5, 1.0, 1.2),
-        "exponential": _make_exponential_case(),
+        "exponential": Case(
+            "Exp(1.5) against Exp(1)",
+            lambda rng, n0, n1: (rng.exponential(1 / 1.5, (n0, 1)), rng.exponential(1.0, (n1, 1))),
+            _evaluate_both(closed_forms.exponential_renyi, (1.5,), (1.0,)),
+        ),
         "atom-n2": _add_atom("atom .3 against .1, N2, mu = .5", 2),
         "atom-n20": _add_atom("atom .3 against .1, N20, mu = .5", 20),
         "atoms-8": _make_discrete_case("8 atoms (d = 16)", 8, 16, 3.0),
@@ -337,14 +292,24 @@ def _make_cases() -> dict[str, Case]:
         "atoms-1000": _make_discrete_case("1,000 atoms (d = 16)", 1000, 16, 2.0, fails=True),
         "plane-64": _make_plane_case("N2, mu = .5, in R^64", 64, 0.5),
         "plane-384": _make_plane_case("N2, mu = 1, in R^384", 384, 1.0, rows=2000, slow=50),
-        "same": _make_constant_case(),
+        "same": Case(
+            "one text in every row (d = 8)",
+            lambda rng, n0, n1: (np.ones((n0, 8)), np.ones((n1, 8))),
+            ((0.0,) * len(ALPHAS), (0.0,) * len(ALPHAS)),
+            slow=50,
+        ),
         "null-384": _make_normal_case("N384, mu = 0", 384, 0.0, slow=50, **hard),
         "n384-one": _make_normal_case("N384, mu = 1", 384, 1.0, slow=50, **hard),
         "n384-two": _make_normal_case("N384, mu = 2", 384, 2.0, slow=50, **hard),
         "n5-narrower": _make_normal_case("N5, P0 has sd 2", 5, 0.0, 2.0, slow=8, **hard),
         "n20-narrower": _make_normal_case("N20, P0 has sd 1.2", 20, 0.0, 1.2, slow=20, **hard),
         "cauchy": _make_cauchy_case(),
-        "disjoint": _make_disjoint_case(),
+        "disjoint": Case(
+            "disjoint squares",
+            lambda rng, n0, n1: (rng.random((n0, 2)), 10.0 + rng.random((n1, 2))),
+            (_INFINITE_DIVERGENCES, _INFINITE_DIVERGENCES),
+            fails=True,
+        ),
         "scales": _make_unequal_scales_case(),
         "unequal": _make_normal_case(
             "N2, mu = 0, 100 times the rows", 2, 0.0, rows=100, ratio=100, slow=50, fails=True
@@ -352,13 +317,7 @@ def _make_cases() -> dict[str, Case]:
     }
 
 
-def _add_published() -> dict[str, Case]:
-    """Return the cases with the published figures of others."""
-    return {
-        name: replace(case, published=PUBLISHED.get(name, ()))
-        for name, case in _make_cases().items()
-    }
-
-
-CASES: Final[dict[str, Case]] = _add_published()
+CASES: Final[dict[str, Case]] = {
+    name: replace(case, published=PUBLISHED.get(name, ())) for name, case in _make_cases().items()
+}
 """Every pair of laws of the table by its name."""

@@ -11,7 +11,7 @@ import textwrap
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -22,25 +22,15 @@ from ...records import Record, frozen_array
 from ...report.encoding import encode_value
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
-from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_mark, make_patch, tidy_axes
+from .. import drawing
 from ..presentation import Column, align_columns, encode_attributes
 from ..running import Tabled, cell_seed, run_jobs, time_run
 from ..settings import SEED, Settings, setting
 from .cases import ALPHAS, CASES, Published, Reals, Rows
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
 NAME = "divergence-accuracy"
 
-NEIGHBOURS: Final[dict[str, int]] = {
-    "ball": 20,
-    "score": 20,
-    "poczos": 10,
-    "paper": 5,
-    "paper-literal": 5,
-}
+NEIGHBOURS: Final = {"ball": 20, "score": 20, "poczos": 10, "paper": 5, "paper-literal": 5}
 """The methods, and k of each, as in the published figures."""
 
 _MIN_SAMPLE_ROWS: Final = 100
@@ -181,7 +171,7 @@ class Trusted(Record):
         return int((wrong & found.resolved).sum())
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Estimate every case.
 
@@ -205,15 +195,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         >>> run(config).cells[0].values.shape
         (5, 2, 3)
     """
-    done, partial = run_jobs(
-        "divergences",
-        config.cases,
-        lambda name: (
-            _estimate_case(name, config, threads),
-            list(_estimate_certified(name, config, threads)),
-        ),
-        progress,
-    )
+
+    def work(name: str) -> tuple[list[Cell], list[Trusted]]:
+        certified = _estimate_certified(name, config, threads)
+        return _estimate_case(name, config, threads), list(certified)
+
+    done, partial = run_jobs("divergences", config.cases, work, progress)
     cells = tuple(cell for found, _ in done for cell in found)
     trusted = tuple(one for _, found in done for one in found)
     return Result(config, cells, trusted, partial=partial)
@@ -240,13 +227,11 @@ def _estimate_case(name: str, config: Config, threads: int | None) -> list[Cell]
             try:
                 values[method].append(estimate_divergences(y0, y1, method, seed, threads))
             except ValueError as error:
-                refused[method] = str(error)
-    empty = np.empty((0, 2, len(ALPHAS)))
+                refused[method], values[method] = str(error), []
+    shape = (-1, 2, len(ALPHAS))
     return [
-        Cell(name, method, sizes, frozen_array(empty), refused[method])
-        if method in refused
-        else Cell(name, method, sizes, frozen_array(np.array(values[method])))
-        for method in config.methods
+        Cell(name, method, sizes, frozen_array(np.reshape(found, shape)), refused.get(method))
+        for method, found in values.items()
     ]
 
 
@@ -327,18 +312,15 @@ class Result(Tabled):
         for i, line in enumerate(table):
             shown += ["", heads[i], line] if i in heads else [line]
         rows = [_Certified(one, direction) for one in self.trusted for direction in (0, 1)]
-        certified = [
-            _CERTIFIED_GLOSSARY,
-            align_columns(_CERTIFIED_COLUMNS, rows),
-            f"Misleading values: {self.misleading}.",
-        ]
+        certified = align_columns(_CERTIFIED_COLUMNS, rows)
+        parts = [_CERTIFIED_GLOSSARY, certified, f"Misleading values: {self.misleading}."]
         refused = sorted({cell.refused for cell in self.cells if cell.refused})[:1]
         return self.join_parts(
             "Accuracy of estimated divergences in nats: KL (order 1), orders 2 and 4; "
             f"seed {self.config.seed}",
             _BIAS_GLOSSARY,
             "\n".join(shown),
-            *(certified if rows else []),
+            *(parts if rows else []),
             *(textwrap.fill(f"refused: {one}", 96, subsequent_indent="  ") for one in refused),
         )
 
@@ -354,17 +336,18 @@ class Result(Tabled):
             certified=[_estimate_to_dict(one) for one in self.trusted],
         )
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw bias and spread for every case, direction and method.
 
         Returns:
             A matplotlib figure.
         """
-        names = _order_cases(self)
+        # The failing cases come last, and there is a gap between cases.
+        names = sorted(dict.fromkeys(c.case for c in self.cells), key=lambda n: CASES[n].fails)
         lines = [(name, direction) for name in names for direction in (0, 1)]
-        places = _line_heights(lines)
+        places = {line: -(i + _DIRECTION_GAP * (i // 2)) for i, line in enumerate(lines)}
         bottom = min(places.values())
-        picture = make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
+        picture = drawing.make_canvas(1.5 + 0.125 * (2.2 - bottom), ax)
         panels = np.atleast_1d(picture.subplots(1, len(ALPHAS), sharey=True))
         methods = self.config.methods
         for i, (panel, alpha) in enumerate(zip(panels, ALPHAS, strict=True)):
@@ -377,11 +360,13 @@ class Result(Tabled):
                 if CASES[name].fails:
                     top, low = places[name, 0] + 0.5, places[name, 1] - 0.5
                     panel.axhspan(low, top, color=RED, alpha=0.06, linewidth=0)
-            panel.set_title("KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=TEXT)
-            panel.set_xlabel("mean minus truth (nats)", fontsize=SMALL)
+            panel.set_title(
+                "KL" if alpha == 1.0 else f"order {alpha:g}", loc="left", fontsize=drawing.TEXT
+            )
+            panel.set_xlabel("mean minus truth (nats)", fontsize=drawing.SMALL)
         panels[0].set_yticks(list(places.values()), [_label_line(*line) for line in lines])
-        panels[0].tick_params(axis="y", length=0, labelsize=SMALL - 0.5)
-        add_legend(picture, _make_method_legend(methods), 3, "upper")
+        panels[0].tick_params(axis="y", length=0, labelsize=drawing.SMALL - 0.5)
+        drawing.add_legend(picture, _make_method_legend(methods), 3, "upper")
         return apply_style(picture)
 
 
@@ -480,23 +465,17 @@ def _encode_arrays(record: Any, names: str) -> dict[str, Any]:
 def _case_to_dict(name: str) -> dict[str, Any]:
     case = CASES[name]
     published = [
-        {
-            **encode_attributes(known, "method rows source"),
-            "kind": "bias" if known.biased else "mean",
-            **encode_attributes(known, "figures spread"),
-        }
+        encode_attributes(known, "method rows source", kind="bias" if known.biased else "mean")
+        | encode_attributes(known, "figures spread")
         for known in case.published
     ]
     return {"case": name, **encode_attributes(case, "title truth", published=published)}
 
 
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
-    return {
-        **encode_attributes(cell, "case method rows", repetitions=len(cell.values)),
-        "refused": cell.refused,
-        **_encode_arrays(cell, "mean bias spread"),
-        "not_finite": cell.infinite.tolist(),
-    }
+    found = encode_attributes(cell, "case method rows", repetitions=len(cell.values))
+    found |= {"refused": cell.refused, **_encode_arrays(cell, "mean bias spread")}
+    return found | {"not_finite": cell.infinite.tolist()}
 
 
 def _estimate_to_dict(one: Trusted) -> dict[str, Any]:
@@ -522,22 +501,11 @@ _MAX_DRAWN_BIAS: Final = 110.0
 _DIRECTION_GAP: Final = 0.8
 
 
-def _order_cases(result: Result) -> list[str]:
-    """List the cases, the failing ones last."""
-    names = list(dict.fromkeys(cell.case for cell in result.cells))
-    return sorted(names, key=lambda name: CASES[name].fails)
-
-
-def _line_heights(lines: list[tuple[str, int]]) -> dict[tuple[str, int], float]:
-    """Return the height of each line, from 0 down with a gap between cases."""
-    return {line: -(i + _DIRECTION_GAP * (i // 2)) for i, line in enumerate(lines)}
-
-
 def _label_line(name: str, direction: int) -> str:
     return "reversed" if direction else CASES[name].title.replace("against", "vs")
 
 
-def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) -> None:
+def _draw_bias(panel: drawing.Axes, cell: Cell, direction: int, i: int, place: float) -> None:
     """Draw a bias with one standard deviation, or a mark at the edge if it is infinite."""
     colour, marker = _METHOD_STYLES[cell.method]
     if cell.refused is not None:
@@ -559,7 +527,7 @@ def _draw_bias(panel: Axes, cell: Cell, direction: int, i: int, place: float) ->
         panel.errorbar([bias], [place], xerr=[spread], elinewidth=0.6, linestyle="none", **style)
 
 
-def _set_bias_axis(panel: Axes, bottom: float) -> None:
+def _set_bias_axis(panel: drawing.Axes, bottom: float) -> None:
     from matplotlib.ticker import FixedLocator, NullLocator
 
     panel.set_xscale("symlog", linthresh=_LINEAR_BIAS_RANGE, linscale=1.0)
@@ -570,14 +538,14 @@ def _set_bias_axis(panel: Axes, bottom: float) -> None:
     panel.axvline(0.0, color=INK, linewidth=0.6, zorder=1)
     for edge in (-_MAX_DRAWN_BIAS * 1.25, _MAX_DRAWN_BIAS * 1.25):
         panel.axvline(edge, color=GREY, linewidth=0.4, linestyle=":", zorder=1)
-    tidy_axes(panel)
+    drawing.tidy_axes(panel)
 
 
 def _make_method_legend(methods: tuple[str, ...]) -> list[Any]:
     styles = [_METHOD_STYLES[method] for method in methods]
     hollow: dict[str, Any] = {"markerfacecolor": WHITE}
     return [
-        *(make_mark(name, *style, 4) for name, style in zip(methods, styles, strict=True)),
-        make_mark("hollow at the edge: infinitely far off", *styles[0], 4, **hollow),
-        make_patch("rows on which the ball or others fail", RED, alpha=0.12),
+        *(drawing.make_mark(name, *style, 4) for name, style in zip(methods, styles, strict=True)),
+        drawing.make_mark("hollow at the edge: infinitely far off", *styles[0], 4, **hollow),
+        drawing.make_patch("rows on which the ball or others fail", RED, alpha=0.12),
     ]

@@ -14,7 +14,7 @@ import statistics
 import textwrap
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,40 +25,25 @@ from ...report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ...report.text import format_epsilon
 from ...results.audits import Audit
 from ...streams import threads_of
-from ..drawing import SMALL, add_legend, draw_arrow, make_canvas, make_mark, set_ticks, tidy_axes
+from .. import drawing
 from ..presentation import Column, align_columns, encode_attributes
-from ..running import Tabled, audit_cell, cell_seed, run_jobs, time_run
+from ..running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
 from ..settings import SEED, Settings, setting
 from .mechanisms import BENCHMARKS, Benchmark
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 NAME = "dp-sniper-table"
 
 # Meant for less than a minute each on two cores: sampling alone takes 5 to 17 seconds there, the
 # choice of the event and its evaluation come on top.
+_FAST = (
+    "NoisyHist1", "ReportNoisyMax1", "ReportNoisyMax2", "ReportNoisyMax3", "ReportNoisyMax4",
+    "SVT1", "SVT2",
+)  # fmt: skip
 TRIALS = {
-    "Laplace": 4 * 10**8,
-    "TruncatedGeometric": 4 * 10**8,
-    "NoisyHist1": 2 * 10**8,
-    "NoisyHist2": 10**8,
-    "ReportNoisyMax1": 2 * 10**8,
-    "ReportNoisyMax2": 2 * 10**8,
-    "ReportNoisyMax3": 2 * 10**8,
-    "ReportNoisyMax4": 2 * 10**8,
-    "SVT1": 2 * 10**8,
-    "SVT2": 2 * 10**8,
-    "SVT3": 9 * 10**7,
-    "SVT4": 17 * 10**7,
-    "SVT5": 10**8,
-    "SVT6": 10**8,
-    "RAPPOR": 10**8,
-    "OneTimeRAPPOR": 10**8,
-    "LaplaceParallel": 10**8,
-    "SVT34Parallel": 35 * 10**6,
-    "PrefixSum": 10**8,
+    **dict.fromkeys(BENCHMARKS, 10**8),
+    **dict.fromkeys(("Laplace", "TruncatedGeometric"), 4 * 10**8),
+    **dict.fromkeys(_FAST, 2 * 10**8),
+    **{"SVT3": 9 * 10**7, "SVT4": 17 * 10**7, "SVT34Parallel": 35 * 10**6},
     "NumericalSVT": 8 * 10**7,
 }
 """Trials a side of every mechanism where the configuration gives none."""
@@ -168,7 +153,7 @@ def _cached_exact_bound(counts: Counts, confidence: float) -> float:
     return berger_boos(counts, 0.0, confidence)
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Audit the benchmark.
 
@@ -192,43 +177,22 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         jobs,
         lambda job: _time_audit(*job, config, threads),
         progress,
-        ended=lambda found: found[1].partial,
+        ended=lambda found: found[0].partial,
     )
-    rows = tuple(
-        Row(
-            name,
-            tuple(found for key, found, _ in done if key == name),
-            tuple(seconds for key, _, seconds in done if key == name),
-        )
-        for name in dict.fromkeys(key for key, *_ in done)
-    )
+    found = group_answers((name for name, _ in jobs), done)
+    rows = tuple(Row(name, *zip(*ones, strict=True)) for name, ones in found.items())
     return Result(config, rows, partial=partial)
 
 
-def _time_audit(
-    name: str, repeat: int, config: Config, threads: int | None
-) -> tuple[str, Audit, float]:
-    begun = time.perf_counter()
-    found = _audit_benchmark(name, repeat, config, threads)
-    return name, found, time.perf_counter() - begun
-
-
-def _audit_benchmark(name: str, repeat: int, config: Config, threads: int | None) -> Audit:
-    benchmark = BENCHMARKS[name]
-    return audit_cell(
-        f"{name}-{repeat}",
-        benchmark.mechanism,
-        list(benchmark.pairs),
-        attack="auto",
-        trials=config.trials_of(name),
-        pilot=max(2, int(_PILOT_SHARE * config.trials_of(name))),
-        claim=benchmark.claim,
-        confidence=config.confidence,
-        bound="clopper_pearson",
-        rng=cell_seed(config.seed, f"{name}/{repeat}"),
+def _time_audit(name: str, repeat: int, config: Config, threads: int | None) -> tuple[Audit, float]:
+    begun, benchmark, trials = time.perf_counter(), BENCHMARKS[name], config.trials_of(name)
+    found = audit_cell(
+        config, f"{name}-{repeat}", benchmark.mechanism, list(benchmark.pairs), attack="auto",
+        trials=trials, pilot=max(2, int(_PILOT_SHARE * trials)), claim=benchmark.claim,
+        bound="clopper_pearson", rng=cell_seed(config.seed, f"{name}/{repeat}"),
         threads=threads_of(threads),
-        progress=False,
-    )
+    )  # fmt: skip
+    return found, time.perf_counter() - begun
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -287,14 +251,14 @@ class Result(Tabled):
         more = {"rows": rows, "reached": self.reached, "above": self.above}
         return self.make_record(NAME, **more)
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw certified bounds and true losses, each divided by DP-Sniper's better bound.
 
         Returns:
             A matplotlib figure.
         """
         rows = self.rows
-        picture = make_canvas(1.3 + 0.2 * len(rows), ax)
+        picture = drawing.make_canvas(1.3 + 0.2 * len(rows), ax)
         axes, beside = picture.subplots(1, 2, sharey=True, width_ratios=(2.8, 1.0))
         beside.set_axis_off()
         axes.set_xscale("log")
@@ -303,14 +267,14 @@ class Result(Tabled):
             _draw_marks(axes, place, row)
             _write_figures(beside, place, row)
         for head, spot in _BENCHMARK_COLUMNS:
-            beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=SMALL)
+            beside.text(spot, len(rows) - 0.3, head, va="bottom", color=INK, fontsize=drawing.SMALL)
         axes.set_yticks(range(len(rows)), [row.name for row in reversed(rows)])
         axes.set(xlim=(_RATIO_AXIS_START, _RATIO_AXIS_END), ylim=(-0.7, len(rows) - 0.3))
-        set_ticks(axes.xaxis, [0.5, 0.7, 1, 1.5, 2, 3, 5, 10])
+        drawing.set_ticks(axes.xaxis, [0.5, 0.7, 1, 1.5, 2, 3, 5, 10])
         label = "privacy loss, as a multiple of DP-Sniper's better bound (*: above the true loss)"
-        tidy_axes(axes, label)
+        drawing.tidy_axes(axes, label)
         axes.tick_params(axis="y", length=0)
-        add_legend(picture, _make_benchmark_legend(), 4, "upper")
+        drawing.add_legend(picture, _make_benchmark_legend(), 4, "upper")
         return apply_style(picture)
 
 
@@ -371,7 +335,7 @@ _BENCHMARK_COLUMNS = (("certified", 0.0), ("DP-Sniper", 0.34), ("true loss", 0.7
 """Heads of the figures beside the panel, and where they stand in their own panel."""
 
 
-def _draw_marks(axes: Axes, place: int, row: Row) -> None:
+def _draw_marks(axes: drawing.Axes, place: int, row: Row) -> None:
     known, unit = row.benchmark, row.benchmark.dp_sniper_best
     ratio, truth = row.certified / unit, known.supremum / unit
     colour = BLUE if row.reached else RED
@@ -382,7 +346,7 @@ def _draw_marks(axes: Axes, place: int, row: Row) -> None:
         style: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
         axes.plot([truth], [place], "D", markersize=5.5, markeredgewidth=0.9, zorder=2, **style)
     else:
-        draw_arrow(axes, 0.8 * _RATIO_AXIS_END, _RATIO_AXIS_END, place, 0.8)
+        drawing.draw_arrow(axes, 0.8 * _RATIO_AXIS_END, _RATIO_AXIS_END, place, 0.8)
     if ratio < _RATIO_AXIS_START:
         # Off the picture, which begins at half: a left-pointing mark, and the figure beside it.
         axes.plot([1.04 * _RATIO_AXIS_START], [place], "<", color=colour, markersize=5, zorder=3)
@@ -390,21 +354,21 @@ def _draw_marks(axes: Axes, place: int, row: Row) -> None:
         axes.plot([ratio], [place], "o", color=colour, markersize=4, zorder=3)
 
 
-def _write_figures(beside: Axes, place: int, row: Row) -> None:
+def _write_figures(beside: drawing.Axes, place: int, row: Row) -> None:
     known = row.benchmark
     figures = (row.certified, known.dp_sniper_best, known.supremum)
     colours = (BLUE if row.reached else RED, INK, INK)
     for (_, spot), value, colour in zip(_BENCHMARK_COLUMNS, figures, colours, strict=True):
         star = "*" if value > known.supremum else ""
         words = f"{value:.4f}{star}" if math.isfinite(value) else "infinite"
-        beside.text(spot, place, words, va="center", color=colour, fontsize=SMALL)
+        beside.text(spot, place, words, va="center", color=colour, fontsize=drawing.SMALL)
 
 
 def _make_benchmark_legend() -> list[Any]:
     hollow: dict[str, Any] = {"markerfacecolor": WHITE, "markeredgecolor": INK}
     return [
-        make_mark("certified, at least", BLUE, "o", 4),
-        make_mark("certified, below", RED, "o", 4),
-        make_mark("true loss", None, "D", 5.5, **hollow),
-        make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
+        drawing.make_mark("certified, at least", BLUE, "o", 4),
+        drawing.make_mark("certified, below", RED, "o", 4),
+        drawing.make_mark("true loss", None, "D", 5.5, **hollow),
+        drawing.make_mark("infinite", INK, r"$\rightarrow$", 11, markeredgewidth=0.4),
     ]

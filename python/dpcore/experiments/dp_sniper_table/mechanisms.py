@@ -39,6 +39,8 @@ PERMANENT_NOISE, ONE_TIME_NOISE = 0.75, 0.95
 FLIPPED = 0.45
 
 Floats = npt.NDArray[np.float64]
+Bools = npt.NDArray[np.bool_]
+Flags = npt.NDArray[np.int8]
 Rng = np.random.Generator
 
 
@@ -67,10 +69,8 @@ def laplace_noise(scale: float, shape: int | tuple[int, int], rng: Rng) -> Float
     """
     noise = rng.standard_exponential(shape)
     noise *= scale
-    bits = np.unpackbits(
-        draw_uniform_words(-(-noise.size // 64), rng).view(np.uint8), count=noise.size
-    )
-    signs = bits.view(np.int8)
+    words = draw_uniform_words(-(-noise.size // 64), rng)
+    signs = np.unpackbits(words.view(np.uint8), count=noise.size).view(np.int8)
     signs += signs
     signs -= 1
     noise *= signs.reshape(noise.shape)
@@ -141,7 +141,7 @@ def _add_exponential_noise(x: Any, size: int, rng: Rng, scale: float) -> Floats:
     return noisy
 
 
-def _row_argmax(noisy: Floats) -> npt.NDArray[np.int8]:
+def _row_argmax(noisy: Floats) -> Flags:
     """Return the index of the largest entry: the last row that exceeds all rows before it.
 
     `argmax` over so few entries takes four times as long.
@@ -153,16 +153,12 @@ def _row_argmax(noisy: Floats) -> npt.NDArray[np.int8]:
     return index
 
 
-def report_noisy_max1(
-    x: Any, size: int, rng: Rng, epsilon: float = EPSILON
-) -> npt.NDArray[np.int8]:
+def report_noisy_max1(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Release the index of the largest x_i + Lap(2/epsilon)."""
     return _row_argmax(noisy_entries(x, size, rng, 2.0 / epsilon))
 
 
-def report_noisy_max2(
-    x: Any, size: int, rng: Rng, epsilon: float = EPSILON
-) -> npt.NDArray[np.int8]:
+def report_noisy_max2(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Release the index of the largest x_i + Exp(mean 2/epsilon)."""
     return _row_argmax(_add_exponential_noise(x, size, rng, 2.0 / epsilon))
 
@@ -178,7 +174,7 @@ def report_noisy_max4(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> 
 
 
 @functools.cache
-def geometric_table(center: int, epsilon: float, top: int = 5) -> npt.NDArray[np.int8]:
+def geometric_table(center: int, epsilon: float, top: int = 5) -> Flags:
     """Tabulate the output for each of D equally likely integers of the truncated geometric.
 
     With k = ceil(ln(2/epsilon)) and D = (2^(k+1) + 1)(2^k + 1)^(n-1) the distribution function
@@ -216,9 +212,7 @@ def geometric_table(center: int, epsilon: float, top: int = 5) -> npt.NDArray[np
     return table
 
 
-def truncated_geometric(
-    x: Any, size: int, rng: Rng, epsilon: float = EPSILON
-) -> npt.NDArray[np.int8]:
+def truncated_geometric(x: Any, size: int, rng: Rng, epsilon: float = EPSILON) -> Flags:
     """Release a count from 0 to 5 with geometric noise, with integer arithmetic only."""
     value = read_entry(x)
     if value not in range(6):
@@ -227,14 +221,14 @@ def truncated_geometric(
     return table.take(rng.integers(table.size, size=size, dtype=np.int32))
 
 
-def _bloom_filter(x: Any) -> npt.NDArray[np.bool_]:
+def _bloom_filter(x: Any) -> Bools:
     value = read_entry(x)
     if value not in BLOOM:
         raise invalid("x", "0, 1 or 2, whose filters are known", x)
     return np.isin(np.arange(BLOOM_BITS), BLOOM[int(value)])
 
 
-def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> npt.NDArray[np.bool_]:
+def _draw_bits(size: int, limit: Any, kind: Any, rng: Rng) -> Bools:
     """Draw bits of probability limit/2^w, w the width of `kind`, shape `(20, size)`."""
     wanted = BLOOM_BITS * size
     width = np.dtype(kind).itemsize
@@ -269,9 +263,6 @@ def one_time_rappor(x: Any, size: int, rng: Rng) -> npt.NDArray[np.uint8]:
     limits = np.where(_bloom_filter(x), 2**32 - flat, flat).astype(np.uint32)
     return _draw_bits(size, limits[:, np.newaxis], np.uint32, rng).view(np.uint8).T
 
-
-Bools = npt.NDArray[np.bool_]
-Flags = npt.NDArray[np.int8]
 
 STOPPED, VALUE_BELOW, VALUE_STOPPED, NUMERICAL_STOPPED = -1, -1000, -2000, -1000
 """Codes of "stopped" among flags, of "below" and "stopped" among values, and of "stopped" in
@@ -433,13 +424,8 @@ def all_differ(dim: int) -> tuple[Pair, ...]:
         Ding, Wang, Wang, Zhang and Kifer (2018), the input patterns.
     """
     ones, half, rest = [1.0] * dim, dim // 2, dim - dim // 2
-    changed = (
-        [2.0] + [0.0] * (dim - 1),
-        [0.0] + [2.0] * (dim - 1),
-        [2.0] * half + [0.0] * rest,
-        [2.0] * dim,
-        [0.0] * dim,
-    )
+    one_of = [2.0] + [0.0] * (dim - 1), [0.0] + [2.0] * (dim - 1)
+    changed = (*one_of, [2.0] * half + [0.0] * rest, [2.0] * dim, [0.0] * dim)
     crossed = Pair([1.0] * half + [0.0] * rest, [0.0] * half + [1.0] * rest)
     return (*one_differs(dim), *(Pair(ones, other) for other in changed), crossed)
 
@@ -489,12 +475,8 @@ class Benchmark(Shown):
         return max(self.dp_sniper)
 
 
-_ONE_ENTRY_PAIRS, _ONE_OF_FIVE_PAIRS, _ALL_OF_FIVE_PAIRS, _ALL_OF_TEN_PAIRS = (
-    one_differs(1),
-    one_differs(5),
-    all_differ(5),
-    all_differ(10),
-)
+_ONE_ENTRY_PAIRS, _ONE_OF_FIVE_PAIRS = one_differs(1), one_differs(5)
+_ALL_OF_FIVE_PAIRS, _ALL_OF_TEN_PAIRS = all_differ(5), all_differ(10)
 _GEOMETRIC_LOSS = math.log(9 / 8)
 _RAPPOR_BIT_LOSS, _ONE_TIME_BIT_LOSS = math.log(0.5125 / 0.4875), math.log(0.525 / 0.475)
 _STATDP_HASHES_NOTE = (

@@ -53,6 +53,12 @@ def _laplace_cdf(t: Floats, scale: float) -> Floats:
     return np.where(t < 0, tail, 1 - tail)
 
 
+def _weigh_nodes(edges: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Return the quadrature points, and the mass of Laplace noise at each of them."""
+    points, weights = (part.ravel() for part in _quadrature_nodes(edges))
+    return points, weights * _laplace_density(points, scale)
+
+
 def _largest_ratio(p: Iterable[float], q: Iterable[float]) -> float:
     """Return the largest ln(p/q) over outputs that are possible under p."""
     pairs = [(a, b) for a, b in zip(p, q, strict=True) if a > 0.0]
@@ -159,13 +165,9 @@ def flag_cells(
         nu: scale of the queries' noise, 0 for none.
         cutoff: answers above after which a run ends; more than the queries for no end.
     """
-    points, weights = (
-        part.ravel() for part in _quadrature_nodes(_segment_borders(rho, x - threshold))
-    )
+    points, mass = _weigh_nodes(_segment_borders(rho, x - threshold), rho)
     below = _laplace_cdf(threshold + points - x[:, np.newaxis], nu)
-    cells = _split_by_answers(
-        x, weights * _laplace_density(points, rho), (below, 1 - below), cutoff
-    )
+    cells = _split_by_answers(x, mass, (below, 1 - below), cutoff)
     return {flags: float(mass.sum()) for flags, mass in cells.items()}
 
 
@@ -199,35 +201,28 @@ def values_loss(x: Floats, x_prime: Floats, rho: float, nu: float, cutoff: int =
     other v at or above m contributes at most what it does at one end, m or infinity.
     """
     edges = _segment_borders(rho, x - 1.0, x_prime - 1.0)
-    points, weights = (part.ravel() for part in _quadrature_nodes(edges))
-    mass = weights * _laplace_density(points, rho)
+    points, mass = _weigh_nodes(edges, rho)
     masses = []
     for point in (x, x_prime):
         below = _laplace_cdf(1.0 + points - point[:, np.newaxis], nu)
         masses.append(_split_by_answers(point, mass, (below, np.ones_like(below)), cutoff))
     return max(
-        _run_loss(run, left, masses[1][run], (x, x_prime), 1.0 + edges[1:], nu)
-        for run, left in masses[0].items()
+        _run_loss(run, [mass[run] for mass in masses], (x, x_prime), 1.0 + edges[1:], nu)
+        for run in masses[0]
     )
 
 
 def _run_loss(
-    run: Pattern,
-    mass: Floats,
-    mass_prime: Floats,
-    inputs: tuple[Floats, Floats],
-    least: Floats,
-    nu: float,
+    run: Pattern, masses: list[Floats], inputs: tuple[Floats, ...], least: Floats, nu: float
 ) -> float:
+    mass, mass_prime = masses
     if not any(run):
         return math.log(mass.sum() / mass_prime.sum())
     x, x_prime = (point[: len(run)][np.array(run) == 1, np.newaxis] for point in inputs)
     there = (np.abs(least - x_prime) - np.abs(least - x)) / nu
     beyond = np.maximum(there, (x - x_prime) / nu)
     released = beyond.sum(axis=0) + (there - beyond).max(axis=0)
-    up_to, up_to_prime = (
-        np.cumsum(m.reshape(-1, _SEGMENT_POINTS).sum(axis=1)) for m in (mass, mass_prime)
-    )
+    up_to, up_to_prime = (np.cumsum(m.reshape(-1, _SEGMENT_POINTS).sum(axis=1)) for m in masses)
     # The first segments hold too little of the tail to stand for all that is left of them.
     settled = slice(up_to.size // 8, None)
     return float((np.log(up_to / up_to_prime) + released)[settled].max())
@@ -252,35 +247,26 @@ def rappor_loss(x: Floats, x_prime: Floats, keep: float) -> float:
     return len(apart) * math.log(keep / (1 - keep))
 
 
-_BENCHMARK_EPSILON = EPSILON
 LOSSES: dict[str, Loss] = {
-    "Laplace": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
+    "Laplace": partial(additive_loss, scale=1 / EPSILON),
     "TruncatedGeometric": geometric_loss,
-    "NoisyHist1": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
-    "NoisyHist2": partial(additive_loss, scale=_BENCHMARK_EPSILON),
+    "NoisyHist1": partial(additive_loss, scale=1 / EPSILON),
+    "NoisyHist2": partial(additive_loss, scale=EPSILON),
     "ReportNoisyMax1": partial(argmax_loss, exponential=False),
     "ReportNoisyMax2": partial(argmax_loss, exponential=True),
     "ReportNoisyMax3": partial(maximum_loss, exponential=False),
     "ReportNoisyMax4": partial(maximum_loss, exponential=True),
-    "SVT1": partial(
-        flags_loss, threshold=0.5, rho=2 / _BENCHMARK_EPSILON, nu=4 / _BENCHMARK_EPSILON
-    ),
-    "SVT2": partial(
-        flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=4 / _BENCHMARK_EPSILON
-    ),
-    "SVT3": partial(values_loss, rho=2 / _BENCHMARK_EPSILON, nu=2 / _BENCHMARK_EPSILON),
-    "SVT4": partial(
-        flags_loss, threshold=1.0, rho=4 / _BENCHMARK_EPSILON, nu=4 / (3 * _BENCHMARK_EPSILON)
-    ),
-    "SVT5": partial(flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=0.0, cutoff=99),
-    "SVT6": partial(
-        flags_loss, threshold=1.0, rho=2 / _BENCHMARK_EPSILON, nu=2 / _BENCHMARK_EPSILON, cutoff=99
-    ),
+    "SVT1": partial(flags_loss, threshold=0.5, rho=2 / EPSILON, nu=4 / EPSILON),
+    "SVT2": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=4 / EPSILON),
+    "SVT3": partial(values_loss, rho=2 / EPSILON, nu=2 / EPSILON),
+    "SVT4": partial(flags_loss, threshold=1.0, rho=4 / EPSILON, nu=4 / (3 * EPSILON)),
+    "SVT5": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=0.0, cutoff=99),
+    "SVT6": partial(flags_loss, threshold=1.0, rho=2 / EPSILON, nu=2 / EPSILON, cutoff=99),
     "RAPPOR": partial(rappor_loss, keep=0.375 * 0.45 + 0.625 * 0.55),
     "OneTimeRAPPOR": partial(rappor_loss, keep=0.525),
-    "LaplaceParallel": partial(additive_loss, scale=20 / _BENCHMARK_EPSILON, copies=20),
+    "LaplaceParallel": partial(additive_loss, scale=20 / EPSILON, copies=20),
     "SVT34Parallel": values_and_flags,
-    "PrefixSum": partial(additive_loss, scale=1 / _BENCHMARK_EPSILON),
+    "PrefixSum": partial(additive_loss, scale=1 / EPSILON),
     "NumericalSVT": numerical_svt_loss,
 }
 

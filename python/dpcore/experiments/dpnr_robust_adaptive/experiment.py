@@ -13,7 +13,8 @@ import math
 import statistics
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -26,35 +27,14 @@ from ...report.encoding import encode_float
 from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
 from ...report.text import align_rows
 from ...sensitivity import MinMaxRows
-from ..drawing import SMALL, TEXT, add_legend, make_canvas, tidy_axes
+from ..drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
 from ..presentation import compute_mean_sd, encode_attributes, encode_fields
 from ..running import Tabled, cell_seed, run_jobs, time_run
 from ..settings import SEED, Settings, check_positive, setting
-from .models import (
-    ADAPTIVE,
-    CROSSINGS,
-    DATA,
-    EPSILONS,
-    LINES,
-    MADE,
-    MASKS,
-    MU_EPSILON,
-    NAMES,
-    PLAIN,
-    ROBUST,
-    SOURCE,
-    Bench,
-    Model,
-    Test,
-    corpora_of,
-    jobs_of,
-    published_accuracy,
-)
+from . import models as study
+from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Model, Test
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
     from ...text import Corpus
 
 NAME = "dpnr-robust-adaptive"
@@ -109,12 +89,12 @@ class Config(Settings):
         open_high=True,
     )  # fmt: skip
     lines: tuple[str, ...] = setting(
-        NAMES, choice, NAMES, quick=("not robust", "robust", "constant 5", "uniform 2 to 10"),
-        listed=True,
+        study.NAMES, choice, study.NAMES, listed=True,
+        quick=("not robust", "robust", "constant 5", "uniform 2 to 10"),
     )  # fmt: skip
 
 
-@time_run
+@time_run()
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train and test every model.
 
@@ -142,13 +122,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     found = run(Config(quick=True, seeds=1, lines=("not robust",), mus=(0.5,)))
         ...     assert found.values("ag_news", 16, "not robust", None)[0] > 0.5
     """
-    from ...torch.mechanisms import device_of
-
-    device_of(config.device)
-    corpora = {name: _read_or_generate(name, config) for name in corpora_of(config)}
-    benches = {name: Bench(corpus, config) for name, corpus in corpora.items()}
+    corpora = {name: _read_or_generate(name, config) for name in study.corpora_of(config)}
+    benches = {name: study.Bench(corpus, config) for name, corpus in corpora.items()}
     models, partial = run_jobs(
-        "models", list(jobs_of(config)), lambda job: benches[job.data].model(job), progress
+        "models", list(study.jobs_of(config)), lambda job: benches[job.data].model(job), progress
     )
     sizes = tuple(Size.of(name, corpus) for name, corpus in corpora.items())
     return Result(config, models, sizes, partial=partial)
@@ -161,7 +138,7 @@ def _read_or_generate(name: Any, config: Config) -> Corpus:
 
     seed = cell_seed(config.seed, name)
     if config.data is None:
-        return generated(MADE[name], _GENERATED_CORPUS_ROWS[config.quick], rng=seed)
+        return generated(study.MADE[name], _GENERATED_CORPUS_ROWS[config.quick], rng=seed)
     whole = read_corpus(config.data, name)
     if not config.quick:
         return whole
@@ -198,10 +175,8 @@ class Size(Shown):
     def of(cls, data: str, corpus: Corpus) -> Size:
         """Compute the figures of a corpus."""
         labels, counts = np.unique(corpus.test.labels, return_counts=True)
-        test = len(corpus.test)
-        return cls(
-            data, corpus.origin, len(corpus.train), test, len(labels), float(counts.max()) / test
-        )
+        sizes = len(corpus.train), len(corpus.test), len(labels)
+        return cls(data, corpus.origin, *sizes, float(counts.max()) / sizes[1])
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -231,16 +206,9 @@ class Result(Tabled):
 
         For a line that has a model for each epsilon, `trained` chooses the epsilon.
         """
-        wanted = (data, dim, line, trained, mu, mask)
-        return tuple(
-            model
-            for model in self.models
-            if wanted
-            == (
-                model.job.data, model.job.dim, model.job.line, model.job.trained, model.job.mu,
-                model.job.mask,
-            )
-        )  # fmt: skip
+        kind: dict[str, Any] = {"data": data, "dim": dim, "line": line, "trained": trained}
+        kind |= {"mu": mu, "mask": mask}
+        return tuple(model for model in self.models if replace(model.job, **kind) == model.job)
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> tuple[float, ...]:
         """Return test accuracies of a line, one for each seed; empty if there are none.
@@ -252,11 +220,8 @@ class Result(Tabled):
             epsilon: the claim of the noise in the test; None for none.
         """
         case = LINES[line]
-        name, trained = (
-            (line, epsilon if case.each else None) if case.shared is None else case.shared
-        )
-        found = [dict(model.accuracies) for model in self.of(data, dim, name, trained)]
-        return tuple(one[Test(epsilon)] for one in found if Test(epsilon) in one)
+        kind = case.shared or (line, epsilon if case.each else None)
+        return _list_accuracies(self.of(data, dim, *kind), Test(epsilon))
 
     def masked(
         self, data: str, dim: int, line: str, test: Test, trained: bool = False
@@ -272,16 +237,15 @@ class Result(Tabled):
         """
         level = None if line == "not robust" else MU_EPSILON
         mask = test.mask if trained or test.mask == "zero_id" else ""
-        models = self.of(data, dim, line, level, test.mu if trained else 0.0, mask)
-        found = [dict(model.accuracies) for model in models]
-        return tuple(one[test] for one in found if test in one)
+        mu = test.mu if trained else 0.0
+        return _list_accuracies(self.of(data, dim, line, level, mu, mask), test)
 
     def table(self) -> str:
         """Return the figures as text, with those of the study."""
         config = self.config
         seeds = "1 seed" if config.seeds == 1 else f"{config.seeds} seeds"
         parts = [_NOISE_GLOSSARY]
-        cells = [(size, dim) for size in self.sizes for dim in config.dims]
+        cells = list(product(self.sizes, config.dims))
         parts += [_format_lines(self, size, dim) for size, dim in cells]
         masked = [row for size, dim in cells for row in _make_mask_rows(self, size, dim)]
         if masked:
@@ -293,7 +257,7 @@ class Result(Tabled):
             parts += [_TRAINING_GLOSSARY, align_rows([("claimed", *levels), *learnt])]
         parts.append("\n".join(_describe_comparisons(self)))
         if config.data is not None:
-            parts.append(f"The study: {SOURCE}; its Yelp are long reviews, ours sentences.")
+            parts.append(f"The study: {study.SOURCE}; its Yelp are long reviews, ours sentences.")
         head = (
             f"DPNR with training noise: {seeds} from {config.seed}, at least {config.trials:,} "
             "noisy texts\nbehind every accuracy\n" + "\n".join(map(_describe_size, self.sizes))
@@ -307,15 +271,14 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        cells = [(size.data, dim) for size in self.sizes for dim in self.config.dims]
+        cells = list(product((size.data for size in self.sizes), self.config.dims))
         names = "line epsilon mean spreads=noise beyond"
         return self.make_record(
             NAME,
-            corpora=[encode_fields(size) for size in self.sizes],
+            corpora=self.sizes,
             true=[
                 {"dim": dim, "claimed": level, "true": encode_float(true_epsilon(level, dim))}
-                for dim in self.config.dims
-                for level in self.config.epsilons
+                for dim, level in product(self.config.dims, self.config.epsilons)
             ],
             models=[_trained_to_dict(model) for model in self.models],
             crossings=[
@@ -336,10 +299,10 @@ class Result(Tabled):
         Returns:
             A matplotlib figure.
         """
-        cells = [(size, dim) for size in self.sizes for dim in self.config.dims]
+        cells = list(product(self.sizes, self.config.dims))
         masked = [cell for cell in cells if _mask_curves(self, *cell)]
         columns = max(1, min(2, max(len(cells), len(masked))))
-        places = len(cells) + len(masked)
+
         rows = -(-len(cells) // columns) + -(-len(masked) // columns)
         picture = make_canvas(0.9 + 2.5 * rows, ax)
         grid = picture.subplots(rows, columns, squeeze=False)
@@ -351,7 +314,7 @@ class Result(Tabled):
             _draw_mask_panel(axes, self, *cell)
         for axes in [*first[len(cells) :], *second[len(masked) :]]:
             axes.remove()
-        assert len(picture.axes) == places
+
         for panels, place, ncols in ((first, "upper", 4), (second[: len(masked)], "lower", 2)):
             # Of the panels the one with the most lines: a run that was cut short lacks some.
             shown = panels[: len(cells)]
@@ -359,6 +322,10 @@ class Result(Tabled):
             if most is not None and most.get_legend_handles_labels()[1]:
                 add_legend(picture, most, ncols, place)
         return apply_style(picture)
+
+
+def _list_accuracies(models: tuple[Model, ...], test: Test) -> tuple[float, ...]:
+    return tuple(accuracy for one in models for made, accuracy in one.accuracies if made == test)
 
 
 CONTROL = "constant 5"
@@ -415,15 +382,13 @@ def crossing_epsilon(result: Result, data: str, dim: int) -> float | None:
 def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
     """Return the gains of the rivals over the control, where both have the same 2 or more seeds."""
     found = []
-    for line in RIVALS:
-        for epsilon in result.config.epsilons:
-            mine = result.values(data, dim, line, epsilon)
-            control = result.values(data, dim, CONTROL, epsilon)
-            if len(mine) < 2 or len(mine) != len(control):
-                continue
-            differences = [a - b for a, b in zip(mine, control, strict=True)]
-            noise = compute_mean_sd(mine)[1] + compute_mean_sd(control)[1]
-            found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
+    for line, epsilon in product(RIVALS, result.config.epsilons):
+        mine, control = (result.values(data, dim, one, epsilon) for one in (line, CONTROL))
+        if len(mine) < 2 or len(mine) != len(control):
+            continue
+        differences = [a - b for a, b in zip(mine, control, strict=True)]
+        noise = compute_mean_sd(mine)[1] + compute_mean_sd(control)[1]
+        found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
     return tuple(found)
 
 
@@ -482,7 +447,7 @@ def _format_lines(result: Result, size: Size, dim: int) -> str:
         if any(values):
             rows.append((name, *map(format_mean_sd, values)))
         of = LINES[name].study
-        known = [published_accuracy(size.data, dim, of, level) for level in levels]
+        known = [study.published_accuracy(size.data, dim, of, level) for level in levels]
         if result.config.data is not None and any(known):
             rows.append((f"{_STUDY_LABEL}, {of}", *map(_format_study, known)))
     return align_rows(rows)
@@ -492,18 +457,15 @@ def _make_mask_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
     mus = result.config.mus
     shown = []
     for line in ("not robust", "robust"):
-        for trained in (False, True):
-            for mask, title in MASKS.items():
-                for level in (MU_EPSILON, None):
-                    tests = [Test(level, mu, mask) for mu in mus]
-                    values = [result.masked(size.data, dim, line, t, trained) for t in tests]
-                    if any(values):
-                        where = "both" if trained else "test"
-                        noise = "no noise" if level is None else f"epsilon {level:g}"
-                        shown.append(
-                            (f"{line}, {title}, {where}, {noise}", *map(format_mean_sd, values))
-                        )
-        known = [published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
+        for trained, mask, level in product((False, True), MASKS, (MU_EPSILON, None)):
+            tests = [Test(level, mu, mask) for mu in mus]
+            values = [result.masked(size.data, dim, line, test, trained) for test in tests]
+            if any(values):
+                where = "both" if trained else "test"
+                noise = "no noise" if level is None else f"epsilon {level:g}"
+                title = f"{line}, {MASKS[mask]}, {where}, {noise}"
+                shown.append((title, *map(format_mean_sd, values)))
+        known = [study.published_accuracy(size.data, dim, line, MU_EPSILON, mu) for mu in mus]
         if shown and result.config.data is not None and any(known):
             shown.append((f"{_STUDY_LABEL}, {line}", *map(_format_study, known)))
     if shown:
@@ -517,30 +479,27 @@ def _make_loss_rows(result: Result, size: Size, dim: int) -> Iterator[tuple[str,
     if any(models):
         title = _table_title(size, dim, result)
         losses = (format_mean_sd(tuple(model.loss for model in ones)) for ones in models)
+        clean = (format_mean_sd(tuple(model.clean for model in ones)) for ones in models)
         yield (f"{title}: loss (guessing {math.log(size.labels):.3f})", *losses)
-        yield (
-            f"{title}: accuracy",
-            *(format_mean_sd(tuple(m.clean for m in ones)) for ones in models),
-        )
+        yield (f"{title}: accuracy", *clean)
 
 
 def _describe_comparisons(result: Result) -> Iterator[str]:
     """Describe crossings and comparisons in words."""
     real = result.config.data is not None
-    for size in result.sizes:
-        for dim in result.config.dims:
-            title = _table_title(size, dim, result)
-            if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
-                continue
-            at = crossing_epsilon(result, size.data, dim)
-            where = "at no epsilon" if at is None else f"from epsilon {at:g}"
-            study = CROSSINGS.get((size.data, dim)) if real else None
-            known = "" if study is None else f" (the study: {study:g})"
-            yield f"{title}: robust is better than not robust {where}{known}."
-            compared = compute_gains(result, size.data, dim)
-            if compared:
-                yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
-                yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
+    for size, dim in product(result.sizes, result.config.dims):
+        title = _table_title(size, dim, result)
+        if not result.values(size.data, dim, "robust", result.config.epsilons[-1]):
+            continue
+        at = crossing_epsilon(result, size.data, dim)
+        where = "at no epsilon" if at is None else f"from epsilon {at:g}"
+        theirs = study.CROSSINGS.get((size.data, dim)) if real else None
+        known = "" if theirs is None else f" (the study: {theirs:g})"
+        yield f"{title}: robust is better than not robust {where}{known}."
+        compared = compute_gains(result, size.data, dim)
+        if compared:
+            yield _describe_gains("better", [g for g in compared if g.beyond and g.mean > 0])
+            yield _describe_gains("worse", [g for g in compared if g.beyond and g.mean < 0])
 
 
 def _describe_gains(word: str, found: list[Gain]) -> str:
@@ -566,13 +525,11 @@ def _list_study_figures(result: Result) -> list[dict[str, Any]]:
     """Return the figures of the study that are shown with ours."""
     tests = [(level, 0.0) for level in (None, *result.config.epsilons)]
     tests += [(MU_EPSILON, mu) for mu in result.config.mus]
+    lines = (PLAIN, ROBUST, study.ADAPTIVE)
     return [
         {"data": size.data, "dim": dim, "line": line, "epsilon": level, "mu": mu, "accuracy": value}
-        for size in result.sizes
-        for dim in result.config.dims
-        for line in (PLAIN, ROBUST, ADAPTIVE)
-        for level, mu in tests
-        if (value := published_accuracy(size.data, dim, line, level, mu)) is not None
+        for size, dim, line, (level, mu) in product(result.sizes, result.config.dims, lines, tests)
+        if (value := study.published_accuracy(size.data, dim, line, level, mu)) is not None
     ]
 
 
@@ -610,25 +567,22 @@ def _draw_noise_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
             color=BLUE, va="top", ha="right" if right else "left",
         )  # fmt: skip
     axes.set_ylim(max(0.0, size.chance - 0.15), 1.0)
-    _set_level_ticks(axes, levels, [f"{level:g}" for level in levels], 1.25)
+    axes.set_xticks(levels, _thin_labels(levels, [f"{level:g}" for level in levels], 1.25))
+    axes.set_xticks([], minor=True)
     # The same places once more, with what the noise really gives.
-    top = axes.secondary_xaxis("top")
-    top.set_xlabel("true epsilon, any two texts", fontsize=TEXT)
-    _set_level_ticks(top, levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
-    top.spines["top"].set_linewidth(0.6)
-    top.tick_params(labelsize=SMALL, width=0.6, length=2.5)
-    tidy_axes(axes, "claimed epsilon", y=f"accuracy, {_data_title(result, size)}, d = {dim}")
+    true = _thin_labels(levels, [f"{true_epsilon(level, dim):g}" for level in levels], 1.5)
+    add_upper_axis(axes, levels, true, "true epsilon, any two texts")
+    tidy_axes(axes, "claimed epsilon", y=_label_accuracy(result, size, dim))
 
 
-def _set_level_ticks(axes: Any, levels: tuple[float, ...], labels: list[str], room: float) -> None:
-    """Draw a tick for each level, and labels that are a factor `room` or more from the last one."""
+def _thin_labels(levels: tuple[float, ...], labels: list[str], room: float) -> list[str]:
+    """Return the labels that are a factor `room` or more from the last one, "" for others."""
     shown, last = [], 0.0
     for level, label in zip(levels, labels, strict=True):
         fits = level >= room * last
         shown.append(label if fits else "")
         last = level if fits else last
-    axes.set_xticks(levels, shown, minor=False)
-    axes.set_xticks([], minor=True)
+    return shown
 
 
 def _draw_accuracy_curve(
@@ -649,18 +603,20 @@ def _mask_curves(
 ) -> dict[str, tuple[dict[str, Any], list[tuple[float, tuple[float, ...]]]]]:
     """Return accuracies at the claimed epsilon against the share of masked words."""
     found = {}
-    kinds = (("not robust", False, "-"), ("robust", False, "--"), ("robust", True, ":"))
-    for mask, title in MASKS.items():
-        for line, trained, dash in kinds:
-            tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
-            values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]
-            points = [(mu, one) for mu, one in values if one]
-            where = "training and test" if trained else "test"
-            if points:
-                colour = GREEN if mask == "leave_out" else RED
-                mark = _LINE_STYLES[line]["marker"] if not trained else "^"
-                style = {"color": colour, "linestyle": dash, "marker": mark}
-                found[f"{title}; {line}, in {where}"] = (style, points)
+    kinds = (
+        ("not robust", False, "-", "s"),
+        ("robust", False, "--", "o"),
+        ("robust", True, ":", "^"),
+    )
+    for mask, (line, trained, dash, mark) in product(MASKS, kinds):
+        tests = [Test(MU_EPSILON, mu, mask) for mu in result.config.mus]
+        values = [(t.mu, result.masked(size.data, dim, line, t, trained)) for t in tests]
+        points = [(mu, one) for mu, one in values if one]
+        where = "training and test" if trained else "test"
+        if points:
+            colour = GREEN if mask == "leave_out" else RED
+            style = {"color": colour, "linestyle": dash, "marker": mark}
+            found[f"{MASKS[mask]}; {line}, in {where}"] = (style, points)
     return found
 
 
@@ -672,14 +628,10 @@ def _draw_mask_panel(axes: Axes, result: Result, size: Size, dim: int) -> None:
     mus = result.config.mus
     axes.set_xlim(0.0, 1.0)
     axes.set_xticks(mus, [f"{mu:g}" for mu in mus])
-    tidy_axes(
-        axes,
-        f"share of masked words, claimed epsilon {MU_EPSILON:g}",
-        y=f"accuracy, {_data_title(result, size)}, d = {dim}",
-    )
+    label = f"share of masked words, claimed epsilon {MU_EPSILON:g}"
+    tidy_axes(axes, label, y=_label_accuracy(result, size, dim))
 
 
-def _data_title(result: Result, size: Size) -> str:
-    return (
-        DATA[size.data] if result.config.data is not None else f"generated ({size.labels} labels)"
-    )
+def _label_accuracy(result: Result, size: Size, dim: int) -> str:
+    made = f"generated ({size.labels} labels)"
+    return f"accuracy, {DATA[size.data] if result.config.data is not None else made}, d = {dim}"

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 import numpy as np
@@ -282,22 +283,19 @@ def _training_levels(line: TrainingVariant, config: Any) -> tuple[float | None, 
 
 def jobs_of(config: Any) -> Iterator[Job]:
     """Yield all models, seed after seed, so that an interrupted run has whole seeds."""
-    for number in range(config.seeds or 0):
-        for data in corpora_of(config):
-            for dim in config.dims:
-                first = partial(Job, data, dim, number)
-                # A dict: lines that share a model ask for it once.
-                jobs: dict[Job, None] = {}
-                for name in config.lines:
-                    shared = LINES[name].shared
-                    levels = (
-                        _training_levels(LINES[name], config) if shared is None else (shared[1],)
-                    )
-                    for level in levels:
-                        jobs[first(name if shared is None else shared[0], level)] = None
-                if _has_masks(config, dim):
-                    jobs |= dict.fromkeys(_mask_jobs(first, config))
-                yield from jobs
+    for number, data, dim in product(range(config.seeds), corpora_of(config), config.dims):
+        first = partial(Job, data, dim, number)
+        # A dict: lines that share a model ask for it once.
+        jobs: dict[Job, None] = {}
+        for name in config.lines:
+            if (shared := LINES[name].shared) is not None:
+                jobs[first(*shared)] = None
+            else:
+                levels = _training_levels(LINES[name], config)
+                jobs |= dict.fromkeys(first(name, level) for level in levels)
+        if _has_masks(config, dim):
+            jobs |= dict.fromkeys(_mask_jobs(first, config))
+        yield from jobs
 
 
 def _mask_jobs(first: Any, config: Any) -> Iterator[Job]:

@@ -16,7 +16,6 @@ from typing import Any, Final, Literal
 import numpy as np
 import numpy.typing as npt
 
-from ...auditing.run import audit
 from ...errors import about, invalid
 from ...packages import require_module
 from ...records import Counts, Pair, Shown
@@ -25,7 +24,7 @@ from ...text import Corpus, TfidfSVD, generated
 from ...text.corpus import likeness
 from ...text.inference import Attacker, Group, Inference, infer, usual
 from ..corpora import ENTITIES, read_corpus
-from ..running import require_whole
+from ..running import audit_cell, require_whole
 
 ENCODERS: Final = ("TF-IDF", "MiniLM")
 _GENERATED_KIND: Final = "topics"
@@ -148,7 +147,7 @@ def _mark_unseen(corpus: Corpus) -> npt.NDArray[np.bool_]:
 def _collect_facts(
     corpus: Corpus, names: tuple[str, ...], unseen: Any, truth: Any, made: bool, widths: Any
 ) -> Facts:
-    parts = (corpus.train, corpus.valid, corpus.test)
+    train, valid, test = (len(part) for part in (corpus.train, corpus.valid, corpus.test))
     most = int(np.argmax([corpus.train.attribute(name).sum() for name in names]))
     constant = np.zeros_like(truth)
     constant[:, most] = 1
@@ -156,7 +155,7 @@ def _collect_facts(
     common = corpus.test.labels == labels[counts.argmax()]
     seen = set(corpus.train.texts)
     return Facts(
-        corpus.origin, made, (len(parts[0]), len(parts[1]), len(parts[2])),
+        corpus.origin, made, (train, valid, test),
         sum(text in seen for text in corpus.test.texts), int(unseen.sum()),
         (float(common.mean()), float(common[unseen].mean())), names,
         (micro_f1(truth, constant), micro_f1(truth[unseen], constant[unseen])), widths,
@@ -190,11 +189,8 @@ NOISES: Final[dict[str, tuple[Literal["shared", "iid"], Literal["published", "so
 """Systems with noise: noise and scale of `DPNR`."""
 
 BASELINES: Final = (
-    "MinMaxAdversary",
-    "AdversarialClassification",
-    "AdversarialGeneration",
-    "Declustering",
-)
+    "MinMaxAdversary", "AdversarialClassification", "AdversarialGeneration", "Declustering",
+)  # fmt: skip
 """Classes of `.defences`, which train against an opponent."""
 
 RECIPE: Final[dict[str, Any]] = {"lr": 0.4, "decay": 0.87}
@@ -555,10 +551,7 @@ def audit_claim(claim: ClaimedNoise, made: Material, seed: int, config: Any) -> 
     flags = inspect(
         model.private.noise, model.clean([pair.x])[0], draws=_SHARED_NOISE_DRAWS, rng=seed
     ).flagged
-    found = audit(
-        model, pair, claim=claim.claim, trials=config.trials, confidence=config.confidence,
-        rng=seed, progress=False,
-    )  # fmt: skip
+    found = audit_cell(config, claim.system, model, pair, claim=claim.claim, rng=seed)
     assert found.declared_loss is not None
     return Verdict(
         claim, found.seed, found.counts, model.true_epsilon, float(found.declared_loss),

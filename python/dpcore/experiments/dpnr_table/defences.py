@@ -28,12 +28,9 @@ from ...torch.private_encoder import transform_of
 from ...torch.serialization import TRANSFORMS, describe_layer
 
 __all__ = [
-    "AdversarialClassification",
-    "AdversarialGeneration",
-    "Declustering",
-    "Defended",
+    "AdversarialClassification", "AdversarialGeneration", "Declustering", "Defended",
     "MinMaxAdversary",
-]
+]  # fmt: skip
 
 RATE: Final = 1e-3
 """Learning rate of Adam, for all that is trained against an extractor."""
@@ -227,9 +224,8 @@ class Defended(Shown, TextClassifier):
         place = self.head.weight.device
         with seeded_torch(rng):
             self.discriminator = self._reader(width).to(place)
-            return self.opponent(
-                Material(self.discriminator, codes, units, self.strength, rng, place)
-            )
+            made = Material(self.discriminator, codes, units, self.strength, rng, place)
+            return self.opponent(made)
 
     def _reader(self, width: int) -> Discriminator:
         return Discriminator(width, [len(values) for values in self.values.values()])
@@ -256,8 +252,7 @@ class Defended(Shown, TextClassifier):
             TypeError: if `texts` is one string, or holds anything but strings.
             ValueError: if it is not fitted, or a text is empty.
         """
-        found: npt.NDArray[Any] = self._sent(texts).cpu().numpy()
-        return found
+        return np.asarray(self._sent(texts).cpu().numpy())
 
     def predict(self, texts: Sequence[str]) -> npt.NDArray[Any]:  # type: ignore[override]
         """Predict the labels of texts, shape `(len(texts),)`.
@@ -331,14 +326,10 @@ class Defended(Shown, TextClassifier):
     @property
     def arguments(self) -> dict[str, Any]:
         """Arguments of the model, as plain data."""
-        return {
-            "dim": self.dim,
-            "attribute": list(self.attribute),
-            "strength": self.strength,
-            "transform": describe_layer("transform", self.transform, TRANSFORMS),
-            "unknown": self.unknown,
-            "min_count": self.min_count,
-        }
+        transform = describe_layer("transform", self.transform, TRANSFORMS)
+        kind = {"dim": self.dim, "attribute": list(self.attribute), "strength": self.strength}
+        words = {"unknown": self.unknown, "min_count": self.min_count}
+        return {**kind, "transform": transform, **words}
 
     @property
     def state(self) -> dict[str, Any]:
@@ -354,13 +345,11 @@ class Defended(Shown, TextClassifier):
     def restore(self, state: dict[str, Any]) -> None:
         """Make all modules."""
         super().restore(state)
-        beside = read_mapping(state, "beside")
+        beside, name = read_mapping(state, "beside"), "beside in config.json"
         if tuple(beside) != self.attribute:
-            requirement = f"the values of {', '.join(self.attribute)}"
-            raise invalid("beside in config.json", requirement, list(beside))
+            raise invalid(name, f"the values of {', '.join(self.attribute)}", list(beside))
         if not all(isinstance(values, list) and len(values) > 1 for values in beside.values()):
-            requirement = "a list of two values at least for each attribute"
-            raise mistyped("beside in config.json", requirement, beside)
+            raise mistyped(name, "a list of two values at least for each attribute", beside)
         self.values = {name: np.array(values) for name, values in beside.items()}
         self.discriminator = self._reader(state["width"]).eval()
 
@@ -378,14 +367,11 @@ class Defended(Shown, TextClassifier):
 
     def __repr__(self) -> str:
         """Return the arguments, and the note that no epsilon is claimed."""
+        given = {"transform": self.transform, "unknown": self.unknown, "min_count": self.min_count}
         more = [
             f", {name}={value!r}"
-            for name, value, usual in (
-                ("transform", self.transform, None),
-                ("unknown", self.unknown, "drop"),
-                ("min_count", self.min_count, 1),
-            )
-            if value != usual and not isinstance(value, MinMax)
+            for name, value in given.items()
+            if value not in ("drop", 1) and not isinstance(value, MinMax)
         ]
         return (
             f"{type(self).__name__}(dim={self.dim}, attribute={self.hidden}, "

@@ -9,40 +9,21 @@ one chosen on validation, and the certified bound.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from itertools import product
+from typing import Any, Final
 
 from ...errors import integer
-from ...packages import require_module
 from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
-from ...streams import threads_of
-from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, make_patch, tidy_axes
+from .. import drawing
 from ..presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
-from ..running import Tabled, cell_seed, group_answers, run_jobs, time_run
+from ..running import Tabled, cell_seed, group_answers, limit_to_one_thread, run_jobs, time_run
 from ..settings import SEED, Settings, check_positive, setting
-from .attacks import (
-    CLEAN,
-    ENCODERS,
-    NOISES,
-    Case,
-    ClaimedNoise,
-    Facts,
-    Material,
-    Run,
-    Verdict,
-    audit_claim,
-    list_systems,
-    measure_system,
-    prepare_material,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from . import attacks
+from .attacks import CLEAN, ENCODERS, NOISES, Case, ClaimedNoise, Facts, Material, Run, Verdict
 
 NAME = "dpnr-table"
 
@@ -139,7 +120,7 @@ class Config(Settings):
     def cases(self) -> tuple[Case, ...]:
         """The systems."""
         strengths = {"quick": (), "usual": (1.0,), "full": (0.3, 1.0)}[self.size]
-        return list_systems(self.encoders, self.levels, strengths)
+        return attacks.list_systems(self.encoders, self.levels, strengths)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -169,7 +150,7 @@ class Row(Shown):
         return self.over(lambda one: one.chosen.f1.value)
 
 
-@time_run
+@time_run("sklearn.neural_network")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train every system, attack it, and audit the claims on the largest pair.
 
@@ -197,17 +178,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     shared = next(row for row in result.rows if row.case.system == "shared")
         ...     assert shared.f1[0] > 0.8
     """
-    from ...torch.mechanisms import device_of
-
-    device_of(config.device)
-    threads_of(threads)
-    jobs: list[tuple[Case, int] | ClaimedNoise] = [
-        (case, number) for case in config.cases for number in range(config.seeds)
-    ]
-    first = config.encoders[0]
-    jobs += [ClaimedNoise(system, first, level) for system in NOISES for level in config.claims]
-    with _limit_to_one_thread():
-        made = prepare_material(config, cell_seed(config.seed, "texts"))
+    jobs: list[Any] = list(product(config.cases, range(config.seeds)))
+    each = product(NOISES, config.encoders[:1], config.claims)
+    jobs += [ClaimedNoise(*claim) for claim in each]
+    with limit_to_one_thread():
+        made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
         done, ended = run_jobs(
             "systems", jobs, lambda job: _run_job(config, made, job), progress,
             ended=lambda one: isinstance(one, Verdict) and one.partial,
@@ -221,23 +196,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 def _run_job(config: Config, made: Material, job: Any) -> Any:
     if isinstance(job, ClaimedNoise):
         key = f"claim/{job.encoder}/{job.system}/{job.claim}"
-        return audit_claim(job, made, cell_seed(config.seed, key), config)
+        return attacks.audit_claim(job, made, cell_seed(config.seed, key), config)
     case, number = job
-    return measure_system(case, made, cell_seed(config.seed, f"{case.key}/{number}"), config)
-
-
-@contextmanager
-def _limit_to_one_thread() -> Iterator[None]:
-    """Limit torch and the linear algebra below numpy to one thread.
-
-    No sum then depends on the machine.
-    """
-    from ...text.systems.training import one_thread
-
-    limits = require_module("threadpoolctl", NAME).threadpool_limits
-    require_module("sklearn.neural_network", NAME)
-    with one_thread(), limits(1):
-        yield
+    return attacks.measure_system(
+        case, made, cell_seed(config.seed, f"{case.key}/{number}"), config
+    )
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -286,7 +249,7 @@ class Result(Tabled):
             paper=[encode_attributes(one, "system claim main privacy") for one in FIGURES],
         )
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the attackers' F1 and the accuracy of the main task against the claim.
 
         Returns:
@@ -294,7 +257,7 @@ class Result(Tabled):
         """
         encoders = list(dict.fromkeys(row.case.encoder for row in self.rows if row.case.claim))
         encoders = encoders or [self.config.encoders[0]]
-        picture = make_canvas(0.9 + 2.7 * len(encoders), ax)
+        picture = drawing.make_canvas(0.9 + 2.7 * len(encoders), ax)
         panels = picture.subplots(len(encoders), 2, squeeze=False)
         for pair, encoder in zip(panels, encoders, strict=True):
             _draw_attackers(pair[0], self, encoder)
@@ -303,8 +266,8 @@ class Result(Tabled):
                 _set_claim_axis(axes, self, encoder)
         made = "made-up texts" if self.facts.made else "the authors' AG file"
         several = f", {self.config.seeds} seeds" if self.config.seeds > 1 else ""
-        picture.suptitle(f"DPNR on {made}{several}", fontsize=TEXT)
-        add_legend(picture, _make_system_legend(self), 2)
+        picture.suptitle(f"DPNR on {made}{several}", fontsize=drawing.TEXT)
+        drawing.add_legend(picture, _make_system_legend(self), 2)
         return apply_style(picture)
 
 
@@ -342,8 +305,13 @@ def _format_mean(pair: tuple[float, float], several: bool) -> str:
     return f"{pair[0]:.3f} +- {pair[1]:.3f}" if several else f"{pair[0]:.3f}"
 
 
-def _format_interval(low: float, high: float, places: int = 3) -> str:
-    return f"[{low:.{places}f}, {high:.{places}f}]"
+def _format_certified(run: Run) -> str:
+    found = run.certified if isinstance(run.certified, str) else f"{run.certified:.2f}"
+    return f"{found} refuted" if run.refuted else found
+
+
+def _describe_attacker(chosen: Any) -> str:
+    return f"{chosen.attacker}, {chosen.transform}"
 
 
 def _format_task(result: Result, several: bool) -> str:
@@ -384,24 +352,17 @@ def _format_gap(gap: Any) -> str:
 
 def _format_attackers(result: Result, several: bool) -> str:
     first = result.facts.names[0]
-    head = (
-        "system", "claimed", "naive", "unseen", "chosen", "", "1 - F", f"certified ({first})",
-        "attacker",
-    )  # fmt: skip
-    rows, seeds = [], result.config.seeds > 1
-    for row in result.rows:
-        chosen, certified = row.runs[0].chosen, row.runs[0].certified
-        low, high = row.naive()
-        unseen = row.naive(unseen=True)
-        told = certified if isinstance(certified, str) else f"{certified:.2f}"
-        if row.runs[0].refuted:
-            told += " refuted"
-        rows.append((
-            *_system_and_claim(row, several), f"{low:.3f}-{high:.3f}",
-            f"{unseen[0]:.3f}-{unseen[1]:.3f}",
-            _format_mean(row.f1, seeds), _format_interval(chosen.f1.low, chosen.f1.high),
-            f"{1.0 - row.f1[0]:.3f}", told, f"{chosen.attacker}, {chosen.transform}",
-        ))  # fmt: skip
+    seeds = result.config.seeds > 1
+    columns = [
+        *_list_system_columns(several),
+        Column("naive", lambda row: "{:.3f}-{:.3f}".format(*row.naive())),
+        Column("unseen", lambda row: "{:.3f}-{:.3f}".format(*row.naive(unseen=True))),
+        Column("chosen", lambda row: _format_mean(row.f1, seeds)),
+        Column("", lambda row: row.runs[0].chosen.f1, lambda f1: f"[{f1.low:.3f}, {f1.high:.3f}]"),
+        Column("1 - F", lambda row: 1.0 - row.f1[0], ".3f"),
+        Column(f"certified ({first})", lambda row: _format_certified(row.runs[0])),
+        Column("attacker", lambda row: row.runs[0].chosen, _describe_attacker, left=True),
+    ]
     first_run = result.rows[0].runs[0].naive
     budget = ", ".join(str(epochs) for epochs in sorted({one.epochs for one in first_run}))
     starts = len({one.start for one in first_run})
@@ -409,7 +370,7 @@ def _format_attackers(result: Result, several: bool) -> str:
         f"Attackers, F1. naive: a network on raw vectors, lowest-highest of {starts} starts after "
         f"{budget} epochs; chosen: the best on\nvalidation, evaluated once on unseen texts; 1 - F: "
         "empirical privacy, no guarantee; certified: epsilon, any two texts neighbours",
-        align_rows([head, *rows], left=(0, 8)),
+        align_columns(columns, result.rows),
     ])  # fmt: skip
 
 
@@ -451,20 +412,13 @@ def _format_opponents(rows: list[Row]) -> str:
 
 
 def _format_paper(result: Result) -> str:
-    head = (
-        "",
-        "claimed",
-        "main, paper",
-        "main, here",
-        "1 - F, paper",
-        "1 - F, here: naive, chosen",
-    )
+    heads = "", "claimed", "main, paper", "main, here", "1 - F, paper"
     rows = [_compare_with_paper(result, one) for one in FIGURES]
     return "\n".join([
         "Beside the paper (Lyu, He and Li 2020, tables 2 and 4): the same texts; there BERT, here "
         f"{result.config.encoders[0]}; naive and main on\nall test texts, chosen on unseen ones; "
         "the paper's noise is that of its code: shared",
-        align_rows([head, *rows]),
+        align_rows([(*heads, "1 - F, here: naive, chosen"), *rows]),
     ])  # fmt: skip
 
 
@@ -474,10 +428,11 @@ def _compare_with_paper(result: Result, one: Published) -> tuple[str, ...]:
         main, here = f"{result.facts.majority[0]:.3f}", f"{1.0 - result.facts.always[0]:.3f}"
     for row in result.rows:
         case = row.case
-        plain = not case.strength if one.system == "no noise" else True
-        if (case.system, case.claim) != (one.system, one.claim) or not plain:
-            continue
-        if one.system == "MinMaxAdversary" and not case.strength:
+        # The paper's adversary has a strength, its system without noise has none.
+        fits = one.system not in ("no noise", "MinMaxAdversary") or (
+            bool(case.strength) == (one.system == "MinMaxAdversary")
+        )
+        if (case.system, case.claim) != (one.system, one.claim) or not fits:
             continue
         low, high = row.naive()
         main = f"{row.over(lambda run: run.main)[0]:.3f}"
@@ -508,21 +463,15 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
 
 
 def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
-    names = "true exact certified refuted flags"
-    return {
-        **encode_attributes(one.claim, "system encoder claim"),
-        **encode_attributes(one, names, counts=list_counts(one.counts), seed=str(one.seed)),
-    }
+    names = "system=claim.system encoder=claim.encoder claim=claim.claim true exact certified"
+    more = {"counts": list_counts(one.counts), "seed": str(one.seed)}
+    return encode_attributes(one, f"{names} refuted flags", **more)
 
 
 _SYSTEM_COLOURS = {"shared": RED, "iid": BLUE, "sound": GREEN}
 _SYSTEM_MARKS = {"shared": "s", "iid": "o", "sound": "D"}
-_HOLLOW_MARK_STYLE: dict[str, Any] = {
-    "linestyle": "--",
-    "linewidth": 0.8,
-    "markersize": 4.5,
-    "markerfacecolor": WHITE,
-}
+_HOLLOW_MARK_STYLE: dict[str, Any] = {"linestyle": "--", "linewidth": 0.8, "markersize": 4.5}
+_HOLLOW_MARK_STYLE |= {"markerfacecolor": WHITE}
 _SYSTEM_LABELS = {
     "shared": "one draw a row (the paper's code)",
     "iid": "a draw an entry (the paper)",
@@ -530,7 +479,7 @@ _SYSTEM_LABELS = {
 }
 
 
-def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
+def _draw_attackers(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for system, colour in _SYSTEM_COLOURS.items():
         line = result.line(system, encoder)
         if not line:
@@ -550,10 +499,10 @@ def _draw_attackers(axes: Axes, result: Result, encoder: str) -> None:
     names = result.facts.names
     label = f"F1 for {names[0]}" if len(names) == 1 else f"micro-F1 for {len(names)} names"
     title = f"attackers: chosen (lines), naive (bands); {encoder}"
-    tidy_axes(axes, y=f"{label}, unseen texts", title=title)
+    drawing.tidy_axes(axes, y=f"{label}, unseen texts", title=title)
 
 
-def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
+def _draw_task(axes: drawing.Axes, result: Result, encoder: str) -> None:
     for system in _SYSTEM_COLOURS:
         line = result.line(system, encoder)
         if line:
@@ -562,71 +511,57 @@ def _draw_task(axes: Axes, result: Result, encoder: str) -> None:
             _draw_errorbars(axes, system, claims, figures)
             again = [row.runs[0].refitted or math.nan for _, row in line]
             if not all(map(math.isnan, again)):
-                look = {
-                    "marker": _SYSTEM_MARKS[system],
-                    "color": _SYSTEM_COLOURS[system],
-                    **_HOLLOW_MARK_STYLE,
-                }
-                axes.plot(claims, again, **look)
+                axes.plot(claims, again, **_mark_system(system), **_HOLLOW_MARK_STYLE)
     for row in _select_clean_rows(result, encoder):
         value = row.over(lambda one: one.main_unseen)[0]
         axes.axhline(value, color=INK, linestyle=":", linewidth=1.0)
     axes.axhline(result.facts.majority[1], color=GREY, linestyle="--", linewidth=1.0)
-    tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
+    drawing.tidy_axes(axes, y="accuracy, unseen texts", title=f"main task; {encoder}")
 
 
 def _select_clean_rows(result: Result, encoder: str) -> list[Row]:
     return [r for r in result.rows if (r.case.system, r.case.encoder) == (CLEAN, encoder)]
 
 
-def _draw_errorbars(axes: Axes, system: str, claims: Any, figures: Any) -> None:
-    look: dict[str, Any] = {
-        "color": _SYSTEM_COLOURS[system],
-        "marker": _SYSTEM_MARKS[system],
-        "zorder": 3,
-    }
-    axes.errorbar(
-        claims, [mean for mean, _ in figures], yerr=[wide for _, wide in figures],
-        markersize=4.5, linewidth=1.4, elinewidth=0.8, **look,
-    )  # fmt: skip
+def _draw_errorbars(axes: drawing.Axes, system: str, claims: Any, figures: Any) -> None:
+    means, wide = zip(*figures, strict=True)
+    style: dict[str, Any] = {"markersize": 4.5, "linewidth": 1.4, "elinewidth": 0.8, "zorder": 3}
+    axes.errorbar(claims, means, yerr=wide, **_mark_system(system), **style)
 
 
-def _set_claim_axis(axes: Axes, result: Result, encoder: str) -> None:
+def _mark_system(system: str) -> dict[str, Any]:
+    return {"color": _SYSTEM_COLOURS[system], "marker": _SYSTEM_MARKS[system]}
+
+
+def _set_claim_axis(axes: drawing.Axes, result: Result, encoder: str) -> None:
     levels = result.config.levels
     axes.set_xscale("log")
     axes.set_xlim(levels[0] / 2.0, levels[-1] * 2.0)
     axes.set_ylim(0.0, 1.02)
-    axes.set_xticks(levels, [f"{level:g}" for level in levels])
-    axes.minorticks_off()
-    tidy_axes(axes, "claimed epsilon")
+    drawing.set_ticks(axes.xaxis, levels)
+    drawing.tidy_axes(axes, "claimed epsilon")
     width = dict(result.facts.widths)[encoder]
-
-    def true(claim: Any) -> Any:
-        return claim * width
-
-    def claimed(epsilon: Any) -> Any:
-        return epsilon / width
-
-    above = axes.secondary_xaxis("top", functions=(true, claimed))
-    above.set_xticks([level * width for level in levels], [f"{width * v:,.6g}" for v in levels])
-    above.minorticks_off()
-    above.tick_params(labelsize=SMALL, width=0.6, length=2.5, colors=BLUE)
-    above.spines["top"].set_linewidth(0.6)
-    above.set_xlabel(
-        "true epsilon of a draw an entry (one draw a row: infinite)", fontsize=SMALL, color=BLUE
-    )
+    label = "true epsilon of a draw an entry (one draw a row: infinite)"
+    true = [f"{width * level:,.6g}" for level in levels]
+    upper = drawing.add_upper_axis(axes, levels, true, label)
+    upper.tick_params(colors=BLUE)
+    upper.xaxis.label.set(color=BLUE, fontsize=drawing.SMALL)
 
 
 def _make_system_legend(result: Result) -> list[Any]:
     there = {row.case.system for row in result.rows}
     return [
         *(
-            make_line(_SYSTEM_LABELS[name], colour, marker=_SYSTEM_MARKS[name], markersize=4.5)
+            drawing.make_line(
+                _SYSTEM_LABELS[name], colour, marker=_SYSTEM_MARKS[name], markersize=4.5
+            )
             for name, colour in _SYSTEM_COLOURS.items()
             if name in there
         ),
-        make_patch("naive attackers, lowest to highest", GREY, alpha=0.3),
-        make_line("main task, refitted by the attacker", GREY, marker="o", **_HOLLOW_MARK_STYLE),
-        make_line("no noise", linestyle=":"),
-        make_line("floor: majority", GREY, linestyle="--"),
+        drawing.make_patch("naive attackers, lowest to highest", GREY, alpha=0.3),
+        drawing.make_line(
+            "main task, refitted by the attacker", GREY, marker="o", **_HOLLOW_MARK_STYLE
+        ),
+        drawing.make_line("no noise", linestyle=":"),
+        drawing.make_line("floor: majority", GREY, linestyle="--"),
     ]

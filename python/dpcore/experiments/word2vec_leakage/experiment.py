@@ -8,40 +8,30 @@ on the vectors is shown with the epsilon that it is said to give, and with the t
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
+from itertools import chain, product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from ...errors import integer, invalid
-from ...packages import require_module
 from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, RED, WHITE, apply_style
 from ...report.text import align_rows
-from ...streams import threads_of
 from ...text import Corpus, generated
 from ...text.words import Embedding
+from .. import drawing
 from ..corpora import read_corpus
-from ..drawing import SMALL, TEXT, add_legend, make_canvas, make_line, tidy_axes
 from ..presentation import compute_mean_sd, encode_attributes
-from ..running import Tabled, cell_seed, run_jobs, time_run
+from ..running import Tabled, cell_seed, group_answers, run_jobs, time_run
 from ..settings import SEED, Settings, check_positive, check_trials, setting
-from .leakage import (
-    Leakage,
-    add_noise,
-    attack_embedding,
-    draw_anchors,
-    split_in_halves,
-    train_word2vec,
-)
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from . import leakage
+from .leakage import Leakage
 
 NAME = "word2vec-leakage"
 
@@ -152,6 +142,12 @@ class Cell(Shown):
     held_out: bool
     found: Leakage
 
+    @property
+    def kind(self) -> tuple[Any, ...]:
+        """All but the number of the run."""
+        how = self.found.anchors, self.found.claimed, self.found.centred, self.found.dropped
+        return self.start, self.halves, self.size, self.held_out, *how
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -162,7 +158,7 @@ class Job:
     start: str
 
 
-@time_run
+@time_run("gensim.models")
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Embed the halves and attack.
 
@@ -189,24 +185,16 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ...     result = run(Config(trials=2000, seeds=1, epsilons=(5,)))
         ...     assert result.mean("hashed", 0) > result.mean("other", 0)
     """
-    threads_of(threads)
-    require_module("gensim.models", NAME)
     corpus = _read_sentences(config)
     sizes = _CORPUS_SHARES if config.full else _CORPUS_SHARES[:1]
-    jobs = [
-        Job(size, number, start)
-        for size in sizes
-        for number in range(config.seeds)
-        for start in STARTS
-    ]
+    jobs = [Job(*one) for one in product(sizes, range(config.seeds), STARTS)]
     # Three starts in turn share their texts.
     parts = lru_cache(maxsize=1)(lambda size, seed: _split_halves(config, corpus, size, seed))
-    done, partial = run_jobs(
+    done, ended = run_jobs(
         "word2vec leakage", jobs, lambda job: _attack_from_start(config, job, parts), progress,
         size=lambda job: round(100 * job.size),
     )  # fmt: skip
-    cells = tuple(cell for cells in done for cell in cells)
-    return Result(config, corpus.origin, cells, partial=partial)
+    return Result(config, corpus.origin, tuple(chain(*done)), partial=ended)
 
 
 def _read_sentences(config: Config) -> Corpus:
@@ -225,11 +213,11 @@ def _split_halves(config: Config, corpus: Corpus, size: float, seed: int) -> dic
     number = round(size * min(config.trials, len(corpus)))
     order = np.random.default_rng(seed).permutation(len(corpus))[:number]
     texts = [corpus.texts[row] for row in order]
-    pairs = {
-        name: split_in_halves(texts, overlap=overlap, rng=seed) for name, overlap in HALVES.items()
-    }
-    # The first half is the same whatever they have in common.
-    return {"victim": pairs["disjoint"][0]} | {name: pair[1] for name, pair in pairs.items()}
+    found = {}
+    for name, overlap in HALVES.items():
+        # The first half is the same whatever they have in common.
+        found["victim"], found[name] = leakage.split_in_halves(texts, overlap=overlap, rng=seed)
+    return found
 
 
 def _attack_from_start(
@@ -241,10 +229,10 @@ def _attack_from_start(
     kind: Literal["hashed", "own"] = "hashed" if job.start == "hashed" else "own"
     first = seed % 2**31
     second = first + (job.start == "other")
-    victim = train_word2vec(texts["victim"], start=kind, seed=first, progress=False)
+    victim = leakage.train_word2vec(texts["victim"], start=kind, seed=first, progress=False)
     cells: list[Cell] = []
     for name in HALVES:
-        attacker = train_word2vec(texts[name], start=kind, seed=second, progress=False)
+        attacker = leakage.train_word2vec(texts[name], start=kind, seed=second, progress=False)
         cells += _run_attacks(config, job, victim, attacker, name, seed)
     return cells
 
@@ -257,14 +245,14 @@ def _run_attacks(
     They are with and without anchors on held-out words, without anchors on all words, and on
     noisy vectors.
     """
-    _, common = draw_anchors(victim, attacker, anchors=0, rng=seed)
+    _, common = leakage.draw_anchors(victim, attacker, anchors=0, rng=seed)
     numbers = [number for number in config.anchors if 3 * number <= 2 * len(common)]
     known, held_out = common[: numbers[-1]], common[numbers[-1] :]
 
     def cell(
         side: Embedding, words: Any, anchors: int, centre: bool = False, drop: int = 0
     ) -> Cell:
-        found = attack_embedding(
+        found = leakage.attack_embedding(
             side, attacker, words, anchors=known[:anchors], topn=_RANK_CUTOFFS, centre=centre,
             drop=drop, confidence=config.confidence, progress=False,
         )  # fmt: skip
@@ -275,7 +263,7 @@ def _run_attacks(
     if job.start == "hashed":
         cells.append(cell(victim, None, 0))
     for level in config.epsilons if (job.size, name) == (1.0, "disjoint") else ():
-        side = add_noise(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
+        side = leakage.add_noise(victim, level, rng=cell_seed(seed, f"noise/{level:g}"))
         # Without anchors and from another start there is nothing to hide.
         if job.start == "hashed":
             cells += [cell(side, held_out, 0, centre) for centre in (False, True)]
@@ -316,14 +304,8 @@ class Result(Tabled):
         dropped: int = 0,
     ) -> tuple[Leakage, ...]:
         """Return the attacks of a kind, one for each run; empty if there are none."""
-        return tuple(
-            cell.found
-            for cell in self.cells
-            if (cell.start, cell.halves, cell.size, cell.held_out)
-            == (start, halves, size, held_out)
-            and (cell.found.anchors, cell.found.claimed, cell.found.centred, cell.found.dropped)
-            == (anchors, epsilon, centred, dropped)
-        )
+        kind = start, halves, size, held_out, anchors, epsilon, centred, dropped
+        return tuple(cell.found for cell in self.cells if cell.kind == kind)
 
     def mean(self, start: str, anchors: int, topn: int = 1, **kind: Any) -> float:
         """Return the mean share of words found over the runs; the keywords are those of `found`.
@@ -339,11 +321,13 @@ class Result(Tabled):
     @property
     def anchors(self) -> tuple[int, ...]:
         """The numbers of anchors that there were words for in every run of all sentences."""
-        held: dict[tuple[int, str], set[int]] = {}
-        for cell in self.cells:
-            if cell.size == 1.0 and cell.halves == "disjoint" and cell.found.claimed is None:
-                held.setdefault((cell.number, cell.start), set()).add(cell.found.anchors)
-        return tuple(sorted(set.intersection(*held.values())))
+        cells = [
+            cell for cell in self.cells
+            if cell.size == 1.0 and cell.halves == "disjoint" and cell.found.claimed is None
+        ]  # fmt: skip
+        runs = ((cell.number, cell.start) for cell in cells)
+        held = group_answers(runs, (cell.found.anchors for cell in cells))
+        return tuple(sorted(set.intersection(*map(set, held.values()))))
 
     @property
     def anchored(self) -> int:
@@ -371,25 +355,22 @@ class Result(Tabled):
         cells = [_cell_to_dict(cell) for cell in self.cells]
         return self.make_record(NAME, corpus=self.corpus, cells=cells)
 
-    def plot(self, ax: Any = None) -> Figure:
+    def plot(self, ax: Any = None) -> drawing.Figure:
         """Draw the words found against the number of anchors, and against the noise.
 
         Returns:
             A matplotlib figure.
         """
-        picture = make_canvas(3.6, ax)
+        picture = drawing.make_canvas(3.6, ax)
         left, right = picture.subplots(1, 2, width_ratios=(1.15, 1.0))
         _draw_anchor_panel(left, self)
         _draw_word_noise(right, self)
         made = self.config.data is None
         where = "made-up sentences" if made else self.corpus.partition(": ")[2] or self.corpus
         first = self.cells[0].found
-        picture.suptitle(
-            f"word2vec on disjoint halves; {where}\n{first.words:,} held-out words, "
-            f"V = {first.vocabulary:,}",
-            fontsize=TEXT,
-        )
-        add_legend(picture, _make_start_legend(), 4)
+        sizes = f"{first.words:,} held-out words, V = {first.vocabulary:,}"
+        picture.suptitle(f"word2vec on disjoint halves; {where}\n{sizes}", fontsize=drawing.TEXT)
+        drawing.add_legend(picture, _make_start_legend(), 4)
         return apply_style(picture)
 
 
@@ -419,17 +400,13 @@ def _describe_run(result: Result) -> str:
 def _cell_to_dict(cell: Cell) -> dict[str, Any]:
     found = cell.found
     figures = zip(found.topn, found.hits, found.shares, found.chance, strict=True)
-    return {
-        **encode_attributes(cell, "start halves size run=number held_out"),
-        **encode_attributes(found, "words unknown vocabulary anchors centred dropped claimed true"),
-        "top": {
-            str(n): {
-                "hits": hits,
-                **encode_attributes(share, "share=value low high", chance=chance),
-            }
-            for n, hits, share, chance in figures
-        },
+    top = {
+        str(n): {"hits": hits} | encode_attributes(share, "share=value low high", chance=chance)
+        for n, hits, share, chance in figures
     }
+    how = encode_attributes(cell, "start halves size run=number held_out")
+    names = "words unknown vocabulary anchors centred dropped claimed true"
+    return how | encode_attributes(found, names, top=top)
 
 
 def _format_main(result: Result) -> str:
@@ -446,7 +423,8 @@ def _format_main(result: Result) -> str:
                 continue
             words = "held out" if held_out else "all"
             row = [name, STARTS[start], words, str(anchors), str(drop)]
-            row += [format_share_mean_sd(found, 1), _format_share_interval(found[0])]
+            first = found[0].share(1)
+            row += [format_share_mean_sd(found, 1), f"[{first.low:.3f}, {first.high:.3f}]"]
             row.append(format_share_mean_sd(found, 5))
             if compared:
                 single = SINGLE.get((name, start, anchors)) if held_out and not drop else None
@@ -458,14 +436,8 @@ def _format_main(result: Result) -> str:
 
 def format_share_mean_sd(found: Found, topn: int) -> str:
     """Format mean and standard deviation over the runs; of one run the share."""
-    shares = [one.share(topn).value for one in found]
-    mean = f"{statistics.fmean(shares):.3f}"
-    return f"{mean} +- {statistics.stdev(shares):.3f}" if len(shares) > 1 else mean
-
-
-def _format_share_interval(found: Leakage) -> str:
-    share = found.share(1)
-    return f"[{share.low:.3f}, {share.high:.3f}]"
+    mean, sd = compute_mean_sd([one.share(topn).value for one in found])
+    return f"{mean:.3f} +- {sd:.3f}" if len(found) > 1 else f"{mean:.3f}"
 
 
 def _format_earlier(found: Found, figures: tuple[str, str] | None) -> str:
@@ -498,11 +470,9 @@ def _format_noise(result: Result) -> str:
         columns = [
             result.found(start, n, epsilon=level, centred=centre) for n, start, centre in kinds
         ]
-        if not all(columns):
-            continue
-        true = columns[0][0].true
-        shares = [f"{statistics.fmean(o.share(1).value for o in one):.3f}" for one in columns]
-        rows.append([f"{level:g}", f"{true:g}", *shares])
+        if all(columns):
+            shares = [f"{statistics.fmean(o.share(1).value for o in one):.3f}" for one in columns]
+            rows.append([f"{level:g}", f"{columns[0][0].true:g}", *shares])
     if not rows:
         return ""
     note = (
@@ -513,12 +483,9 @@ def _format_noise(result: Result) -> str:
     parts = [note, align_rows([*heads, *rows], left=())]
     if result.corpus.startswith("leakage:"):
         clean = result.mean("hashed", 0)
-        kept = [
-            f"{100 * result.mean('hashed', 0, epsilon=level, centred=True) / clean:.0f} % at "
-            f"{level:g}"
-            for level in result.config.epsilons
-            if level <= 10.0
-        ]
+        levels = [level for level in result.config.epsilons if level <= 10.0]
+        means = (result.mean("hashed", 0, epsilon=level, centred=True) for level in levels)
+        kept = (f"{100 * x / clean:.0f} % at {e:g}" for x, e in zip(means, levels, strict=True))
         parts.append(
             "The study, of one sentence: lost at claimed 1 and below, mostly recovered at 5, fully "
             f"at 10.\nHere, of what is found without noise ({STARTS['hashed']}, no anchors): "
@@ -554,7 +521,7 @@ _START_COLOURS: Final = dict(zip(STARTS, (RED, BLUE, GREEN), strict=True))
 _RANK_STYLES: Final = {1: "-", 5: "--"}
 
 
-def _draw_anchor_panel(axes: Axes, result: Result) -> None:
+def _draw_anchor_panel(axes: drawing.Axes, result: Result) -> None:
     for start, colour in _START_COLOURS.items():
         for topn, style in _RANK_STYLES.items():
             # Without anchors nothing is turned: another attack, so no line leads there.
@@ -567,63 +534,52 @@ def _draw_anchor_panel(axes: Axes, result: Result) -> None:
         axes.axhline(share, color=GREY, linewidth=0.8, linestyle=style)
     axes.set_xscale("symlog", linthresh=10, linscale=0.6)
     # Neighbours nearer than a factor of two leave no space for both labels.
-    shown = [
-        n
-        for n, after in zip(result.anchors, [*result.anchors[1:], None], strict=True)
-        if after is None or after >= 2 * n
-    ]
+    pairs = zip(result.anchors, [*result.anchors[1:], math.inf], strict=True)
+    shown = [n for n, after in pairs if after >= 2 * n]
     axes.set_xticks(shown, [f"{n:,}" if n else "none" for n in shown])
     axes.set(ylim=(-0.02 * axes.get_ylim()[1], None), xlim=(-0.8, 1.15 * max(10, *result.anchors)))
-    tidy_axes(axes, "anchors: words that the attacker knows", y="share of private words found")
+    drawing.tidy_axes(
+        axes, "anchors: words that the attacker knows", y="share of private words found"
+    )
 
 
-def _draw_word_noise(axes: Axes, result: Result) -> None:
-    levels = [
-        level
-        for level in result.config.epsilons
-        if result.found("hashed", 0, epsilon=level, centred=True)
-    ]
+def _draw_word_noise(axes: drawing.Axes, result: Result) -> None:
+    noisy = partial(result.found, centred=True)
+    levels = [level for level in result.config.epsilons if noisy("hashed", 0, epsilon=level)]
     for start, colour in _START_COLOURS.items():
         for anchors, style in zip(dict.fromkeys((result.anchored, 0)), ("-", ":"), strict=False):
-            points = [
-                (level, result.found(start, anchors, epsilon=level, centred=True))
-                for level in levels
-            ]
-            shares = [[one.share(1).value for one in found] for _, found in points]
-            _draw_shares_line(axes, [level for level, _ in points], shares, colour, style)
+            found = [noisy(start, anchors, epsilon=level) for level in levels]
+            shares = [[one.share(1).value for one in runs] for runs in found]
+            _draw_shares_line(axes, levels, shares, colour, style)
     first = result.cells[0].found
     axes.axhline(first.chance[0], color=GREY, linewidth=0.8)
     axes.set(xscale="log", ylim=(-0.02 * axes.get_ylim()[1], None))
     axes.set_xticks(levels, [f"{level:g}" for level in levels])
-    axes.set_ylabel(f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=SMALL)
-    tidy_axes(axes, "claimed epsilon of the noise")
-    true = [result.found("hashed", 0, epsilon=level, centred=True)[0].true for level in levels]
-    above = axes.secondary_xaxis("top")
-    above.set_xticks(levels, [f"{value:g}" for value in true])
-    above.tick_params(labelsize=SMALL, width=0.6, length=2.5)
-    above.tick_params(which="minor", length=0)
-    above.spines["top"].set_linewidth(0.6)
-    above.set_xlabel("true epsilon, for any two vectors", fontsize=TEXT)
+    axes.set_ylabel(
+        f"top-1; solid: {result.anchored} anchors, dotted: none", fontsize=drawing.SMALL
+    )
+    drawing.tidy_axes(axes, "claimed epsilon of the noise")
+    true = [noisy("hashed", 0, epsilon=level)[0].true for level in levels]
+    labels = [f"{value:g}" for value in true]
+    drawing.add_upper_axis(axes, levels, labels, "true epsilon, for any two vectors")
 
 
 def _draw_shares_line(
-    axes: Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
+    axes: drawing.Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
 ) -> None:
     # After Ctrl-C some starts have no runs.
-    there = [(place, one) for place, one in zip(x, shares, strict=True) if one]
-    x, shares = [place for place, _ in there], [one for _, one in there]
-    means, wide = zip(*map(compute_mean_sd, shares), strict=True) if shares else ((), ())
+    there = [(place, *compute_mean_sd(one)) for place, one in zip(x, shares, strict=True) if one]
+    places, means, wide = zip(*there, strict=True) if there else ((), (), ())
     axes.errorbar(
-        x, means, yerr=wide, color=colour, linestyle=style,
-        linewidth=1.2, marker="o", markersize=3, elinewidth=0.7,
-        markerfacecolor=colour if style == "-" else WHITE,
+        places, means, yerr=wide, color=colour, linestyle=style, linewidth=1.2, marker="o",
+        markersize=3, elinewidth=0.7, markerfacecolor=colour if style == "-" else WHITE,
     )  # fmt: skip
 
 
 def _make_start_legend() -> list[Any]:
     return [
-        *(make_line(name, _START_COLOURS[key]) for key, name in STARTS.items()),
-        make_line("chance", GREY, linewidth=0.8),
-        make_line("left: top-1"),
-        make_line("left: top-5", linestyle="--"),
+        *(drawing.make_line(name, _START_COLOURS[key]) for key, name in STARTS.items()),
+        drawing.make_line("chance", GREY, linewidth=0.8),
+        drawing.make_line("left: top-1"),
+        drawing.make_line("left: top-5", linestyle="--"),
     ]

@@ -16,20 +16,9 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from ... import errors
 from ...bounds import limits
 from ...calibration import laplace, real_epsilon
-from ...errors import (
-    choice,
-    confidence_level,
-    flag,
-    instance,
-    integer,
-    invalid,
-    mistyped,
-    part_of,
-    real,
-    suggest_arguments,
-)  # fmt: skip
 from ...mechanisms import Laplace
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
@@ -44,13 +33,9 @@ from ...text.inference.metrics import Measured
 from ...text.words.embedding import Embedding, Floats
 
 __all__ = [
-    "Leakage",
-    "add_noise",
-    "attack_embedding",
-    "draw_anchors",
-    "split_in_halves",
+    "Leakage", "add_noise", "attack_embedding", "draw_anchors", "split_in_halves",
     "train_word2vec",
-]
+]  # fmt: skip
 
 Start = Literal["own", "hashed"]
 STARTS: Final[tuple[Start, ...]] = get_args(Start)
@@ -60,7 +45,7 @@ _COSINES_PER_BLOCK: Final = 2**23
 """Cosines at a time: 64 MiB."""
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def split_in_halves(
     texts: Any, *, overlap: float = 0.0, rng: Rng = None, tokenise: Tokeniser = words_of
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -89,7 +74,7 @@ def split_in_halves(
         >>> split_in_halves(["a cat", "A cat!", "a dog", "an owl", "a fox"], overlap=0.5, rng=1)
         (('a cat', 'a dog'), ('a dog', 'an owl'))
     """
-    share, seed = real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
+    share, seed = errors.real("overlap", overlap, low=0.0, high=1.0), seed_of(rng)
     found: dict[tuple[str, ...], str] = {}
     for text in texts_of("texts", texts):
         found.setdefault(tuple(tokenise(text)), text)
@@ -97,7 +82,7 @@ def split_in_halves(
     size = len(found) // 2
     if not size:
         requirement = "at least two texts of different words"
-        raise invalid("texts", requirement, f"{len(found)} of such")
+        raise errors.invalid("texts", requirement, f"{len(found)} of such")
     kept = list(found.values())
     order = np.random.default_rng(seed).permutation(len(kept))
     begin = size - round(share * size)
@@ -105,7 +90,7 @@ def split_in_halves(
     return tuple(kept[row] for row in first), tuple(kept[row] for row in second)
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def train_word2vec(
     texts: Any,
     *,
@@ -156,21 +141,20 @@ def train_word2vec(
         ...     found = train_word2vec(["a cat sat", "a dog sat", "a dog ran"], min_count=2, dim=4)
         ...     assert (len(found), found.words[0]) == (3, "a")
     """
-    choice("start", start, STARTS)
-    seed = integer("seed", seed, 0, 2**32 - 1)
-    sizes = {"vector_size": dim, "window": window, "min_count": min_count, "negative": negative}
-    for (name, value), shown in zip(sizes.items(), ("dim", *list(sizes)[1:]), strict=True):
-        sizes[name] = integer(shown, value, 1)
-    epochs = integer("epochs", epochs, 1)
+    errors.choice("start", start, STARTS)
+    seed = errors.integer("seed", seed, 0, 2**32 - 1)
+    sizes = {"dim": dim, "window": window, "min_count": min_count, "negative": negative}
+    sizes = {name: errors.integer(name, value, 1) for name, value in sizes.items()}
+    epochs = errors.integer("epochs", epochs, 1)
     sentences = [list(words) for words in map(tokenise, training_texts(texts)) if words]
     model = require_module("gensim.models", "train_word2vec").Word2Vec(
-        **sizes, epochs=epochs, seed=seed, sg=0, workers=1
+        vector_size=sizes.pop("dim"), **sizes, epochs=epochs, seed=seed, sg=0, workers=1
     )
     model.build_vocab(sentences)
     if len(model.wv) < 2:
         requirement = f"texts in which at least two words occur min_count = {min_count} times"
         found = f"{len(sentences):,} texts with words"
-        raise invalid("texts", requirement, found)
+        raise errors.invalid("texts", requirement, found)
     if start == "hashed":
         model.wv.vectors[:] = [_hash_to_start(word, seed, dim) for word in model.wv.index_to_key]
     with Progress("word2vec", epochs * len(sentences), progress) as bar:
@@ -243,7 +227,7 @@ class _WatchedSentences:
             self._bar.advance(len(part))
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def add_noise(
     embedding: Any,
     epsilon: float,
@@ -279,15 +263,15 @@ def add_noise(
         >>> add_noise(Embedding(("a", "cat", "sat"), vectors), 5.0, rng=1)
         <Embedding of 3 words, dim=100, epsilon claimed 5, true 500>
     """
-    clean = instance("embedding", embedding, Embedding)
+    clean = errors.instance("embedding", embedding, Embedding)
     if clean.real is not None:
-        raise invalid("embedding", "one without noise", clean)
-    epsilon = real("epsilon", epsilon, low=0.0, open_low=True)
-    with part_of("embedding"):
+        raise errors.invalid("embedding", "one without noise", clean)
+    epsilon = errors.real("epsilon", epsilon, low=0.0, open_low=True)
+    with errors.part_of("embedding"):
         rows = MinMax()(clean.vectors)
     domain = MinMax().range(clean.dim)
     # What is published takes the largest change of one entry for that of the whole vector.
-    choice("scale", scale, ("published", "sound"))
+    errors.choice("scale", scale, ("published", "sound"))
     norm: Norm = "linf" if scale == "published" else "l1"
     noise = Laplace(laplace(epsilon, sensitivity(domain, norm).value))
     drawn = sample(noise, np.zeros(clean.dim), len(clean), rng=seed_of(rng))
@@ -346,7 +330,7 @@ class Leakage(Record):
             ValueError: if `topn` is not among those of the attack.
         """
         shown = tuple(map(str, self.topn))
-        return self.shares[shown.index(choice("topn", str(topn), shown))]
+        return self.shares[shown.index(errors.choice("topn", str(topn), shown))]
 
     def __repr__(self) -> str:
         """Return one line with the shares."""
@@ -377,14 +361,16 @@ def find_common_words(victim: Embedding, *attackers: Embedding) -> tuple[str, ..
         ValueError: if they have no word in common.
     """
     for name, one in (("victim", victim), *(("attacker", one) for one in attackers)):
-        instance(name, one, Embedding)
+        errors.instance(name, one, Embedding)
     found = tuple(word for word in victim.words if all(word in one for one in attackers))
     if not found:
-        raise invalid("attacker", "an embedding with words of the victim's", list(victim.words[:4]))
+        raise errors.invalid(
+            "attacker", "an embedding with words of the victim's", list(victim.words[:4])
+        )
     return found
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def draw_anchors(
     victim: Any, *attackers: Any, anchors: int = 1500, rng: Rng = None
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -411,16 +397,16 @@ def draw_anchors(
         >>> draw_anchors(e, Embedding(("fox", "dog", "a"), np.eye(3)), anchors=1, rng=1)
         (('a',), ('dog', 'fox'))
     """
-    found, number = find_common_words(victim, *attackers), integer("anchors", anchors, 0)
+    found, number = find_common_words(victim, *attackers), errors.integer("anchors", anchors, 0)
     if number >= len(found):
         requirement = f"below the number of common words, {len(found):,}: some are to be found"
-        raise invalid("anchors", requirement, number)
+        raise errors.invalid("anchors", requirement, number)
     order = np.random.default_rng(seed_of(rng)).permutation(len(found))
     words = tuple(found[row] for row in order)
     return words[:number], words[number:]
 
 
-@suggest_arguments
+@errors.suggest_arguments
 def attack_embedding(
     victim: Any,
     attacker: Any,
@@ -481,12 +467,12 @@ def attack_embedding(
     """
     find_common_words(victim, attacker)
     if attacker.dim != victim.dim:
-        raise invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
+        raise errors.invalid("attacker", f"of the victim's dimension, {victim.dim}", attacker.dim)
     known = _read_words("anchors", anchors, victim, attacker)
     wanted = _choose_words(words, known, victim)
     numbers = _read_topn(topn, len(attacker))
-    confidence, flat = confidence_level(confidence), flag("centre", centre)
-    drop = integer("drop", drop, 0, victim.dim - 1)
+    confidence, flat = errors.confidence_level(confidence), errors.flag("centre", centre)
+    drop = errors.integer("drop", drop, 0, victim.dim - 1)
     there = np.array([attacker.rows.get(word, -1) for word in wanted])
     from threadpoolctl import threadpool_limits
 
@@ -516,16 +502,16 @@ def attack_embedding(
 
 def _read_words(name: str, given: Any, *embeddings: Embedding) -> tuple[str, ...]:
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise mistyped(name, "a list of words", given)
+        raise errors.mistyped(name, "a list of words", given)
     words = tuple(given)
     for row, word in enumerate(words):
         if not isinstance(word, str):
-            raise mistyped(f"{name}[{row}]", "a string", word)
+            raise errors.mistyped(f"{name}[{row}]", "a string", word)
         if not all(word in one for one in embeddings):
             both = "both embeddings" if len(embeddings) > 1 else "the victim's embedding"
-            raise invalid(f"{name}[{row}]", f"a word of {both}", word)
+            raise errors.invalid(f"{name}[{row}]", f"a word of {both}", word)
     if len(set(words)) < len(words):
-        raise invalid(name, "words that are there once", given)
+        raise errors.invalid(name, "words that are there once", given)
     return words
 
 
@@ -535,19 +521,20 @@ def _choose_words(words: Any, known: tuple[str, ...], victim: Embedding) -> tupl
         wanted = tuple(word for word in victim.words if word not in taken)
     else:
         wanted = _read_words("words", words, victim)
-        for word in wanted:
-            if word in taken:
-                raise invalid("words", "no anchors: those the attacker knows", word)
+        if shared := [word for word in wanted if word in taken]:
+            raise errors.invalid("words", "no anchors: those the attacker knows", shared[0])
     if not wanted:
-        raise invalid("words", "at least one word that is no anchor", words)
+        raise errors.invalid("words", "at least one word that is no anchor", words)
     return wanted
 
 
 def _read_topn(topn: Any, most: int) -> tuple[int, ...]:
     several = isinstance(topn, Iterable) and not isinstance(topn, str)
-    numbers = tuple(integer("topn", number, 1, most) for number in (topn if several else (topn,)))
+    numbers = tuple(
+        errors.integer("topn", number, 1, most) for number in (topn if several else (topn,))
+    )
     if not numbers or len(set(numbers)) < len(numbers):
-        raise invalid("topn", "one number, or several different ones", topn)
+        raise errors.invalid("topn", "one number, or several different ones", topn)
     return numbers
 
 
@@ -568,11 +555,12 @@ def _scale_rows(name: str, embedding: Embedding, words: Iterable[str], flat: boo
     constant = rows.min(axis=1) == rows.max(axis=1) if flat else largest[:, 0] == 0.0
     if constant.any():
         what = "of unlike entries" if flat else "other than zero"
-        raise invalid(f"{name}'s vectors", what, f"the one of {chosen[int(constant.argmax())]!r}")
+        raise errors.invalid(
+            f"{name}'s vectors", what, f"the one of {chosen[int(constant.argmax())]!r}"
+        )
     if flat:
         rows = rows - rows.mean(axis=1, keepdims=True)
-    found: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
-    return found
+    return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True))
 
 
 def _find_rotation(
@@ -589,8 +577,7 @@ def _find_rotation(
     )
     left, sizes, right = np.linalg.svd(mine.T @ theirs)
     rank = int(np.sum(sizes > sizes[0] * len(sizes) * np.finfo(np.float64).eps))
-    found: Floats = left[:, :rank] @ right[:rank]
-    return found
+    return np.asarray(left[:, :rank] @ right[:rank])
 
 
 def _rank_words(

