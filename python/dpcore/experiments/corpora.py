@@ -10,7 +10,7 @@ import io
 import os
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -61,7 +61,7 @@ class Known:
         optional: files that a folder may lack.
     """
 
-    files: dict[str, str | None]
+    files: Mapping[str, str | None]
     origin: str
     rows: Callable[[File], Iterable[Row]] | None = None
     parts: Callable[[File], Parts] | None = None
@@ -151,55 +151,31 @@ _read_medical = partial(
 _SPLIT_FILES: Final[dict[str, str | None]] = {f"{part}.csv": part for part in SPLITS}
 
 KNOWN: Final[dict[str, Known]] = {
-    "dpnr_ag": Known(
-        {"ag_data.txt": None},
-        "DPNR authors' AG file; AG corpus: research, non-commercial",
-        parts=_read_dpnr,
-    ),
-    "ag_news": Known(
-        {"train.tsv": "train", "test.tsv": "test"},
-        "AG News as in the ALPS repository (MIT)",
-        _read_news,
-    ),
+    "dpnr_ag": Known({"ag_data.txt": None}, "DPNR authors' AG file; AG corpus: research, "
+                     "non-commercial", parts=_read_dpnr),
+    "ag_news": Known({"train.tsv": "train", "test.tsv": "test"},
+                     "AG News as in the ALPS repository (MIT)", _read_news),
     "atis": Known(_SPLIT_FILES, "ATIS as in DP-Rewrite (Apache-2.0)", _read_intents),
     "snips": Known(_SPLIT_FILES, "SNIPS (CC0)", _read_intents),
-    "medical": Known(
-        {"abstracts.csv": None}, "Medical Abstracts TC corpus (CC BY-SA 3.0)", _read_medical
-    ),
-    "leakage": Known(
-        {"spa-eng.zip": None},
-        "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
-        _read_translations,
-        members=("spa-eng/spa.txt",),
-    ),
-    "names": Known(
-        {"names.zip": None},
-        "NLTK names corpus (free with credit)",
-        _read_names,
-        members=("names/male.txt", "names/female.txt"),
-    ),
-    "wikitext2": Known(
-        {"train.txt": "train", "valid.txt": "valid", "test.txt": "test"},
-        "WikiText-2 (CC BY-SA)",
-        _read_line_rows,
-        optional=("train.txt",),
-    ),
-    "polarity": Known(
-        {"sentence_polarity.zip": None},
-        "sentence polarity corpus (CC BY 4.0)",
-        _read_ending_labels,
-        members=("sentence_polarity/rt-polarity.neg", "sentence_polarity/rt-polarity.pos"),
-    ),
-    "textfooler": Known(
-        {"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)", _read_labelled
-    ),
-    "yelp": Known(
-        dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
-        | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
-        "Yelp sentences of Sentiment-and-Style-Transfer",
-        _read_ending_labels,
-    ),
-}
+    "medical": Known({"abstracts.csv": None}, "Medical Abstracts TC corpus (CC BY-SA 3.0)",
+                     _read_medical),
+    "leakage": Known({"spa-eng.zip": None},
+                     "English sentences of Tatoeba's Spanish pairs (CC BY 2.0)",
+                     _read_translations, members=("spa-eng/spa.txt",)),
+    "names": Known({"names.zip": None}, "NLTK names corpus (free with credit)", _read_names,
+                   members=("names/male.txt", "names/female.txt")),
+    "wikitext2": Known({f"{part}.txt": part for part in SPLITS}, "WikiText-2 (CC BY-SA)",
+                       _read_line_rows, optional=("train.txt",)),
+    "polarity": Known({"sentence_polarity.zip": None}, "sentence polarity corpus (CC BY 4.0)",
+                      _read_ending_labels,
+                      members=("sentence_polarity/rt-polarity.neg",
+                               "sentence_polarity/rt-polarity.pos")),
+    "textfooler": Known({"textfooler_yelp.txt": None}, "Yelp sample of TextFooler (MIT)",
+                        _read_labelled),
+    "yelp": Known(dict.fromkeys(("sentiment.dev.0", "sentiment.dev.1"), "train")
+                  | dict.fromkeys(("sentiment.test.0", "sentiment.test.1"), "test"),
+                  "Yelp sentences of Sentiment-and-Style-Transfer", _read_ending_labels),
+}  # fmt: skip
 """Every corpus that is known by name."""
 
 _CORPUS_FOLDERS = {"names": "words", "textfooler": "yelp"}

@@ -356,8 +356,8 @@ class Config(TextOptions):
         found += [Recipe(policy, level) for policy in POLICIES for level in levels]
         if self.full and self.data is not None:
             found += [Recipe("SanText", one) for one in _REWRITING_EPSILONS]
-            starts = ("plain, public start", 0.0), ("DP-SGD, public start", _REFERENCE_EPSILON)
-            found += [Recipe(*start) for start in starts]
+            found.append(Recipe("plain, public start"))
+            found.append(Recipe("DP-SGD, public start", _REFERENCE_EPSILON))
         return tuple(found)
 
     @property

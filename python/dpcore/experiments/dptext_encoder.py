@@ -369,6 +369,7 @@ class Result(Tabled):
         Raises:
             ValueError: if there is none.
         """
+        found: dict[tuple[str, str], Row]
         found = {(row.case.noise, row.case.level): row for row in self.rows}
         if (noise, level) not in found:
             raise invalid("noise and level", "those of a row", (noise, level))

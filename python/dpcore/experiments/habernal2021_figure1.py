@@ -406,7 +406,7 @@ class Result(Tabled):
             A matplotlib figure of three panels.
         """
         picture = make_canvas(6.0, ax)
-        places = [["share", "share"], ["scale", "ratio"]]
+        places: Any = [["share", "share"], ["scale", "ratio"]]
         panels = picture.subplot_mosaic(places, height_ratios=(1.15, 1))
         _draw_shares(panels["share"], self)
         _draw_scales(panels["scale"], self)

@@ -368,7 +368,8 @@ def describe_findings(result: Result) -> list[str]:
             )
         else:
             first = result.of(method)[0]
-            certified, control = np.max(first.certified), np.max(first.null_certified)
+            bounds = first.certified or (), first.null_certified or ()
+            certified, control = (np.array(one).max() for one in bounds)
             found.append(
                 f"The score gives {mean[0]:.1f} to {mean.max():.1f} nats, on permuted labels at "
                 f"most {max(0.0, null.max()):.2f}; up to {certified:.1f} nats are certified, on "

@@ -411,23 +411,23 @@ class Result(Tabled):
         picture = make_canvas(3.2, ax)
         left, right = picture.subplots(1, 2)
         kinds = product((("processes", BLUE), ("Dask", RED)), (("strong", "-o"), ("weak", "--s")))
-        for (place, colour), (kind, style) in kinds:
+        for (place, colour), (kind, line) in kinds:
             ones = [
                 one for one in self.measured
                 if one.place == place and _name_scaling(self.config, one) in ("-", kind)
             ]  # fmt: skip
             if ones:
                 values = [[one.workers for one in ones], [self.efficiency(one) for one in ones]]
-                left.plot(*values, style, color=colour, label=f"{place}, {kind} scaling", ms=4)
+                left.plot(*values, line, color=colour, label=f"{place}, {kind} scaling", ms=4)
         if not self.has_dask:
             left.set_title("Dask is not installed", fontsize=SMALL)
         colours = (BLUE, RED, ORANGE, GREY, INK)
         for (number, trials), faults in product(enumerate(self.config.simulated), (False, True)):
             cells = [one for one in self.simulated if (one.trials, one.faults) == (trials, faults)]
-            line = [one.workers for one in cells], [one.efficiency for one in cells]
+            points = [one.workers for one in cells], [one.efficiency for one in cells]
             label = None if faults else f"{_write_power(trials)} trials"
-            style = {"color": colours[number % len(colours)], "ms": 3, "label": label}
-            right.plot(*line, "--" if faults else "-o", **style)
+            style: Any = {"color": colours[number % len(colours)], "ms": 3, "label": label}
+            right.plot(*points, "--" if faults else "-o", **style)
         panels = (
             (left, "this machine", self.config.workers),
             (right, "simulated; dashed: with faults", self.config.clusters),
