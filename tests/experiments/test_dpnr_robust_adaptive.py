@@ -2,28 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_robust_adaptive as study
-from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result
-from dpcore.experiments.dpnr_robust_adaptive.experiment import (
-    Size,
-    compute_gains,
-    crossing_epsilon,
-    true_epsilon,
-)
-from dpcore.experiments.dpnr_robust_adaptive.models import (
-    EPSILONS,
-    LINES,
-    Job,
-    Test,
-    jobs_of,
-    published_accuracy,
-)
+from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result, experiment, models
+from dpcore.experiments.dpnr_robust_adaptive.models import Job, Test, published_accuracy
 
 Test.__test__ = False
 AG = ("ag_news", 16)
@@ -42,15 +28,15 @@ def result():
 
 def made(config, accuracies):
     """A result with given accuracies: line -> epsilon -> one a seed."""
-    models = []
+    made_models = []
     for line, levels in accuracies.items():
         for level, values in levels.items():
-            trained = level if LINES[line].each else None
+            trained = level if models.LINES[line].each else None
             for number, value in enumerate(values):
                 job = Job("ag_news", 16, number, line, trained)
-                models.append(Model(job, 0.0, 0.0, ((Test(level), value),)))
-    size = Size("ag_news", "made", 10, 10, 4, 0.25)
-    return Result(config, tuple(models), (size,))
+                made_models.append(Model(job, 0.0, 0.0, ((Test(level), value),)))
+    size = experiment.Size("ag_news", "made", 10, 10, 4, 0.25)
+    return Result(config, tuple(made_models), (size,))
 
 
 def test_training_learns_and_noise_costs(result):
@@ -97,7 +83,7 @@ def test_the_sound_scale_sends_nothing_at_16_entries():
 
 
 def test_record_table_and_picture(result):
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    record = result.to_dict()
     assert record["corpora"][0]["origin"].startswith("generated (topics")
     assert {row["true"] for row in record["true"]} == {16.0, 80.0}
     assert len(record["models"]) == len(result.models)
@@ -139,15 +125,21 @@ def test_crossing_and_gains():
     plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}
     robust = {1.0: (0.5, 0.5), 3.0: (0.4, 0.4), 4.0: (0.6, 0.7), 5.0: (0.8, 0.8)}
     # A single epsilon below, where robust is better by luck, is no crossing.
-    assert crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
-    assert crossing_epsilon(made(config, {"not robust": robust, "robust": plain}), *AG) is None
+    assert (
+        experiment.crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG)
+        == 4.0
+    )
+    assert (
+        experiment.crossing_epsilon(made(config, {"not robust": robust, "robust": plain}), *AG)
+        is None
+    )
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in compute_gains(made(config, both), *AG)}
+    found = {gain.line: gain for gain in experiment.compute_gains(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in compute_gains(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in experiment.compute_gains(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():
@@ -158,8 +150,8 @@ def test_the_study_s_figures():
     assert published_accuracy("ag_news", 32, "not robust", None) == 0.80
     assert published_accuracy("yelp", 32, "robust", 4.0, 0.3) is None
     assert published_accuracy("ag_news", 32, "not robust", 2.5) is None
-    assert [true_epsilon(level, 64) for level in EPSILONS] == pytest.approx(
-        [64.0 * level for level in EPSILONS]
+    assert [experiment.true_epsilon(level, 64) for level in models.EPSILONS] == pytest.approx(
+        [64.0 * level for level in models.EPSILONS]
     )
 
 
@@ -173,7 +165,7 @@ def test_the_real_corpora():
 def test_the_study_s_figures_stand_beside_ours_on_its_data():
     job = Job("ag_news", 32, 0, "robust", 5.0)
     model = Model(job, 0.1, 0.8, ((Test(), 0.8), (Test(5.0), 0.72)))
-    size = Size("ag_news", "AG", 10, 10, 4, 0.25)
+    size = experiment.Size("ag_news", "AG", 10, 10, 4, 0.25)
     config = Config(seeds=1, data="folder", dims=(32,), epsilons=(5.0,))
     text = Result(config, (model,), (size,)).table()
     assert "the study, robust 0.73" in " ".join(text.split())
@@ -184,10 +176,14 @@ def test_the_study_s_figures_stand_beside_ours_on_its_data():
 def test_full_means_more():
     usual, full = Config(), Config(full=True)
     assert (usual.seeds, full.seeds) == (3, 5)
-    assert sum(job.mask == "zero_id" for job in jobs_of(usual)) == 3 * 2 * 6
-    assert sum(job.mask == "zero_id" for job in jobs_of(full)) == 5 * 4 * 6
-    sound = [job for job in jobs_of(full) if job.line == "robust, b = d/epsilon" and not job.number]
-    assert len(sound) == 4 * len(EPSILONS)
+    assert sum(job.mask == "zero_id" for job in models.jobs_of(usual)) == 3 * 2 * 6
+    assert sum(job.mask == "zero_id" for job in models.jobs_of(full)) == 5 * 4 * 6
+    sound = [
+        job
+        for job in models.jobs_of(full)
+        if job.line == "robust, b = d/epsilon" and not job.number
+    ]
+    assert len(sound) == 4 * len(models.EPSILONS)
 
 
 def test_what_is_not_there(tmp_path):

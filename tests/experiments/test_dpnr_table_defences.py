@@ -8,17 +8,8 @@ from shared_extras import needs
 
 torch = needs("torch", "safetensors", "sklearn")
 
-from dpcore.experiments.dpnr_table.defences import (  # noqa: E402
-    AdversarialClassification,
-    AdversarialGeneration,
-    ComplementOpponent,
-    Declustering,
-    DeclusteringOpponent,
-    DecodingOpponent,
-    Material,
-    MinMaxAdversary,
-    MinMaxOpponent,
-)
+from dpcore.experiments.dpnr_table import defences  # noqa: E402
+from dpcore.experiments.dpnr_table.defences import Declustering, Material, MinMaxAdversary  # noqa: E402
 from dpcore.text import DPNR, Corpus, generated, inference  # noqa: E402
 from dpcore.text.systems.dptext import Discriminator  # noqa: E402
 from dpcore.text.systems.training import one_thread  # noqa: E402
@@ -27,7 +18,7 @@ CORPUS = generated("topics", 2000, rng=1)
 TEST, SMALL = CORPUS.test, CORPUS.train[:400]
 PARENT = {"dim": 64, "attribute": "parent"}
 SHORT = {"epochs": 3, "rng": 1}
-DEFENCES = (MinMaxAdversary, AdversarialClassification, AdversarialGeneration, Declustering)
+DEFENCES = defences.Defended.__subclasses__()
 DEVICES = ["cpu"] + (["cuda"] if torch.cuda.is_available() else [])
 every = pytest.mark.parametrize("defence", DEFENCES)
 
@@ -121,7 +112,9 @@ def opponent_of(kind, model, steps=60):
     return opponent, units, batch[:1]
 
 
-@pytest.mark.parametrize("kind", [MinMaxOpponent, ComplementOpponent, DecodingOpponent])
+@pytest.mark.parametrize(
+    "kind", [defences.MinMaxOpponent, defences.ComplementOpponent, defences.DecodingOpponent]
+)
 @pytest.mark.parametrize("sign", [1.0, -1.0], ids=["as it is", "turned"])
 def test_one_step_of_the_extractor_raises_the_loss_of_its_opponent(control, kind, sign):
     with one_thread():
@@ -135,7 +128,7 @@ def test_one_step_of_the_extractor_raises_the_loss_of_its_opponent(control, kind
 
     def loss():
         with torch.no_grad():
-            if kind is DecodingOpponent:
+            if kind is defences.DecodingOpponent:
                 return opponent.loss(rows(), batch).item()
             return opponent.discriminator.loss(rows(), opponent.truth(rows(), batch)).item()
 
@@ -173,7 +166,9 @@ def test_equal_attributes_are_pushed_apart_and_different_ones_together(codes, gr
     rng = np.random.default_rng(1)
     made = Material(reader, torch.tensor(codes), None, 1.0, rng, torch.device("cpu"))
     rows = torch.tensor([[0.0, 1.0, 0.5], [1.0, 0.2, 0.0]], requires_grad=True)
-    (step,) = torch.autograd.grad(DeclusteringOpponent(made).penalty(rows, torch.arange(2)), rows)
+    (step,) = torch.autograd.grad(
+        defences.DeclusteringOpponent(made).penalty(rows, torch.arange(2)), rows
+    )
     first, second = ((each[0] - each[1]).norm().item() for each in (rows, rows - 0.1 * step))
     assert (second > first if grows else second < first) if grows is not None else second == first
 
@@ -190,7 +185,7 @@ def test_wrong_values_are_the_other_one_or_the_others_in_equal_shares():
     reader, rows = Discriminator(4, [2, 3]), torch.rand(2, 4)
     codes = torch.tensor([[0, 2], [1, 0]])
     made = Material(reader, codes, None, 1.0, np.random.default_rng(1), torch.device("cpu"))
-    found = ComplementOpponent(made).penalty(rows, torch.arange(2)).item()
+    found = defences.ComplementOpponent(made).penalty(rows, torch.arange(2)).item()
     two, three = (scores.log_softmax(dim=1).detach().numpy() for scores in reader(rows))
     complement = -(two[0, 1] + two[1, 0]) / 2
     shares = -(three[0, :2].mean() + three[1, 1:].mean()) / 2

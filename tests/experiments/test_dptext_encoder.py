@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 
 import numpy as np
@@ -94,9 +93,8 @@ def test_an_attacker_at_its_floor_is_no_evidence_where_the_task_is_lost(result):
     assert "made-up texts" in table
 
 
-def test_the_record_is_strict_and_the_pair_is_of_later_texts(result):
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert record["experiment"] == "dptext-encoder"
+def test_the_pair_in_the_record_is_of_later_texts(result):
+    record = result.to_dict()
     assert record["rows"][0]["runs"][0]["exact"] == "inf"
     assert len(set(record["pair"])) == 2
     assert record["rows"][0]["at_majority"] in (True, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import inspect
 import math
 
@@ -16,21 +17,12 @@ INF = math.inf
 REFUSED = [
     ("published-systems", {"trials": True}, TypeError, ""),
     ("published-systems", {"dims": (1,)}, ValueError, "an integer at least 2"),
-    ("published-systems", {"dims": ()}, ValueError, ""),
-    ("published-systems", {"dims": (2, 2)}, ValueError, ""),
     ("published-systems", {"epsilon": 0}, ValueError, ""),
-    ("dp-sniper-table", {"mechanisms": "SVT1"}, TypeError, "a list or tup"),
-    ("floating-point", {"systems": None}, TypeError, "a list or tuple"),
-    ("published-systems", {"dims": 2}, TypeError, "a list or tuple, got 2"),
-    ("habernal2022-figure1", {"dims": {2}}, TypeError, "a list or tuple"),
-    ("habernal2022-figure1", {"dims": (2, 2)}, ValueError, ""),
-    ("habernal2022-figure1", {"epsilons": ()}, ValueError, ""),
     ("habernal2022-figure1", {"epsilons": (INF,)}, ValueError, ""),
     ("habernal2022-figure1", {"mechanisms": ("ADEPT",)}, ValueError, ""),
     ("habernal2022-figure2", {"trials": "many"}, ValueError, ""),
     ("habernal2022-figure2", {"seed": 1.5}, TypeError, ""),
     ("adept-rewrite", {"variants": ("l2",)}, ValueError, "one of"),
-    ("adept-rewrite", {"variants": ()}, ValueError, ""),
     ("adept-rewrite", {"claimed": (0.0,)}, ValueError, ""),
     ("adept-rewrite", {"claimed": (1.0, float("inf"))}, ValueError, ""),
     ("adept-rewrite", {"examples": -1}, ValueError, ""),
@@ -39,28 +31,17 @@ REFUSED = [
     ("divergence-accuracy", {"rows": 99}, ValueError, "an integer at least 100"),
     ("divergence-accuracy", {"rows": 1e3}, TypeError, ""),
     ("divergence-accuracy", {"cases": ("n1",)}, ValueError, ""),
-    ("divergence-accuracy", {"cases": ()}, ValueError, ""),
-    ("divergence-accuracy", {"methods": ("ball", "ball")}, ValueError, ""),
     ("divergence-accuracy", {"certified": -1}, ValueError, ""),
     ("dp-sniper-table", {"repeats": 0}, ValueError, "an integer at least 1, got 0"),
-    ("dp-sniper-table", {"mechanisms": ()}, ValueError, "not empty and without repetition"),
-    ("dp-sniper-table", {"mechanisms": ("SVT1", "SVT1")}, ValueError, "not empty and without"),
     ("dp-sniper-table", {"mechanisms": ("SVT7",)}, ValueError, "one of 'Laplace',"),
     ("dp-sniper-table", {"mechanisms": (1,)}, TypeError, "one of 'Laplace',"),
     ("dpnr-robust-adaptive", {"dims": (1,)}, ValueError, ""),
-    ("dpnr-robust-adaptive", {"dims": (8, 8)}, ValueError, "not empty"),
     ("dpnr-robust-adaptive", {"epsilons": (0.0,)}, ValueError, ""),
     ("dpnr-robust-adaptive", {"mus": (1.0,)}, ValueError, ""),
     ("dpnr-robust-adaptive", {"lines": ("adaptive",)}, ValueError, "one of"),
-    ("dpnr-table", {"levels": ()}, ValueError, "not empty"),
     ("dpnr-table", {"levels": (0.0,)}, ValueError, ""),
-    ("dpnr-table", {"claims": 1.0}, TypeError, "a list"),
     ("dpnr-table", {"texts": 10}, ValueError, ""),
     ("dpnr-table", {"dim": 1}, ValueError, ""),
-    ("habernal2021-figure1", {"dims": ()}, ValueError, "not empty"),
-    ("habernal2021-figure1", {"dims": (2, 2)}, ValueError, "not empty and without repetition"),
-    ("habernal2021-figure1", {"dims": None}, TypeError, "a list or tuple, got None"),
-    ("habernal2021-figure1", {"dims": {2, 3}}, TypeError, "a list or tuple"),
     ("habernal2021-figure1", {"dims": (0,)}, ValueError, "an integer from 1 to 4096, got 0"),
     ("habernal2021-figure1", {"dims": (4097,)}, ValueError, "an integer from 1 to 4096"),
     ("habernal2021-figure1", {"dims": (2.0,)}, TypeError, "an integer"),
@@ -81,13 +62,9 @@ REFUSED = [
     ("sensitivity-table", {"dim": 2.0}, TypeError, ""),
     ("word2vec-leakage", {"trials": 999}, ValueError, "an integer at least 1000"),
     ("word2vec-leakage", {"anchors": (-1,)}, ValueError, ""),
-    ("word2vec-leakage", {"anchors": 5}, TypeError, "a list"),
     ("word2vec-leakage", {"epsilons": (0.0,)}, ValueError, ""),
     ("word2vec-leakage", {"epsilons": (math.nan,)}, ValueError, ""),
-    ("word2vec-leakage", {"epsilons": ()}, ValueError, "not empty"),
-    ("floating-point", {"systems": ()}, ValueError, "not empty"),
     ("floating-point", {"systems": ("numpy",)}, ValueError, "one of"),
-    ("floating-point", {"systems": ("dpcore.Laplace",) * 2}, ValueError, "not empty"),
     ("encoder-frontier", {"trials": 99}, ValueError, "an integer at least 100"),
     ("word-dp-attack", {"trials": 20}, ValueError, "an integer at least 100"),
     ("dptext-encoder", {"cap": 5.0, "starts": None}, ValueError, "at most the cap, 5, got"),
@@ -129,6 +106,20 @@ def test_fields_of_many_configurations_are_checked(name):
         if field in inspect.signature(config).parameters:
             with pytest.raises(error, match=f"^{field} must be "):
                 config(**{field: value})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_lists_of_a_configuration_are_checked(name):
+    config = get(name).Config
+    for field in dataclasses.fields(config):
+        value = getattr(config(), field.name)
+        if isinstance(value, tuple):
+            for wrong in ((), value[:1] * 2):
+                with pytest.raises(ValueError, match=f"^{field.name} must be not empty and with"):
+                    config(**{field.name: wrong})
+            for wrong in ("SVT1", {2}, 3):
+                with pytest.raises(TypeError, match=f"^{field.name} must be a list or tuple, got"):
+                    config(**{field.name: wrong})
 
 
 @pytest.mark.parametrize("name", NAMES)

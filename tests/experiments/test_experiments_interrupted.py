@@ -21,8 +21,9 @@ def run(name, **fields):
     return module.run(module.Config(**fields))
 
 
-@pytest.mark.parametrize("name", ["published-systems", "habernal2022-figure1"])
-@pytest.mark.parametrize("how", ["raises", "partial"])
+@pytest.mark.parametrize(
+    ("name", "how"), [("published-systems", "partial"), ("habernal2022-figure1", "raises")]
+)
 def test_interrupt_keeps_what_is_done(name, how, monkeypatch, tmp_path):
     calls = []
     real = running.audit

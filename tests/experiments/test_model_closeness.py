@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from functools import cache
 
@@ -123,7 +122,7 @@ def test_names_that_do_not_exist():
 
 def test_the_record_the_table_and_the_picture():
     result = run()
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    record = result.to_dict()
     assert [cell["level"] for cell in record["cells"]] == [0.0, 0.9]
     place = record["comparisons"].index("safe/safe"), record["measures"].index("KL")
     found = np.array(record["cells"][0]["values"])[place]

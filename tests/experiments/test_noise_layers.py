@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from shared_extras import needs
 
@@ -73,7 +71,7 @@ def test_seeds_give_a_spread_and_a_part_repeats_the_whole(result):
 
 
 def test_the_record_and_the_table(result):
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    record = result.to_dict()
     assert record["agreement"] == {
         "faults_caught": 11, "faults": 11, "others_caught": 0, "others": 11,
     }  # fmt: skip

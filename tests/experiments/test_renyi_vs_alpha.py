@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import cache
 
 import numpy as np
@@ -72,7 +71,7 @@ def test_the_line_lies_above_the_curve():
 
 def test_the_record_the_table_and_the_picture():
     result = small()
-    record = json.loads(json.dumps(result.to_dict(), allow_nan=False))
+    record = result.to_dict()
     assert len(record["cells"]) == 2 * len(METHODS)
     line = result.line("score", "null")
     assert record["lines"]["null"]["score"]["epsilon"] == pytest.approx(line.epsilon)

@@ -8,7 +8,7 @@ from functools import cache
 import numpy as np
 from shared_extras import data, needs
 
-from dpcore.experiments import get, word_dp_attack
+from dpcore.experiments import word_dp_attack
 from dpcore.experiments.word_dp_attack import Config
 
 needs("gensim", "sklearn")
@@ -58,10 +58,6 @@ def test_the_table_serves_an_attacker():
     assert {len(values) for values in informed.values()} == {1}
     # The lists of CusText's words differ, so that the table tells more than the words that stay.
     assert informed["CusText"][0] > 0.7
-
-
-def test_a_quick_run_has_one_split():
-    assert get("word-dp-attack").Config(quick=True).seeds == 1
 
 
 def test_real_abstracts():

@@ -282,13 +282,10 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     systems = [system for name in config.systems for system in SYSTEMS if system.name == name]
     rows, partial = run_jobs(
-        "floating point",
-        systems,
-        lambda system: _make_system_row(system, config, threads),
-        progress,
+        "floating point", systems, lambda one: _make_system_row(one, config, threads), progress,
         ended=lambda row: row.audit is not None and row.audit.partial,
         worth=lambda row: row.audit is not None,
-    )
+    )  # fmt: skip
     return Result(config, rows, partial=partial)
 
 

@@ -331,17 +331,12 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs = list(product(config.layers, DTYPES, range(config.seeds)))
     with set_torch_threads(threads_of(threads, 1)):
         done, partial = run_jobs(
-            "noise layers",
-            jobs,
-            lambda job: _audit_and_inspect(config, *job),
-            progress,
+            "noise layers", jobs, lambda job: _audit_and_inspect(config, *job), progress,
             ended=lambda one: one[0].partial,
-        )
-    found = group_answers((job[:2] for job in jobs), done)
-    rows = tuple(
-        Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found.items()
-    )
-    return Result(config, rows, partial=partial)
+        )  # fmt: skip
+    found = group_answers((job[:2] for job in jobs), done).items()
+    rows = (Row(*key, tuple(one for one, _ in ones), ones[0][1]) for key, ones in found)
+    return Result(config, tuple(rows), partial=partial)
 
 
 def _audit_and_inspect(

@@ -17,7 +17,7 @@ from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
-from .dp_sniper_table.mechanisms import BENCHMARKS, Benchmark
+from .dp_sniper_table.mechanisms import BENCHMARKS
 from .dp_sniper_table.truth import exact_supremum
 from .drawing import SMALL, Figure, make_canvas, tidy_axes
 from .presentation import Column, align_columns
@@ -113,16 +113,14 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         ['ReportNoisyMax1', 'SVT1']
     """
     rows, partial = run_jobs(
-        "searched pairs",
-        MECHANISMS,
-        lambda name: _audit_both_pairs(BENCHMARKS[name], config, threads),
-        progress,
-        ended=lambda row: row.usual.partial or row.searched.partial,
-    )
+        "searched pairs", MECHANISMS, lambda name: _audit_both_pairs(name, config, threads),
+        progress, ended=lambda row: row.usual.partial or row.searched.partial,
+    )  # fmt: skip
     return Result(config, rows, partial=partial)
 
 
-def _audit_both_pairs(benchmark: Benchmark, config: Config, threads: int | None) -> Row:
+def _audit_both_pairs(name: str, config: Config, threads: int | None) -> Row:
+    benchmark = BENCHMARKS[name]
     dim = len(benchmark.pairs[0].x)
     # Pairs differ by a few per cent of their loss: telling them apart takes as many draws as
     # certifying one does.

@@ -478,11 +478,9 @@ class Result(Tabled):
             _draw_mechanism_line(loss, cells, lambda cell: (cell.loss,), attrgetter("is_exact"))
             _draw_mechanism_line(kept, cells, lambda cell: (cell.kept,))
             _draw_mechanism_line(
-                divergence,
-                cells,
-                lambda cell: [one[1] for one in cell.divergences],
+                divergence, cells, lambda cell: [one[1] for one in cell.divergences],
                 lambda cell: cell.beliefs[1] == ESTIMATE,
-            )
+            )  # fmt: skip
         unchanged = self.cells[0]
         for axes, figure in ((attack, "accuracy"), (informed, "informed")):
             for y, caption in ((unchanged.mean(figure), "unchanged"),

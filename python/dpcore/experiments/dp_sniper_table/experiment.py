@@ -173,12 +173,9 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     """
     jobs = [(name, repeat) for name in config.mechanisms for repeat in range(config.repeats)]
     done, partial = run_jobs(
-        "the benchmark",
-        jobs,
-        lambda job: _time_audit(*job, config, threads),
-        progress,
+        "the benchmark", jobs, lambda job: _time_audit(*job, config, threads), progress,
         ended=lambda found: found[0].partial,
-    )
+    )  # fmt: skip
     found = group_answers((name for name, _ in jobs), done)
     rows = tuple(Row(name, *zip(*ones, strict=True)) for name, ones in found.items())
     return Result(config, rows, partial=partial)

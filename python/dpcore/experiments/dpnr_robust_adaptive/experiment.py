@@ -13,7 +13,7 @@ import math
 import statistics
 import textwrap
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,7 +32,7 @@ from ..presentation import compute_mean_sd, encode_attributes, encode_fields
 from ..running import Tabled, cell_seed, run_jobs, time_run
 from ..settings import SEED, Settings, check_positive, setting
 from . import models as study
-from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Model, Test
+from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Job, Model, Test
 
 if TYPE_CHECKING:
     from ...text import Corpus
@@ -193,22 +193,18 @@ class Result(Tabled):
     models: tuple[Model, ...]
     sizes: tuple[Size, ...]
 
-    def of(
-        self,
-        data: str,
-        dim: int,
-        line: str,
-        trained: float | None = None,
-        mu: float = 0.0,
-        mask: str = "",
-    ) -> tuple[Model, ...]:
+    def of(self, data: str, dim: int, *how: Any) -> tuple[Model, ...]:
         """Return the models of one kind, seed after seed.
 
-        For a line that has a model for each epsilon, `trained` chooses the epsilon.
+        Args:
+            data: "ag_news" or "yelp".
+            dim: entries of a vector.
+            *how: the line, the epsilon of a line that has a model for each, share of masked words
+                in training, and what becomes of them: as in `Job`.
         """
-        kind: dict[str, Any] = {"data": data, "dim": dim, "line": line, "trained": trained}
-        kind |= {"mu": mu, "mask": mask}
-        return tuple(model for model in self.models if replace(model.job, **kind) == model.job)
+        return tuple(
+            model for model in self.models if model.job == Job(data, dim, model.job.number, *how)
+        )
 
     def values(self, data: str, dim: int, line: str, epsilon: float | None) -> tuple[float, ...]:
         """Return test accuracies of a line, one for each seed; empty if there are none.
