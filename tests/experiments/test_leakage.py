@@ -250,8 +250,8 @@ def test_an_embedding_of_other_vectors():
 
 
 def test_without_gensim_it_is_said_what_to_install(monkeypatch):
-    for name in ("gensim", "gensim.models"):
-        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.delitem(sys.modules, "gensim.models", raising=False)
+    monkeypatch.setitem(sys.modules, "gensim", None)
     message = r"^train_word2vec needs gensim, .* 'dpcore\[word2vec\]'"
     with pytest.raises(ModuleNotFoundError, match=message):
         leakage.train_word2vec(["a b"] * 9)
