@@ -14,7 +14,7 @@ import scipy.linalg
 from scipy.stats import binom, kstest
 from shared_messages import check_messages
 
-from dpcore import Laplace
+from dpcore import Laplace, packages
 from dpcore.calibration import real_epsilon
 from dpcore.experiments.word2vec_leakage import leakage
 from dpcore.experiments.word2vec_leakage.leakage import (
@@ -250,8 +250,10 @@ def test_an_embedding_of_other_vectors():
 
 
 def test_without_gensim_it_is_said_what_to_install(monkeypatch):
-    monkeypatch.delitem(sys.modules, "gensim.models", raising=False)
-    monkeypatch.setitem(sys.modules, "gensim", None)
+    def absent(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name="gensim")
+
+    monkeypatch.setattr(packages, "import_module", absent)
     message = r"^train_word2vec needs gensim, .* 'dpcore\[word2vec\]'"
     with pytest.raises(ModuleNotFoundError, match=message):
         leakage.train_word2vec(["a b"] * 9)
