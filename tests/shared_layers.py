@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -135,6 +135,52 @@ def parse_text(text: str) -> ast.Module:
     return ast.parse(text)
 
 
+@cache
+def list_nodes(text: str) -> list[ast.AST]:
+    """Return all nodes of the syntax tree of a file."""
+    return list(ast.walk(parse_text(text)))
+
+
+# What stands in one file is read once, however often the package is read with planted text.
+
+
+@cache
+def list_imported_names(file: str, text: str) -> list[tuple[ast.stmt, tuple[str, ...], ast.alias]]:
+    """Return every imported name of dpcore, with the dotted path that it comes from."""
+    package, found = file.split("/")[:-1], []
+    for node in list_nodes(text):
+        if isinstance(node, ast.ImportFrom):
+            words = node.module.split(".") if node.module else []
+            if node.level:
+                base = [*package[: len(package) - node.level + 1], *words]
+            elif words[:1] == ["dpcore"]:
+                base = words[1:]
+            else:
+                continue
+            found += [(node, tuple(base), alias) for alias in node.names]
+        elif isinstance(node, ast.Import):
+            names = [alias.name.split(".") for alias in node.names]
+            found += [(node, tuple(n[1:]), ast.alias("")) for n in names if n[0] == "dpcore"]
+    return found
+
+
+@cache
+def list_report_methods(text: str) -> list[ast.FunctionDef]:
+    """Return the methods of such a name that are one import and one call of what it imported."""
+    found = []
+    for node in list_nodes(text):
+        for method in node.body if isinstance(node, ast.ClassDef) else ():
+            if isinstance(method, ast.FunctionDef) and REPORT_METHODS.fullmatch(method.name):
+                body = method.body[1:] if ast.get_docstring(method) else method.body
+                match body:
+                    case [
+                        ast.ImportFrom(names=[ast.alias(name=name, asname=None)]),
+                        ast.Return(value=ast.Call(func=ast.Name(id=called))),
+                    ] if name == called:
+                        found.append(method)
+    return found
+
+
 class PackageFiles:
     """The files of a package, by their paths without suffix; `__init__` stands for its folder."""
 
@@ -148,32 +194,13 @@ class PackageFiles:
             name: {alias.asname or alias.name: (base, alias.name) for base, alias in froms}
             for name in self.texts
             if name.endswith("__init__")
-            for froms in [[(b, a) for _, b, a in self._froms(name)]]
+            for froms in [[(b, a) for _, b, a in list_imported_names(name, self.texts[name])]]
         }
 
     def _file(self, dotted: Iterable[str]) -> str | None:
         path = "/".join(dotted)
         inside = f"{path}/__init__" if path else "__init__"
         return path if path in self.texts else inside if inside in self.texts else None
-
-    def _froms(self, file: str) -> Iterator[tuple[ast.stmt, tuple[str, ...], ast.alias]]:
-        """Yield every imported name of dpcore, with the dotted path that it comes from."""
-        package = file.split("/")[:-1]
-        for node in ast.walk(self.trees[file]):
-            if isinstance(node, ast.ImportFrom):
-                words = node.module.split(".") if node.module else []
-                if node.level:
-                    base = [*package[: len(package) - node.level + 1], *words]
-                elif words[:1] == ["dpcore"]:
-                    base = words[1:]
-                else:
-                    continue
-                yield from ((node, tuple(base), alias) for alias in node.names)
-            elif isinstance(node, ast.Import):
-                for alias in node.names:
-                    words = alias.name.split(".")
-                    if words[0] == "dpcore":
-                        yield node, tuple(words[1:]), ast.alias("")
 
     def _home(self, base: tuple[str, ...], name: str) -> str | None:
         """Return the file that defines a name, behind re-exports; a module is its own file."""
@@ -184,25 +211,16 @@ class PackageFiles:
         following = self.shown[file][name]
         return file if following == (base, name) else self._home(*following)
 
-    def report_methods(self, file: str) -> Iterator[ast.FunctionDef]:
-        """Yield the methods of such a name that are one import and one call of what it imported."""
-        for node in ast.walk(self.trees[file]):
-            for method in node.body if isinstance(node, ast.ClassDef) else ():
-                if isinstance(method, ast.FunctionDef) and REPORT_METHODS.fullmatch(method.name):
-                    body = method.body[1:] if ast.get_docstring(method) else method.body
-                    match body:
-                        case [
-                            ast.ImportFrom(names=[ast.alias(name=name, asname=None)]),
-                            ast.Return(value=ast.Call(func=ast.Name(id=called))),
-                        ] if name == called:
-                            yield method
+    def report_methods(self, file: str) -> list[ast.FunctionDef]:
+        """Return the report methods of a file."""
+        return list_report_methods(self.texts[file])
 
     @cache  # noqa: B019
     def imports(self, file: str) -> list[Import]:
         """Return every import of dpcore in a file: at its top, in functions and for types."""
         inside = {id(node) for method in self.report_methods(file) for node in ast.walk(method)}
         found = []
-        for node, base, alias in self._froms(file):
+        for node, base, alias in list_imported_names(file, self.texts[file]):
             home = self._home(base, alias.name)
             if home and home != file:
                 found.append(Import(file, home, alias.name, node.lineno, id(node) in inside))
@@ -275,8 +293,8 @@ def find_private_imports(package: PackageFiles) -> list[str]:
 def find_module_lookups(package: PackageFiles) -> list[str]:
     """Return lookups in `sys.modules`, and `imported_module` of dpcore or of an unknown name."""
     found = []
-    for file, tree in package.trees.items():
-        for node in ast.walk(tree):
+    for file, text in package.texts.items():
+        for node in list_nodes(text):
             match node:
                 case ast.Attribute(value=ast.Name("sys"), attr="modules"):
                     if f"{file}.py" not in DIRECT:
@@ -383,8 +401,8 @@ def find_vague_heads(package: PackageFiles) -> list[str]:
     """Return docstrings that begin with a word such as What or How instead of a verb or a noun."""
     return [
         f"{file}.py:{node.lineno}: {head}"
-        for file, tree in package.trees.items()
-        for node in ast.walk(tree)
+        for file, text in package.texts.items()
+        for node in list_nodes(text)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef)
         for head in [(ast.get_docstring(node) or "").partition("\n")[0]]
         if VAGUE.match(head)
@@ -407,8 +425,8 @@ def find_attribute_queries(package: PackageFiles) -> list[str]:
     } - {"name", "index", "norm", "words"}
     found = [
         (f"{file}.py:{node.lineno}", str(node.args[1].value))
-        for file, tree in package.trees.items()
-        for node in ast.walk(tree)
+        for file, text in package.texts.items()
+        for node in list_nodes(text)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
         and node.func.id in ("getattr", "hasattr")

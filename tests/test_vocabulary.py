@@ -367,8 +367,10 @@ def test_the_package_gives_plain_names_to_its_parts():
         f"{name}:{word}"
         for path in sorted([*package.rglob("*.py"), *package.rglob("*.pyi")])
         for name in [path.relative_to(ROOT).as_posix()]
-        if name not in WORDS_ALLOWED
-        for word in find_words_in_prose(path.read_text("utf-8"))
+        for text in [path.read_text("utf-8")]
+        # To read the prose of a file takes long: only where there is such a word.
+        if name not in WORDS_ALLOWED and NEVER.search(text)
+        for word in find_words_in_prose(text)
     ]
     assert found == []
 
