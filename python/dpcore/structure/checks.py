@@ -189,7 +189,7 @@ def _format_p(value: float | None) -> str:
     return "<1e-300" if value < 1e-300 else f"{value:.2g}"
 
 
-class Finding:
+class CheckOutcome:
     """Result of looking for one fault, before it is compared with a level.
 
     Args:
@@ -218,11 +218,11 @@ class Finding:
 def make_check(name: str, seen: Seen, level: float) -> Check:
     """Make the check of that name, where the outputs have what it needs."""
     find, *needs = _FINDERS[name]
-    missing = (Finding(text) for is_missing, text in needs if is_missing(seen))
+    missing = (CheckOutcome(text) for is_missing, text in needs if is_missing(seen))
     return (next(missing, None) or find(seen)).judge(name, level)
 
 
-def one_sided(seen: Seen) -> Finding:
+def one_sided(seen: Seen) -> CheckOutcome:
     """Check for noise that is never below, or never above, the clean vector, at any input."""
     noises = seen.noises()
     n, d = noises[0].shape
@@ -239,10 +239,10 @@ def one_sided(seen: Seen) -> Finding:
         side = "never above" if below[sided].any() else "never below"
     where = "" if count == d else f" in {count} of {d} coordinates"
     bad = f"{side} the clean vector{where} in {n:,} draws: such noise hides nothing"
-    return Finding(bad, "noise on both sides of the clean vector", p, coordinates=count)
+    return CheckOutcome(bad, "noise on both sides of the clean vector", p, coordinates=count)
 
 
-def off_centre(seen: Seen) -> Finding:
+def off_centre(seen: Seen) -> CheckOutcome:
     """Check for noise that is more often above the clean vector than below, or the reverse."""
     noises = seen.noises()
     d = noises[0].shape[1]
@@ -252,7 +252,7 @@ def off_centre(seen: Seen) -> Finding:
     share = float((noises[0] > 0).sum() / max(1, (noises[0] != 0).sum()))
     bad = f"the median of the noise is not 0: {share:.1%} of it is above the clean vector"
     good = f"{share:.1%} of the noise is above the clean vector: no more off half than by chance"
-    return Finding(bad, good, p, above=share)
+    return CheckOutcome(bad, good, p, above=share)
 
 
 def _sign_p_values(noise: Floats) -> Floats:
@@ -262,7 +262,7 @@ def _sign_p_values(noise: Floats) -> Floats:
     return np.stack([one_sided_p_values(above, below), one_sided_p_values(below, above)])
 
 
-def check_atom(seen: Seen) -> Finding:
+def check_atom(seen: Seen) -> CheckOutcome:
     """Check for a repeated noise value, all others being new, that moves with the input."""
     noises = seen.noises()
     n, d = noises[0].shape
@@ -286,7 +286,7 @@ def check_atom(seen: Seen) -> Finding:
     good = "no value of the noise comes back more often than rounding explains"
     if discrete:
         good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
-    return Finding(bad, good, best, at=at, share=share, discrete=discrete)
+    return CheckOutcome(bad, good, best, at=at, share=share, discrete=discrete)
 
 
 def _rounding_atom_probability(seen: Seen) -> Floats:
@@ -320,12 +320,12 @@ def _moves_with_input(seen: Seen, noises: list[Floats], column: int, value: floa
     return not noises
 
 
-def check_grid(seen: Seen) -> Finding:
+def check_grid(seen: Seen) -> CheckOutcome:
     """Check for repeated values in the tail: a coarse uniform number behind an inverse law."""
     size = _pool_sizes(seen)
     tail = min(_MAX_TAIL_DRAWS, size.size // 20)
     if tail < _MIN_OTHER_DRAWS // 2:
-        return Finding(f"{size.size} different draws are too few: not checked")
+        return CheckOutcome(f"{size.size} different draws are too few: not checked")
     largest = np.sort(np.partition(size, size.size - tail)[-tail:])
     step = float(seen.step[seen.varying].max())
     gaps, span = np.diff(largest), float(largest[-1] - largest[0])
@@ -334,7 +334,7 @@ def check_grid(seen: Seen) -> Finding:
         text = (
             f"rounding hides the grid of the noise: its spread is {steps:.3g} steps of the floats"
         )
-        return Finding(text, steps=steps)
+        return CheckOutcome(text, steps=steps)
     small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
@@ -347,7 +347,7 @@ def check_grid(seen: Seen) -> Finding:
     )
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
     bad, good = bad + _format_centre(seen), good + _format_centre(seen)
-    return Finding(bad, good, p, equal=equal, small=small, draws=size.size)
+    return CheckOutcome(bad, good, p, equal=equal, small=small, draws=size.size)
 
 
 def _format_centre(seen: Seen) -> str:
@@ -383,7 +383,7 @@ def _is_discrete(seen: Seen) -> bool:
     return bool(mixed.mean() < 0.5)
 
 
-def check_cut(seen: Seen) -> Finding:
+def check_cut(seen: Seen) -> CheckOutcome:
     """Check for noise that ends at a wall: the largest draws are as close as the others."""
     noise = np.abs(seen.noise[:, seen.varying]) / seen.spread[seen.varying]
     size = noise.max(axis=1)
@@ -394,7 +394,7 @@ def check_cut(seen: Seen) -> Finding:
     spacings = np.arange(1, k + 1) * -np.diff(top)
     total = float(spacings.sum())
     if total == 0.0:
-        return Finding("the largest draws are all equal: not checked")
+        return CheckOutcome("the largest draws are all equal: not checked")
     from scipy.special import betainc
 
     share = float(spacings[: k // 2].sum()) / total
@@ -402,7 +402,7 @@ def check_cut(seen: Seen) -> Finding:
     p = float(betainc(k // 2, k // 2, min(1.0, share * allowed)))
     figures = _describe_tails(noise) + _format_centre(seen)
     bad = f"the noise ends at a wall: {figures}; the {k} largest draws crowd there"
-    return Finding(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
+    return CheckOutcome(bad, f"no wall: {figures}", p, share=share, largest=float(top[0]))
 
 
 def _gaussian_share(k: int, n: int) -> float:
@@ -429,7 +429,7 @@ def _describe_tails(noise: Floats) -> str:
     )
 
 
-def no_noise(seen: Seen) -> Finding:
+def no_noise(seen: Seen) -> CheckOutcome:
     """Find coordinates that are the same in all draws of both calls."""
     n, d = seen.first.shape
     still = (seen.first == seen.first[0]).all(axis=0) & (seen.second == seen.first[0]).all(axis=0)
@@ -440,21 +440,21 @@ def no_noise(seen: Seen) -> Finding:
     evidence: dict[str, Any] = {"without_noise": count, "dim": d}
     target = "are all the same" if seen.clean is None else "equal the clean vector"
     if count == d:
-        return Finding(f"no noise at all: {n:,} outputs {target}", flagged=True, **evidence)
+        return CheckOutcome(f"no noise at all: {n:,} outputs {target}", flagged=True, **evidence)
     if count:
-        return Finding(f"no noise in {count} of {d} coordinates", flagged=True, **evidence)
+        return CheckOutcome(f"no noise in {count} of {d} coordinates", flagged=True, **evidence)
     noisy = "the one coordinate has" if d == 1 else f"all {d} coordinates have"
-    return Finding(f"{noisy} noise", **evidence)
+    return CheckOutcome(f"{noisy} noise", **evidence)
 
 
-def shared_rows(seen: Seen) -> Finding:
+def shared_rows(seen: Seen) -> CheckOutcome:
     """Find rows of one call that repeat others, or follow them."""
     n = len(seen.first)
     if seen.varying.size == 0:
         if no_noise(seen).flagged:
-            return Finding("no noise to compare")
+            return CheckOutcome("no noise to compare")
         text = f"one draw of the noise is used for all {n:,} rows of a call"
-        return Finding(text, flagged=True, distinct=1)
+        return CheckOutcome(text, flagged=True, distinct=1)
     values = seen.first[:, seen.varying]
     ids = hash_rows(values, seen.rng)
     distinct = len(np.unique(ids))
@@ -468,7 +468,7 @@ def shared_rows(seen: Seen) -> Finding:
         else "rows of a call depend on the rows before them"
     )
     good = f"{distinct:,} different rows among {n:,}, none tied to another"
-    return Finding(bad, good, p, distinct=distinct, lag=lag)
+    return CheckOutcome(bad, good, p, distinct=distinct, lag=lag)
 
 
 def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
@@ -495,15 +495,15 @@ def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
     return min(1.0, n * at_least(hits, len(starts), collision_probability(ids))), lag
 
 
-def shared_calls(seen: Seen) -> Finding:
+def shared_calls(seen: Seen) -> CheckOutcome:
     """Find rows of a second call that were in the first one."""
     n = len(seen.first)
     if seen.varying.size == 0:
         if not (seen.first[0] == seen.second[0]).all():
-            return Finding("two calls differ")
+            return CheckOutcome("two calls differ")
         if no_noise(seen).flagged:
-            return Finding("no noise to compare")
-        return Finding("two calls with fresh generators used the same noise", flagged=True)
+            return CheckOutcome("no noise to compare")
+        return CheckOutcome("two calls with fresh generators used the same noise", flagged=True)
     # The same weights in both calls: equal rows have equal numbers.
     both = np.concatenate([seen.first, seen.second])[:, seen.varying]
     ids = hash_rows(both, seen.rng)
@@ -517,17 +517,17 @@ def shared_calls(seen: Seen) -> Finding:
         f" in place, {known:,} in any place"
     )
     good = f"two calls with fresh generators: {equal:,} of {n:,} rows equal, no more than chance"
-    return Finding(bad, good, p, equal=equal, known=known)
+    return CheckOutcome(bad, good, p, equal=equal, known=known)
 
 
-def check_rank(seen: Seen) -> Finding:
+def check_rank(seen: Seen) -> CheckOutcome:
     """Check that differences of outputs span every direction, so that noise has full rank."""
     columns = _choose_columns(seen)
     d = len(columns)
     found = _noise_rank(seen, columns)
     evidence: dict[str, Any] = {"rank": found, "dim": d}
     if found == d:
-        return Finding(f"noise in all {d} directions", **evidence)
+        return CheckOutcome(f"noise in all {d} directions", **evidence)
     text = f"noise in {found} of {d} directions: {d - found} combinations of outputs are exact"
     if found == 1:
         text = f"one draw of noise for all {seen.varying.size} coordinates (rank 1)"
@@ -537,7 +537,7 @@ def check_rank(seen: Seen) -> Finding:
             returned = "the clean vector" if whole else "the clean vector up to one constant"
             text += f": subtracting the row minimum returns {returned} (largest error {error:.2g})"
             evidence["error"] = error
-    return Finding(text, flagged=True, **evidence)
+    return CheckOutcome(text, flagged=True, **evidence)
 
 
 def _choose_columns(seen: Seen) -> npt.NDArray[np.intp]:
@@ -580,34 +580,34 @@ def _largest_bare_error(seen: Seen) -> float | None:
     return error if error <= _EMPTY_DIRECTION_STEPS * float(seen.step.max()) else None
 
 
-def check_correlation(seen: Seen) -> Finding:
+def check_correlation(seen: Seen) -> CheckOutcome:
     """Check for coordinates whose noise rises and falls together."""
     return _compare_columns(seen, seen.first, "the noise", "")
 
 
-def shared_size(seen: Seen) -> Finding:
+def shared_size(seen: Seen) -> CheckOutcome:
     """Check for coordinates whose noise is large together."""
     values = np.abs(seen.first - np.median(seen.first, axis=0))
     meant = " (meant where one radius is drawn for the whole vector, as by an L2-Laplace)"
     return _compare_columns(seen, values, "the size of the noise", meant)
 
 
-def _compare_columns(seen: Seen, values: Floats, subject: str, meant: str) -> Finding:
+def _compare_columns(seen: Seen, values: Floats, subject: str, meant: str) -> CheckOutcome:
     p, strongest, rms, pairs = pairs_of_columns(values[:, _choose_columns(seen)], seen.rng)
     figures = f"{strongest:.3f} at most over {pairs:,} pairs, {rms:.3f} in the mean"
     bad = f"{subject} in one coordinate tells that in others: correlation {figures}{meant}"
     good = f"{subject}: correlation {figures}, no more than chance"
-    return Finding(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
+    return CheckOutcome(bad, good, p, largest=strongest, rms=rms, pairs=pairs)
 
 
-def check_scale(seen: Seen) -> Finding:
+def check_scale(seen: Seen) -> CheckOutcome:
     """Check that the noise is not larger or smaller at other inputs.
 
     Differences of two rows are free of the clean vector, whatever it is.
     """
     if not seen.others:
         said = f": {', '.join(seen.refused)}" if seen.refused else ""
-        return Finding(f"no other input to compare with{said}")
+        return CheckOutcome(f"no other input to compare with{said}")
     here = _difference_sizes(seen.first[: len(seen.others[0].outputs)])
     best, label, ratio = 1.0, "", 1.0
     for other in seen.others:
@@ -621,10 +621,10 @@ def check_scale(seen: Seen) -> Finding:
     refused = f" (refused: {', '.join(seen.refused)})" if seen.refused else ""
     bad = f"the noise depends on the input: at {label} it is {ratio:.4g} times as large{refused}"
     good = f"the noise is as large at {labels} as at x{refused}"
-    return Finding(bad, good, best * len(seen.others), at=label, ratio=ratio)
+    return CheckOutcome(bad, good, best * len(seen.others), at=label, ratio=ratio)
 
 
-def column_scale(seen: Seen) -> Finding:
+def column_scale(seen: Seen) -> CheckOutcome:
     """Return whether the noise of a coordinate is less than a tenth of that of most others."""
     columns = seen.varying
     outputs = seen.first[:, columns]
@@ -632,7 +632,7 @@ def column_scale(seen: Seen) -> Finding:
     medians = np.median(sizes, axis=0)
     usual = float(np.median(medians))
     if usual == 0.0:
-        return Finding("most of the noise is one value: not checked")
+        return CheckOutcome("most of the noise is one value: not checked")
     # Half of the draws lie within the median size: more of them say that it is smaller.
     hits = (sizes <= _SMALL_SCALE_SHARE * usual).sum(axis=0)
     worst = int(hits.argmax())
@@ -645,7 +645,7 @@ def column_scale(seen: Seen) -> Finding:
     )
     small = f"less than {_SMALL_SCALE_SHARE} times as large"
     good = f"the noise of no coordinate is {small} as that of most"
-    return Finding(bad, good, p, coordinate=int(columns[worst]), ratio=ratio)
+    return CheckOutcome(bad, good, p, coordinate=int(columns[worst]), ratio=ratio)
 
 
 def _difference_sizes(outputs: Floats) -> Floats:
@@ -655,28 +655,28 @@ def _difference_sizes(outputs: Floats) -> Floats:
     return np.concatenate([size, size.mean(axis=1, keepdims=True)], axis=1)
 
 
-def check_modes(seen: Seen) -> Finding:
+def check_modes(seen: Seen) -> CheckOutcome:
     """Check that the noise in train mode equals that in eval mode."""
     mode = seen.mode
     if mode is None:
-        return Finding("no train and eval mode")
+        return CheckOutcome("no train and eval mode")
     if mode.outputs is None:
-        return Finding(f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
+        return CheckOutcome(f"in {mode.here} mode; not run in {mode.there} mode: {mode.why}")
     if mode.outputs.shape[1] != seen.first.shape[1]:
         shapes = f"{seen.first.shape[1]} and {mode.outputs.shape[1]}"
-        return Finding(f"outputs of {shapes} numbers in the two modes", flagged=True)
+        return CheckOutcome(f"outputs of {shapes} numbers in the two modes", flagged=True)
     noisy = seen.varying.size > 0, bool((mode.outputs != mode.outputs[0]).any())
     if noisy[0] != noisy[1]:
         with_noise, without = (mode.here, mode.there)[:: 1 if noisy[0] else -1]
-        return Finding(f"noise in {with_noise} mode, none in {without} mode", flagged=True)
+        return CheckOutcome(f"noise in {with_noise} mode, none in {without} mode", flagged=True)
     if not noisy[0]:
-        return Finding("no noise in either mode")
+        return CheckOutcome("no noise in either mode")
     first = seen.first[: len(mode.outputs)]
     values = two_samples(first, mode.outputs, seen.rng)[0]
     sizes = two_samples(_difference_sizes(first), _difference_sizes(mode.outputs), seen.rng)[0]
     bad = "outputs have another law in train mode than in eval mode"
     good = "outputs have the same law in train and eval mode"
-    return Finding(bad, good, 2 * min(values, sizes))
+    return CheckOutcome(bad, good, 2 * min(values, sizes))
 
 
 _Need = tuple[Callable[[Seen], bool], str]

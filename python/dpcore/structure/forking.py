@@ -24,7 +24,7 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..packages import has_all, imported_module, is_tensor
 from ..records import Pair
 from ..streams import Rng, seed_of
-from .checks import Check, Finding
+from .checks import Check, CheckOutcome
 from .outputs import Floats, Layer, as_finite_array, at_least, collision_probability, hash_rows
 
 _PIPE_BYTES = 2**16
@@ -231,11 +231,11 @@ def _read_answer(pipe: int, pid: int, deadline: float, timeout: float) -> Any:
     return answer
 
 
-def _compare_processes(outputs: list[Floats], seed: int) -> Finding:
+def _compare_processes(outputs: list[Floats], seed: int) -> CheckOutcome:
     """Find two processes that share more rows than chance explains."""
     size = len(outputs[0])
     if all((one == one[0]).all() for one in outputs):
-        return Finding("the outputs do not vary: nothing to compare", seed=seed)
+        return CheckOutcome("the outputs do not vary: nothing to compare", seed=seed)
     names = ["parent", *(f"child {place}" for place in range(1, len(outputs)))]
     ids = hash_rows(np.concatenate(outputs), np.random.default_rng(seed)).reshape(-1, size)
     chance = max(map(collision_probability, ids))
@@ -246,4 +246,4 @@ def _compare_processes(outputs: list[Floats], seed: int) -> Finding:
     p = len(pairs) * at_least(equal[worst], size, chance)
     figures = f"{first} and {second} share {equal[worst]} of {size} rows"
     bad, good = f"the noise comes again: {figures}", f"no noise comes again: {figures}"
-    return Finding(bad, good, p, seed=seed)
+    return CheckOutcome(bad, good, p, seed=seed)
