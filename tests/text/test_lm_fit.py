@@ -6,18 +6,23 @@ import json
 import math
 import subprocess
 import sys
+import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 from shared_extras import needs
+from shared_messages import check_messages
 
 from dpcore import training
 from dpcore.text import Vocabulary, generated, lm, redaction
 
 torch = needs("torch", "opacus", "safetensors")
 
+from dpcore import AssumptionWarning  # noqa: E402
 from dpcore.text.lm import network  # noqa: E402
 from dpcore.text.lm.network import Network, draw_weights, record_losses  # noqa: E402
+from dpcore.training import audit_run  # noqa: E402
 
 SMALL = {"hidden": 12, "rng": 1, "progress": False}
 LONG = {**SMALL, "batch": 10, "epochs": 10}
@@ -314,3 +319,143 @@ def test_canaries_are_audited_in_one_run(corpus, words):
 def test_import_needs_no_torch():
     code = "import sys, dpcore.text.lm; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+FEW = generated("intents", 120, rng=1)
+TEXTS, VALID = list(FEW.train.texts), list(FEW.valid.texts)
+WORDS = Vocabulary.from_texts(TEXTS, unknown="token")
+TINY = {"vocabulary": WORDS, "hidden": 4, "epochs": 1, "progress": False}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"epsilon": 0.0}, "epsilon must be a finite number above 0, got 0"),
+        ({"epsilon": -1.0}, "epsilon must be a finite number above 0"),
+        ({"epsilon": float("nan")}, "epsilon must be a finite number above 0"),
+        ({"epsilon": 1.0, "delta": 0.0}, "delta must be a finite number above 0"),
+        ({"epsilon": 1.0, "clip": 0.0}, "clip must be a finite number above 0"),
+        ({"epsilon": 1.0, "dropout": 0.2}, "dropout must be 0 for a private training"),
+        ({"epsilon": 1.0, "optimiser": "adam"}, "optimiser must be 'sgd' for a private training"),
+        ({"epsilon": 1.0, "batch": None}, "texts must be at least as many as a batch, 256"),
+        ({"optimiser": "sdg"}, "optimiser must be one of 'sgd', 'adam'"),
+        ({"device": "nowhere"}, "device must be one of this machine"),
+        ({"length": 1}, "length must be an integer at least 2"),
+        ({"lr": 0.0}, "lr must be a finite number above 0"),
+        ({"lr": 1e30}, "lr must be small enough that training does not diverge"),
+        ({"vocabulary": Vocabulary(["a"], "drop")}, "with unknown='token'"),
+        ({"vocabulary": ["a"]}, "vocabulary must be a Vocabulary"),
+        ({"start": "model"}, "start must be a NextWordModel"),
+    ],
+)
+def test_wrong_arguments_are_named(options, match):
+    with pytest.raises((TypeError, ValueError), match=match):
+        lm.fit(TEXTS, VALID, **{**TINY, "batch": 20, **options})
+
+
+def test_canaries_have_words_of_the_vocabulary():
+    own = ["find a train"]
+    assert lm.canaries(WORDS, own) == own
+    with pytest.raises(ValueError, match=r"canaries\[0\] must be words of the vocabulary"):
+        lm.canaries(WORDS, ["find xylophones"])
+    with pytest.raises(TypeError, match="many must be an integer"):
+        lm.canaries(WORDS, 2.5)
+    with pytest.raises(ValueError, match="words must be an integer at least 2"):
+        lm.canaries(WORDS, 2, words=1)
+
+
+def test_large_delta_is_warned_of():
+    with pytest.warns(UserWarning, match="is 1/N = .* or more"):
+        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, delta=0.1, batch=20, rng=1)
+
+
+def test_large_private_training_is_warned_of(monkeypatch):
+    from dpcore.text.lm import network
+
+    monkeypatch.setattr(network, "_MAX_QUIET_GRADIENTS", 1e4)
+    with pytest.warns(UserWarning, match="gradients of .* weights, most of them of the") as seen:
+        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, batch=20, rng=1)
+    assert __file__ in {one.filename for one in seen}
+
+
+def _make_optimizer():
+    optimizers = pytest.importorskip("opacus.optimizers")
+    weights = [torch.nn.Parameter(torch.zeros(2))]
+    return optimizers.DPOptimizer(
+        torch.optim.SGD(weights, lr=1.0), noise_multiplier=1.0, max_grad_norm=1.0,
+        expected_batch_size=1,
+    )  # fmt: skip
+
+
+def test_missing_opacus_is_named_with_its_extra(monkeypatch):
+    def refuse(module):
+        raise ModuleNotFoundError(module, name="opacus")
+
+    monkeypatch.setattr("dpcore.packages.import_module", refuse)
+    with pytest.raises(ModuleNotFoundError, match=r"pip install 'dpcore\[dpsgd\]'"):
+        lm.fit(TEXTS, VALID, **TINY, epsilon=8.0, batch=20)
+
+
+VALUE_ERRORS = [
+    (lambda: lm.fit(["[MASK] [MASK]"] * 30, VALID), "vocabulary", "given where all words"),
+    (lambda: lm.fit(TEXTS, VALID, **{**TINY, "vocabulary": Vocabulary(["a"], "token")},
+     start=lm.fit(TEXTS, VALID, **TINY)), "vocabulary", "that of start"),
+    (lambda: lm.fit(TEXTS, VALID, **{**TINY, "hidden": 5}, start=lm.fit(TEXTS, VALID, **TINY)),
+     "hidden", "4, as that of start"),
+    (lambda: lm.fit(TEXTS, VALID, **TINY).step(), "model", "got 'plain'"),
+    (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(TEXTS), "texts", "texts that are"),
+    (lambda: lm.fit(TEXTS, VALID, **TINY).perplexity(["[MASK] [MASK]"]), "texts", "texts with"),
+    (lambda: training.OpacusStep(torch.nn.LSTM(2, 2), _make_optimizer(), lambda model,
+     records: records), "model", "DPLSTM"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: lm.fit(TEXTS, VALID, **TINY).losses("one text"), "texts", "not a single string"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+
+
+TRAININGS, CLAIM, DELTA = 20, 0.5, 8e-5
+CANARIES, GUESSES = 400, 100
+
+
+def audit(seed, **recipe):
+    """Audit one training on generated intents, as small as shows anything."""
+    corpus = generated("intents", 300, rng=1)
+    vocabulary = Vocabulary.from_texts(corpus, unknown="token")
+    texts = list(corpus.train)
+
+    def fit(records):
+        return lm.fit(
+            records, list(corpus.valid), vocabulary=vocabulary, hidden=16, rng=seed,
+            progress=False, **recipe,
+        ).losses  # fmt: skip
+
+    canaries = lm.canaries(vocabulary, CANARIES, words=6, rng=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AssumptionWarning)
+        return audit_run(
+            fit, texts, canaries=canaries, guesses=GUESSES, claim=CLAIM, delta=DELTA, rng=seed
+        )
+
+
+def test_a_true_claim_is_refuted_no_more_often_than_the_confidence_allows():
+    # Fixed seeds. A bound that holds with 95 % refutes more than 4 of 20 with probability .0026.
+    recipe = {"epsilon": CLAIM, "delta": DELTA, "batch": 110, "epochs": 2}
+    reports = [audit(seed, **recipe) for seed in range(TRAININGS)]
+    # So many guesses could refute the claim: this is not a test of too few.
+    assert all(report.ceiling > 2.0 for report in reports)
+    refuted = sum(report.refuted is True for report in reports)
+    limit = int(stats.binom.isf(0.005, TRAININGS, 0.05))
+    assert limit == 4
+    assert refuted <= limit
+
+
+def test_a_training_that_remembers_is_refuted_by_the_same_guesses():
+    # Negative control: the claim is false for a plain training.
+    report = audit(1, optimiser="adam", epochs=40, lr=1e-2)
+    assert report.refuted
+    assert report.auc > 0.8

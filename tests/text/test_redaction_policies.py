@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -11,8 +12,8 @@ import pytest
 from shared_extras import needs
 
 from dpcore.text import redaction
-from dpcore.text.redaction import Gazetteer, Keywords, Random, Ranked, Spans, redact
-from dpcore.text.redaction.masking import policy_levels
+from dpcore.text.redaction import Gazetteer, Keywords, Learned, Random, Ranked, Spans, redact
+from dpcore.text.words import Embedding
 
 SENSITIVE = ["a tumour grew fast", "the tumour was malignant", "malignant cells of a tumour"]
 SAFE = ["a knee was sore", "the knee grew fast", "cells of the sore heart"]
@@ -20,7 +21,7 @@ LONG = [" ".join(f"w{i}" for i in range(words)) for words in (1, 2, 5, 10, 50, 1
 
 
 def masks_of(policy, texts, level, seed=1):
-    levels = policy_levels(policy, texts, np.random.default_rng(seed))
+    levels = redaction.policy_levels(policy, texts, np.random.default_rng(seed))
     return [one <= level for one in levels]
 
 
@@ -53,7 +54,7 @@ def test_each_word_is_masked_equally_often():
 
 def test_redactions_are_nested():
     for policy in (Random(), Random(exact=False)):
-        levels = policy_levels(policy, LONG, np.random.default_rng(3))
+        levels = redaction.policy_levels(policy, LONG, np.random.default_rng(3))
         low, high = ([one <= level for one in levels] for level in (0.3, 0.6))
         assert all((a <= b).all() for a, b in zip(low, high, strict=True))
         assert sum(map(np.sum, low)) < sum(map(np.sum, high))
@@ -132,7 +133,7 @@ def test_words_that_give_the_set_away_are_masked_first(per_document):
     needs("sklearn")
     policy = Ranked(per_document).fit(SENSITIVE, SAFE)
     text = "The Tumour, of knee-high cells unheard-of"
-    levels = policy_levels(policy, [text], np.random.default_rng(1))[0]
+    levels = redaction.policy_levels(policy, [text], np.random.default_rng(1))[0]
     weights = dict(zip(policy.words, policy.weights, strict=True))
     assert weights["tumour"] > 0 > weights["knee"]
     by_size = {"tumour": 1, "knee": 3}
@@ -149,11 +150,11 @@ def test_one_threshold_for_all_masks_the_share_of_all_words():
     needs("sklearn")
     policy = Ranked(per_document=False).fit(SENSITIVE, SAFE)
     texts = SENSITIVE + SAFE
-    levels = np.concatenate(policy_levels(policy, texts, np.random.default_rng(1)))
+    levels = np.concatenate(redaction.policy_levels(policy, texts, np.random.default_rng(1)))
     for level in (0.2, 0.5, 0.8):
         assert np.mean(levels <= level) <= level
     assert all(np.mean(levels <= one) == pytest.approx(one) for one in np.unique(levels))
-    counts = [int((levels <= 0.5).sum()) for levels in policy_levels(policy, texts, None)]
+    counts = [int((levels <= 0.5).sum()) for levels in redaction.policy_levels(policy, texts, None)]
     assert len(set(counts)) > 1
 
 
@@ -201,3 +202,49 @@ def test_the_package_loads_neither_torch_nor_scikit_learn():
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
     assert "redact" in redaction.__all__
+
+
+WORDS = [f"w{i}" for i in range(30)]
+VECTORS = Embedding([*WORDS, "cancer"], np.random.default_rng(1).normal(size=(31, 6)))
+
+
+def make_texts(seed, texts, planted):
+    """Return texts of the same words; with `planted` one word in five is replaced."""
+    rng = np.random.default_rng(seed)
+    rows = [list(rng.choice(WORDS, 15)) for _ in range(texts)]
+    for row in rows if planted else ():
+        row[:3] = ["cancer"] * 3
+    return [" ".join(rng.permutation(row)) for row in rows]
+
+
+def masked_share(policy, texts):
+    """Return the share of the planted words that are masked at .3."""
+    redacted = redact(texts, policy, level=0.3, rng=1)
+    left = sum(text.count("cancer") for text in redacted)
+    return 1 - left / sum(text.count("cancer") for text in texts)
+
+
+def test_the_word_that_one_set_has_is_masked_first():
+    """At .3 the median of 3 fits hides nine tenths of the word, random masks a third of it."""
+    needs("torch")
+    sets = make_texts(2, 80, True), make_texts(3, 80, False)
+    other = make_texts(4, 40, True)
+    policies = [Learned(VECTORS, hidden=16).fit(*sets, rng=seed) for seed in range(3)]
+    assert np.median([masked_share(policy, other) for policy in policies]) > 0.9
+    assert masked_share(Random(), other) < 0.5
+
+
+def test_a_seed_repeats_it_and_pickling_keeps_it():
+    needs("torch")
+    sets = make_texts(2, 20, True), make_texts(3, 20, False)
+    empty = Learned(VECTORS, hidden=8, epochs=2)
+    policy = empty.fit(*sets, rng=1)
+    assert (empty.is_fitted, policy.is_fitted) == (False, True)
+    assert policy == empty.fit(*sets, rng=1) != empty.fit(*sets, rng=2)
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    levels = redaction.policy_levels(policy, ["w1 strange w2."], np.random.default_rng(1))[0]
+    # A word without a vector is masked last.
+    assert sorted(levels) == pytest.approx([1 / 6, 3 / 6, 5 / 6])
+    assert levels.argmax() == 1
+    with pytest.warns(UserWarning, match="texts are among those that learned was fitted on"):
+        redact(sets[0], policy, level=0.3)

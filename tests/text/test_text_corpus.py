@@ -12,7 +12,8 @@ import pandas as pd
 import pytest
 from shared_messages import check_messages
 
-from dpcore.text import Corpus
+from dpcore.text import Corpus, Vocabulary, split, words_of
+from dpcore.text.corpus import likeness
 
 
 def small():
@@ -149,3 +150,161 @@ def test_messages():
     check_messages(ValueError, VALUE_ERRORS)
     check_messages(TypeError, TYPE_ERRORS)
     check_messages(IndexError, INDEX_ERRORS)
+
+
+CORPUS = Corpus([f"text {i % 70}" for i in range(100)], labels=[i % 3 for i in range(100)])
+
+
+def count_divided(made, groups):
+    """Count the groups of texts that are in two parts or more."""
+    parts = {}
+    for group, part in zip(groups, made.split, strict=True):
+        parts.setdefault(group, set()).add(part)
+    return sum(len(found) > 1 for found in parts.values())
+
+
+def crossing(corpus):
+    """Count the texts that are in two parts or more."""
+    return count_divided(corpus, map(likeness, corpus.texts))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_text_is_in_two_parts_and_shares_are_kept(seed):
+    numbers = np.random.default_rng(seed).geometric(0.02, size=400)
+    made = split(Corpus([f"Text {i}" for i in numbers]), (0.6, 0.2, 0.2), seed)
+    assert crossing(made) == 0
+    largest = max(np.unique(numbers, return_counts=True)[1])
+    for part, share in zip(("train", "valid", "test"), (0.6, 0.2, 0.2), strict=True):
+        assert abs(np.sum(made.split == part) - share * len(numbers)) <= largest
+
+
+def test_a_split_by_rows_would_part_equal_texts():
+    # The control: the same count finds what a plain random split does.
+    parts = np.random.default_rng(1).choice(["train", "valid", "test"], 100, p=[0.8, 0.1, 0.1])
+    assert crossing(Corpus(CORPUS.texts, split=parts)) > 5
+
+
+def test_case_and_white_space_make_no_other_text():
+    texts = ["A  goal", "a goal ", *(f"filler {i}" for i in range(60))]
+    for seed in range(40):
+        assert crossing(split(Corpus(texts), (0.5, 0.25, 0.25), seed)) == 0
+
+
+def test_every_text_comes_into_a_part_as_often_as_its_share_says():
+    # Row 0 occurs once, row 30's text twice: each is in test with a tenth, 4 standard errors.
+    found = np.array([split(CORPUS, (0.8, 0.1, 0.1), seed).split[[0, 40]] for seed in range(1500)])
+    shares = np.mean(found == "test", axis=0)
+    assert np.all(np.abs(shares - 0.1) < 4 * np.sqrt(0.09 / 1500)), shares
+
+
+def test_what_is_known_of_the_texts_stays_with_them():
+    made = split(CORPUS, rng=5)
+    assert (made.texts, made.labels.tolist()) == (CORPUS.texts, CORPUS.labels.tolist())
+    assert made == split(CORPUS, rng=5) != split(CORPUS, rng=6)
+    assert made.origin == "split 0.8/0.1/0.1, seed 5"
+    fresh = split(CORPUS)
+    assert fresh == split(CORPUS, rng=int(fresh.origin.rpartition(" ")[2]))
+    assert split(CORPUS, rng=np.random.default_rng(1)) == split(
+        CORPUS, rng=np.random.default_rng(1)
+    )
+
+
+def test_parts_may_be_left_out():
+    assert set(split(CORPUS, {"train": 0.7, "test": 0.3}, 1).split) == {"train", "test"}
+    assert set(split(CORPUS, (0.0, 0.5, 0.5), 1).split) == {"valid", "test"}
+    assert set(split(CORPUS, {"train": 1.0}, 1).split) == {"train"}
+
+
+AUTHORS = [f"author {row % 25}" for row in range(200)]
+WRITTEN = Corpus([f"text {row}" for row in range(200)], attributes={"author": AUTHORS})
+
+
+def test_no_group_is_in_two_parts():
+    for seed in range(20):
+        made = split(WRITTEN, (0.6, 0.2, 0.2), seed, group="author")
+        assert count_divided(made, AUTHORS) == 0
+        assert set(made.split) == {"train", "valid", "test"}
+        assert made == split(WRITTEN, (0.6, 0.2, 0.2), seed, group=AUTHORS)
+        assert made.origin == f"split 0.6/0.2/0.2 by groups, seed {seed}"
+    # The control: the same count finds what a split of the texts alone does.
+    assert count_divided(split(WRITTEN, (0.6, 0.2, 0.2), 1), AUTHORS) > 5
+
+
+def test_the_groups_of_a_corpus_are_kept_together():
+    found = Corpus(WRITTEN.texts, groups=AUTHORS)
+    made = split(found, (0.6, 0.2, 0.2), 1)
+    assert count_divided(made, AUTHORS) == 0
+    assert set(made.train.groups) & set(made.test.groups) == set()
+    assert "groups of 25 kinds" in repr(made)
+
+
+def test_groups_with_a_text_in_common_are_kept_together():
+    texts = [*WRITTEN.texts[:-2], "The end", "the END"]
+    for seed in range(20):
+        made = split(Corpus(texts), (0.6, 0.2, 0.2), seed, group=AUTHORS)
+        assert count_divided(made, AUTHORS) == 0
+        assert crossing(made) == 0
+
+
+TEXTS = ["the cat sat", "the dog sat", "the cat ran"]
+
+
+def numbers(vocabulary, *texts, **more):
+    return [row.tolist() for row in vocabulary.encode(texts, **more)]
+
+
+def test_most_frequent_first_then_by_the_alphabet():
+    v = Vocabulary.from_texts(TEXTS, unknown="drop")
+    assert v.words == ("the", "cat", "sat", "dog", "ran")
+    assert len(v) == 6
+    assert numbers(v, "the cat sat") == [[1, 2, 3]]
+    assert Vocabulary.from_texts(TEXTS, unknown="drop", min_count=2).words == ("the", "cat", "sat")
+    assert Vocabulary.from_texts(TEXTS, unknown="drop", max_size=1).words == ("the",)
+
+
+def test_unknown_words_are_dropped_or_one_token_as_was_chosen():
+    dropping = Vocabulary.from_texts(TEXTS, unknown="drop", min_count=2)
+    assert numbers(dropping, "the old cat") == [[1, 2]]
+    token = Vocabulary.from_texts(TEXTS, unknown="token", min_count=2)
+    assert numbers(token, "the old cat", "who") == [[2, 1, 3], [1]]
+    assert token.decode(token.encode(["the old cat"])) == ["the <unk> cat"]
+    with pytest.raises(TypeError, match="unknown"):
+        Vocabulary.from_texts(TEXTS)
+
+
+def test_a_text_without_a_number_is_an_error_unless_it_is_kept():
+    v = Vocabulary.from_texts(TEXTS, unknown="drop")
+    with pytest.raises(ValueError, match=r"texts\[1\] must be a text with a known word .*'who\?'"):
+        v.encode(["the cat", "who?"])
+    assert numbers(v, "the cat", "who?", empty="keep") == [[1, 2], []]
+    assert v.encode(["who?"], empty="keep")[0].dtype == np.int64
+
+
+def test_train_texts_only():
+    corpus = Corpus(["a b", "c d"], split=["train", "test"])
+    assert Vocabulary.from_texts(corpus, unknown="drop").words == ("a", "b")
+
+
+def test_runs_of_words():
+    v = Vocabulary.from_texts(["a b c"], unknown="drop", ngrams=2)
+    assert v.words == ("a", "a b", "b", "b c", "c")
+    assert v.decode(v.encode(["b c a"])) == ["b c a b c"]
+
+
+def test_reserved_names_come_first():
+    v = Vocabulary.from_texts(TEXTS, unknown="token", reserved=("<pad>", "<bos>", "<eos>"))
+    assert numbers(v, "the") == [[4]]
+    assert v.decode([[1, 4, 3, 2, 0]]) == ["the <unk>"]
+    wiki = Vocabulary.from_texts(["a <unk> a"], unknown="token", tokenise=str.split)
+    assert wiki.words == ("a",)
+    assert numbers(wiki, "<unk> a") == [[1, 2]]
+
+
+def test_a_tokeniser_of_ones_own():
+    assert words_of("Don't stop: 3.5 é_x") == ["don't", "stop", "3", "5", "é", "x"]
+    v = Vocabulary.from_texts(["A-b c"], unknown="drop", tokenise=str.split)
+    assert v.words == ("A-b", "c")
+    assert Vocabulary(v.words, "drop", tokenise=str.split) == v
+    assert repr(v) == "Vocabulary(2 words; unknown='drop')"
+    assert "c" in v
+    assert "d" not in v

@@ -3,10 +3,12 @@
 import json
 import math
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
 from shared_extras import needs
+from shared_messages import check_messages
 
 torch = needs("torch", "safetensors", "sklearn")
 
@@ -264,3 +266,196 @@ def test_it_is_an_encoder_for_inference_with_its_own_claim(model):
 def test_the_audit_is_plain_data(model):
     report = dpcore.audit(model, (CORPUS.texts[0], CORPUS.texts[1]), trials=2000, rng=1)
     assert json.loads(report.to_json())["mechanism"]
+
+
+FEW = generated("topics", 200, rng=1)
+TEXTS = ["a goal", "shares fell", "the coach stays", "debt grew"] * 10
+PLAIN = Corpus(TEXTS, ["sport", "money"] * 20)
+
+
+def lengths(texts):
+    return [[float(len(text)), 1.0] for text in texts]
+
+
+def test_a_fit_that_failed_leaves_no_model():
+    model = DPNR(dim=4, epsilon=1.0).fit(PLAIN, epochs=1, rng=1)
+    with pytest.raises(ValueError, match="lr must be"):
+        model.fit(PLAIN, lr=1e30, rng=1)
+    with pytest.raises(ValueError, match="model must be fitted"):
+        model.encode(TEXTS)
+    with pytest.raises(ValueError, match="model must be fitted"):
+        model.predicted(np.zeros((1, 4)))
+
+
+@cache
+def known():
+    """A fitted model, which no test changes."""
+    return DPNR(dim=4, epsilon=1.0).fit(FEW, epochs=1, rng=1)
+
+
+def test_no_texts_have_no_vectors_and_no_labels():
+    assert known().encode([]).shape == (0, 4)
+    assert len(known().predict([])) == 0
+
+
+def test_an_extractor_of_constant_rows_is_told_and_trains():
+    def constant(texts):
+        return [[1.0, 1.0, 1.0]] * len(texts)
+
+    one = DPNR(epsilon=1.0, extractor=constant)
+    one.fit(PLAIN, epochs=1, pair=False, rng=1)
+    with pytest.warns(dpcore.errors.AssumptionWarning, match="2 of 2 rows are constant"):
+        vectors = one.encode(["a", "b"], rng=1)
+    assert np.isfinite(vectors).all()
+
+
+def test_labels_of_the_test_part_that_were_never_seen_are_wrong_answers():
+    other = Corpus(FEW.texts[:3], ["chess"] * 3)
+    assert known().accuracy(other, rng=1) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t.replace('"iid"', '"odd"'), "noise must be one of"),
+        (lambda t: t.replace('"bag"', '"sack"'), "extractor in config"),
+        (lambda t: t[:-20], "must be JSON"),
+    ],
+)
+def test_wrong_folders(tmp_path, change, message):
+    file = known().save_pretrained(tmp_path) / "config.json"
+    file.write_text(change(file.read_text()))
+    with pytest.raises(ValueError, match=message):
+        DPNR.from_pretrained(tmp_path)
+
+
+def test_a_folder_with_a_pickle_is_refused(tmp_path):
+    known().save_pretrained(tmp_path)
+    (tmp_path / "model.pt").write_bytes(b"")
+    with pytest.raises(ValueError, match="without files that could hold a pickle"):
+        DPNR.from_pretrained(tmp_path)
+
+
+def test_an_extractor_is_given_where_one_is_missing_only(tmp_path):
+    known().save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="extractor must be left out"):
+        DPNR.from_pretrained(tmp_path, extractor=lengths)
+
+
+VALUE_ERRORS = [
+    (lambda: DPNR(epsilon=0.0), "epsilon", "above 0"),
+    (lambda: DPNR(epsilon=-1.0), "epsilon", "a finite number above 0"),
+    (lambda: DPNR(epsilon=1.0, dim=1), "dim", "got 1"),
+    (lambda: DPNR(epsilon=1.0, dim=8, extractor=lengths), "dim", "left out"),
+    (lambda: DPNR(epsilon=1.0, noise="gaussian"), "noise", "one of 'iid', 'shared'"),
+    (lambda: DPNR(epsilon=1.0, scale="right"), "scale", "one of 'published', 'sound"),
+    (lambda: DPNR(epsilon=1.0, scale="published", transform=Clip("l1", 1.0)), "scale",
+     "'sound' for another transform"),
+    (lambda: DPNR(epsilon=1.0, dropout=WordDropout(0.5), extractor=lengths), "dropout",
+     "None where"),
+    (lambda: DPNR(epsilon=1.0, unknown="keep"), "unknown", "one of 'drop', 'token'"),
+    (lambda: DPNR(epsilon=1.0, min_count=0), "min_count", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS)), "corpus", "one with labels"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS, ["a"] * 40)), "labels", "of two values"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(Corpus(TEXTS, ["a", "b"] * 20, split=["test"] * 40)),
+     "split", "a split with a 'train' part"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, epochs=0), "epochs", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, batch=0), "batch", "an integer at least 1"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=0.0), "lr", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=float("nan")), "lr", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, decay=1.5), "decay", "a finite number above 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, device="gpu"), "device", "one of this machine"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, rng=-1), "rng", "an integer from 0"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=lambda epoch, epochs, rng: 3 - epoch,
+     epochs=4), "", "epsilon"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=lambda epoch, epochs, rng: float("nan")),
+     "", "got nan"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, lr=1e30), "lr", "small enough"),
+    (lambda: DPNR(dim=4, epsilon=1.0).predict(["a goal"]), "model", "fitted before"),
+    (lambda: DPNR(dim=4, epsilon=1.0).accuracy(PLAIN), "model", "fitted before"),
+    (lambda: dpcore.audit(DPNR(dim=4, epsilon=1.0), ("a goal", "debt grew"), trials=100), "model",
+     "fitted before"),
+    (lambda: DPNR(epsilon=1.0, extractor=lambda texts: [[1.0]] * len(texts)).fit(PLAIN), "x",
+     "dim >= 2: one entry has no range"),
+    (lambda: known().encode(["a goal", ""]), "texts[1]", "a text that is not empty"),
+    (lambda: known().accuracy(Corpus(TEXTS)), "corpus", "one with labels"),
+    (lambda: known().worst_pair(["one", "one"]), "texts", "at least two different"),
+    (lambda: known().predicted(np.zeros((2, 9))), "vectors", "of shape (n, 4)"),
+    (lambda: known().predicted(np.zeros(4)), "vectors", "of shape (n, 4)"),
+    (lambda: known().predicted(np.full((1, 4), np.nan)), "vectors", "finite"),
+    (lambda: known().to("gpu"), "device", "one of this machine"),
+]  # fmt: skip
+TYPE_ERRORS = [
+    (lambda: DPNR(), "", "epsilon"),
+    (lambda: DPNR(epsilon="5"), "epsilon", "a finite number above 0"),
+    (lambda: DPNR(epsilon=1.0, dim=2.5), "dim", "an integer"),
+    (lambda: DPNR(epsilon=1.0, extractor="bert"), "encoder", "a SentenceTransformer"),
+    (lambda: DPNR(epsilon=1.0, transform="minmax"), "transform", "Clip, MinMax"),
+    (lambda: DPNR(epsilon=1.0, dropout=0.5), "dropout", "a WordDropout"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(TEXTS), "corpus", "Corpus"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, pair=1), "pair", "True or False"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=5.0), "schedule", "s.Constant(5"),
+    (lambda: DPNR(dim=4, epsilon=1.0).fit(PLAIN, schedule=schedules.Constant), "schedule",
+     "a function"),
+    (lambda: known().encode("a goal"), "texts", "a list of texts, not a single string"),
+    (lambda: known().predict([1]), "texts[0]", "a text (a string)"),
+    (lambda: known().accuracy(TEXTS), "corpus", "a Corpus"),
+    (lambda: known().predicted([["a"] * 4]), "vectors", "an array of numbers"),
+    (lambda: known().save_pretrained(3), "folder", "a path"),
+]  # fmt: skip
+
+
+def test_messages():
+    check_messages(ValueError, VALUE_ERRORS)
+    check_messages(TypeError, TYPE_ERRORS)
+
+
+@pytest.fixture(scope="module")
+def corpus():
+    return generated("topics", 300, rng=1)
+
+
+def test_a_prepared_corpus_gives_the_same_model(corpus):
+    ready = DPNR(epsilon=1.0).prepare(corpus)
+    assert "240 texts" in repr(ready)
+    fits = {"schedule": schedules.Constant(5.0), "epochs": 3, "pair": False, "rng": 3}
+    for dim in (4, 8):
+        first = DPNR(dim, epsilon=5.0).fit(corpus, **fits)
+        again = DPNR(dim, epsilon=5.0).fit(ready, **fits)
+        assert first.trained == again.trained
+        assert torch.equal(first.extractor.embedding.weight, again.extractor.embedding.weight)
+        assert torch.equal(first.head.weight, again.head.weight)
+    assert DPNR(epsilon=1.0).prepare(ready) is ready
+
+
+def test_another_vocabulary_is_refused(corpus):
+    ready = DPNR(epsilon=1.0).prepare(corpus)
+    zeroed = WordDropout(0.5, mask="zero_id")
+    for other in ({"unknown": "token"}, {"min_count": 2}, {"dropout": zeroed}):
+        with pytest.raises(ValueError, match=r"^corpus must be prepared with"):
+            DPNR(epsilon=1.0, **other).fit(ready, epochs=1)
+    # Whoever leaves masked words out has the same vocabulary as whoever masks none.
+    DPNR(epsilon=1.0, dropout=WordDropout(0.5)).fit(ready, epochs=1, pair=False)
+    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
+        DPNR(epsilon=1.0, extractor=TfidfSVD(4)).fit(ready, epochs=1)
+    with pytest.raises(ValueError, match=r"^extractor must be None"):
+        DPNR(epsilon=1.0, extractor=TfidfSVD(4)).prepare(corpus)
+    with pytest.raises(TypeError, match=r"^corpus must be a Corpus"):
+        DPNR(epsilon=1.0).prepare(["a text"])
+
+
+def test_no_word_is_masked_in_training_without_noise(corpus):
+    """Of equal seeds come equal weights: the masks would draw numbers, and change the rows."""
+    plain = DPNR(4, epsilon=1.0).fit(corpus, epochs=2, pair=False, rng=1)
+    masked = DPNR(4, epsilon=1.0, dropout=WordDropout(0.2)).fit(corpus, epochs=2, pair=False, rng=1)
+    assert torch.equal(plain.head.weight, masked.head.weight)
+    assert masked.extractor.dropout == WordDropout(0.2)
+    noisy = schedules.Constant(50.0)
+    with_noise = [
+        DPNR(4, epsilon=1.0, dropout=dropout).fit(
+            corpus, schedule=noisy, epochs=2, pair=False, rng=1
+        )
+        for dropout in (None, WordDropout(0.2))
+    ]
+    first, second = (model.head.weight.detach().numpy() for model in with_noise)
+    assert not np.array_equal(first, second)

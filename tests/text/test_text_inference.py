@@ -21,18 +21,23 @@ def people():
     return found, looked_up(vectors)
 
 
+def infer_people(people, attribute="male", encode=None, **more):
+    """Infer an attribute of people by distances from means, with the seed 1."""
+    given = {"attackers": Centroids(), "rng": 1, **more}
+    return infer(encode or people[1], people[0], attribute, **given)
+
+
 @pytest.fixture(scope="module")
 def inferred(people):
-    return infer(people[1], people[0], "male", attackers=Centroids(), measure="accuracy", rng=1)
+    return infer_people(people, measure="accuracy")
 
 
 def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
     assert inferred.accuracy.value > 0.75
     assert inferred.accuracy.low < inferred.accuracy.value < inferred.accuracy.high
     assert inferred.f1.low < inferred.f1.value < inferred.f1.high
-    assert [floor.name for floor in inferred.floors] == [
-        "majority", "majority given the main label",
-    ]  # fmt: skip
+    names = [floor.name for floor in inferred.floors]
+    assert names == ["majority", "majority given the main label"]
     assert inferred.floors[0].accuracy < inferred.floors[1].accuracy
     assert inferred.floors[0].beaten
     assert not inferred.floors[1].beaten
@@ -48,15 +53,14 @@ def test_a_leak_beats_the_majority_and_not_what_the_label_says_anyway(inferred):
 def test_scores_show_what_the_label_does_not_say(people):
     # The first coordinate is the attribute with noise, whatever the label: accuracy does not see
     # it, a comparison of texts with equal labels does.
-    found = infer(people[1], people[0], "male", attackers=Centroids(), rng=1)
+    found = infer_people(people)
     assert found.measure in ("auc", "balanced accuracy", "true-positive rate")
     assert [floor.p_value for floor in found.floors] == [0.0005, 0.0005]
     assert found.above_floor
     # A copy of the label is above the majority, and says no more than the label.
     topic = people[0].labels
-    copied = infer(
-        None, people[0], "male", vectors=topic[:, np.newaxis], attackers=Centroids(), rng=1
-    )
+    columns = topic[:, np.newaxis]
+    copied = infer(None, people[0], "male", vectors=columns, attackers=Centroids(), rng=1)
     assert copied.floors[0].beaten
     assert copied.floors_left == ("majority given the main label",)
     assert copied.floors[1].gain.value < 0.0 < copied.floors[0].gain.value
@@ -64,7 +68,7 @@ def test_scores_show_what_the_label_does_not_say(people):
 
 def test_an_attribute_that_does_not_leak_is_not_shown_to(people):
     rng = np.random.default_rng(3)
-    found = infer(people[1], people[0], rng.integers(0, 2, 1500), attackers=Centroids(), rng=1)
+    found = infer_people(people, rng.integers(0, 2, 1500))
     assert not found.above_floor
     assert "not shown to be above the floor: majority and majority given" in str(found)
     assert found.attributes == ("attribute",)
@@ -145,22 +149,14 @@ def test_an_object_with_encode_will_do(people):
         def encode(self, texts, *, rng=None):
             return np.clip(people[1](texts), 0, 1) + rng.laplace(size=(len(texts), 6))
 
-    result = infer(
-        Encoder(), people[0], "male", attackers=Centroids(), rng=1, neighbours="any two texts"
-    )
+    result = infer_people(people, encode=Encoder(), neighbours="any two texts")
     assert isinstance(result.certified, OutputsAudit)
     # Without its delta a claim of (epsilon, delta) would be tested as another.
     assert (result.certified.claim, result.certified.delta) == (2.0, 1e-3)
-    method = infer(
-        Encoder().encode, people[0], "male", attackers=Centroids(), rng=1,
-        neighbours="any two texts",
-    )  # fmt: skip
+    method = infer_people(people, encode=Encoder().encode, neighbours="any two texts")
     assert method == result
     assert result.seeded
-    own = infer(
-        Encoder(), people[0], "male", attackers=Centroids(), rng=1, neighbours="any two texts",
-        claim=1.0,
-    )  # fmt: skip
+    own = infer_people(people, encode=Encoder(), neighbours="any two texts", claim=1.0)
     assert (own.certified.claim, own.certified.delta) == (1.0, 0.0)
 
 
@@ -181,7 +177,7 @@ def test_of_an_attribute_of_three_values_nothing_is_certified(people):
 
 
 def test_several_attributes_are_judged_together_and_one_by_one(people):
-    result = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1)
+    result = infer_people(people, ["male", "tall"])
     assert result.measure == "f1"
     assert result.certified == "not applicable: several attributes"
     assert [one.name for one in result.each] == ["male", "tall"]
@@ -198,9 +194,7 @@ def test_several_attributes_are_judged_together_and_one_by_one(people):
     [("words", "not applicable: word adjacency"), (None, "not applicable: neighbours not stated")],
 )
 def test_where_neighbours_are_not_any_two_texts_nothing_is_certified(people, neighbours, said):
-    result = infer(
-        people[1], people[0], "male", attackers=Centroids(), rng=1, neighbours=neighbours
-    )
+    result = infer_people(people, neighbours=neighbours)
     assert result.certified.startswith(said)
     assert said in str(result)
 
@@ -237,7 +231,7 @@ def test_the_record_says_what_was_done_and_every_report_method_works(inferred, p
         "(Clopper-Pearson)", "(bootstrap of 2,000; of male = 1)", "sign test",
         "no guarantee", "750 train, 375 valid, 375 test; left out: none",
         "seed         1 (the encoder has no rng=, so that noise of its own is not repeated)",
-        "95 % each by itself",
+        "95 % each by itself"
     ):  # fmt: skip
         assert words in text
     assert "time" not in dict(inferred.lines())
@@ -263,12 +257,9 @@ def test_html_escapes_names_and_pictures_name_every_line(people):
     result = infer(people[1], odd, "<b> & $x$", attackers=Centroids(), rng=1)
     assert "<b> &" not in result._repr_html_()
     figure = result.plot()
-    assert [tick.get_text() for tick in figure.axes[0].get_yticklabels()] == [
-        "accuracy",
-        "F1",
-        "AUC",
-    ]
-    several = infer(people[1], people[0], ["male", "tall"], attackers=Centroids(), rng=1).plot()
+    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
+    assert labels == ["accuracy", "F1", "AUC"]
+    several = infer_people(people, ["male", "tall"]).plot()
     assert len(several.axes[0].get_yticklabels()) == 4
     names = [text.get_text() for text in several.axes[0].get_legend().get_texts()]
     assert names == ["attacker", "majority", "majority given the main label"]
@@ -383,10 +374,10 @@ class Clock:
 )
 def test_slow_encoding_is_forecast(people, capsys, monkeypatch, given, said):
     encode = Clock(monkeypatch).slow_encoder(people[1], **given)
-    found = infer(encode, people[0], "male", attackers=Centroids(), rng=1)
+    found = infer_people(people, encode=encode)
     assert capsys.readouterr().err == said
     # A forecast changes no figure.
-    assert found == infer(encode, people[0], "male", attackers=Centroids(), rng=1, progress=False)
+    assert found == infer_people(people, encode=encode, progress=False)
     assert not capsys.readouterr().err
 
 
@@ -402,7 +393,7 @@ def test_a_forecast_leaves_generators_as_they_were(people, monkeypatch):
     for progress in (None, False):
         np.random.seed(5)  # noqa: NPY002
         slow = clock.slow_encoder(encode, each=1.0)
-        infer(slow, people[0], "male", attackers=Centroids(), rng=1, progress=progress)
+        infer_people(people, encode=slow, progress=progress)
         states.append(np.random.random())  # noqa: NPY002
     assert states[0] == states[1]
 
@@ -428,5 +419,5 @@ def test_no_forecast_is_made_of_an_encoder_that_fails_on_few_texts(people, capsy
         return people[1](texts)
 
     with pytest.raises(ValueError, match=r"^too few$"):
-        infer(encode, people[0], "male", attackers=Centroids(), rng=1)
+        infer_people(people, encode=encode)
     assert not capsys.readouterr().err

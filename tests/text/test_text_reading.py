@@ -95,8 +95,8 @@ def test_tables_and_lines(tmp_path, name, content, columns, wanted):
         ("a.txt", "a", {"kind": "atis"}, ValueError,
          r"got 'atis' \(dpcore\.experiments\.corpora\.read_corpus reads public corpora by name\)"),
         ("a.txt", "a", {"kind": 3}, TypeError, "kind must be one of 'csv'"),
-        (".", None, {"kind": "csv"}, ValueError, "path must be a file to be read as csv"),
-    ],
+        (".", None, {"kind": "csv"}, ValueError, "path must be a file to be read as csv")
+    ]
 )  # fmt: skip
 def test_what_is_wrong_with_a_table_is_named(tmp_path, name, content, columns, error, said):
     if content is not None:
@@ -221,8 +221,8 @@ def test_vectors_of_words(written):
         ('var a={\nx:[1],\n};', "line 2 of a.js"),
         ("hello", "line 1 of a.js"),
         ("", "line 1 of a.js"),
-        ("var a={\n};", "line 2 of a.js"),
-    ],
+        ("var a={\n};", "line 2 of a.js")
+    ]
 )  # fmt: skip
 def test_malformed_vectors_are_named(written, content, said):
     with pytest.raises(ValueError, match=said):

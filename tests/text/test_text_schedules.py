@@ -10,16 +10,7 @@ from scipy import stats
 
 from dpcore.report.encoding import encode_value
 from dpcore.text import schedules
-from dpcore.text.schedules import (
-    Constant,
-    LogUniformEpsilon,
-    OverEpochs,
-    Stretched,
-    UniformEpsilon,
-    epsilon_of,
-    every_of,
-    title_of,
-)
+from dpcore.text.schedules import Constant, LogUniformEpsilon, OverEpochs, Stretched, UniformEpsilon
 
 ALL = [
     (Constant(5), "constant 5"),
@@ -32,7 +23,7 @@ ALPHA = 1e-6
 
 
 def over(schedule, epochs, rng=None):
-    return [epsilon_of(schedule, epoch, epochs, rng) for epoch in range(1, epochs + 1)]
+    return [schedules.epsilon_of(schedule, epoch, epochs, rng) for epoch in range(1, epochs + 1)]
 
 
 def test_the_fixed_ones_are_their_formulas():
@@ -64,13 +55,13 @@ def test_the_drawn_ones_have_their_law(kind, law):
 
 @pytest.mark.parametrize(("schedule", "title"), ALL)
 def test_they_are_records(schedule, title):
-    assert title_of(schedule) == str(schedule) == title
+    assert schedules.title_of(schedule) == str(schedule) == title
     assert pickle.loads(pickle.dumps(schedule)) == schedule
     assert eval(repr(schedule), dict(vars(schedules))) == schedule
     # Files name `UniformEpsilon` by the word of the time when it was called `Uniform`.
     found = json.loads(json.dumps(encode_value(schedule)))
     assert found["record"] == f"text.schedules.{type(schedule).__name__.removesuffix('Epsilon')}"
-    assert every_of(schedule) == ("batch" if "batch" in title else "epoch")
+    assert schedules.every_of(schedule) == ("batch" if "batch" in title else "epoch")
     with pytest.raises((AttributeError, TypeError)):
         schedule.every = "batch"
 
@@ -80,13 +71,13 @@ def test_any_function_fits():
         return np.float32(8.0) / 2**epoch
 
     assert over(halved, 3) == [4.0, 2.0, 1.0]
-    assert every_of(halved) == "epoch"
-    assert title_of(halved).endswith("halved")
+    assert schedules.every_of(halved) == "epoch"
+    assert schedules.title_of(halved).endswith("halved")
     halved.every = "batch"
-    assert every_of(halved) == "batch"
+    assert schedules.every_of(halved) == "batch"
     halved.every = "step"
     with pytest.raises(ValueError, match=r"^every of .*halved must be one of 'epoch', 'batch'"):
-        every_of(halved)
+        schedules.every_of(halved)
 
 
 @pytest.mark.parametrize("value", [0, -1.0, math.nan, math.inf, np.float64("nan"), 10**400])
@@ -94,16 +85,16 @@ def test_what_is_no_epsilon_is_refused_with_the_epoch(value):
     def mine(epoch, epochs, rng):
         return value if epoch == 2 else 1.0
 
-    assert epsilon_of(mine, 1, 3, None) == 1.0
+    assert schedules.epsilon_of(mine, 1, 3, None) == 1.0
     message = r"^epsilon that .*mine gives epoch 2 of 3 must be a finite number above 0, got "
     with pytest.raises(ValueError, match=message):
-        epsilon_of(mine, 2, 3, None)
+        schedules.epsilon_of(mine, 2, 3, None)
 
 
 @pytest.mark.parametrize("value", [None, "5", True, [5.0], np.array(5.0), 5j])
 def test_what_is_no_number_is_refused(value):
     with pytest.raises(TypeError, match=r"lambda> gives epoch 1 of 3 must be a finite number"):
-        epsilon_of(lambda epoch, epochs, rng: value, 1, 3, None)
+        schedules.epsilon_of(lambda epoch, epochs, rng: value, 1, 3, None)
 
 
 def test_a_schedule_that_underflows_is_refused():
@@ -113,6 +104,6 @@ def test_a_schedule_that_underflows_is_refused():
 
 @pytest.mark.parametrize("schedule", [5.0, None, "constant", Constant])
 def test_what_is_no_schedule(schedule):
-    for ask in (every_of, lambda one: epsilon_of(one, 1, 1, None)):
+    for ask in (schedules.every_of, lambda one: schedules.epsilon_of(one, 1, 1, None)):
         with pytest.raises(TypeError, match=r"^schedule must be a function \(epoch, epochs, rng\)"):
             ask(schedule)

@@ -12,16 +12,7 @@ from scipy.stats import chi2
 
 from dpcore import _core
 from dpcore.calibration import L2Laplace
-from dpcore.text.words import (
-    TEM,
-    CusText,
-    Embedding,
-    MetricLaplace,
-    SanText,
-    SanTextPlus,
-    Vickrey,
-    mechanism,
-)
+from dpcore.text.words import TEM, CusText, Embedding, MetricLaplace, SanText, SanTextPlus, Vickrey
 
 RNG = np.random.default_rng(28)
 NAMES = tuple(f"word{i}" for i in range(30))
@@ -123,7 +114,7 @@ def test_one_sampler_serves_calls_texts_and_rewriting(name, monkeypatch):
     )
     assert first.bit_generator.state == second.bit_generator.state
     # Neither threads nor the rows that are prepared together change a draw.
-    monkeypatch.setattr(mechanism, "_MAX_PREPARED_ENTRIES", 70)
+    monkeypatch.setattr("dpcore.text.words.mechanism._MAX_PREPARED_ENTRIES", 70)
     monkeypatch.setattr(_core, "cores", lambda: 1)
     fresh = type(mech)(*mech._values())
     assert fresh(text, 50_000, 7).tolist() == outputs.tolist()
