@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from dpcore.recorded import sides
 from dpcore.recorded.sides import by_label, read_outputs
+from dpcore.recorded.text_files import Reader
 
 ODD = [0.1, -0.0, 1e-310, np.nan, np.inf, -np.inf, 1 / 3, 2.0**53]
 
@@ -332,16 +333,20 @@ def test_reading_a_csv_imports_neither_package():
 # One file for both sides.
 
 
+def split_by_label(path, label, column, label_x=None):
+    return by_label(path, label, column, label_x, None, Reader())
+
+
 @pytest.mark.parametrize(
     ("one", "zero"), [("1", "0"), ("x", "x_prime"), ("In", "out"), ("TRUE", "False"), ("1.0", "0")]
 )
 def test_a_label_tells_the_sides(write, one, zero):
     path = write(f"score,member\n0.5,{one}\n1.5,{zero}\n2.5, {one}\n")
-    (x, x_prime), titles, _ = by_label(path, "member", None)
+    (x, x_prime), titles, _ = split_by_label(path, "member", None)
     assert titles == ("column 'score'",)
     assert (x.tolist(), x_prime.tolist()) == ([0.5, 2.5], [1.5])
     bare = write(f"0.5,{one}\n1.5,{zero}\n", "bare.csv")
-    x, x_prime = by_label(bare, 1, None)[0]
+    x, x_prime = split_by_label(bare, 1, None)[0]
     assert (x.tolist(), x_prime.tolist()) == ([0.5], [1.5])
 
 
@@ -355,7 +360,7 @@ def test_labels_in_other_files(tmp_path):
         ("x.npz", "on", ["a", "b"]),
         ("x.npy", 2, [0, 1]),
     ):
-        x, x_prime = by_label(tmp_path / name, label, columns)[0]
+        x, x_prime = split_by_label(tmp_path / name, label, columns)[0]
         assert x.tolist() == [[1.0, 4.0], [3.0, 6.0]]
         assert x_prime.tolist() == [[2.0, 5.0]]
 
@@ -364,19 +369,19 @@ def test_labels_that_are_refused(write):
     path = write("row,score,member\n0,1.5,1\n1,2.5,0\n")
     # A row number would tell the sides of a sorted file apart.
     with pytest.raises(ValueError, match="column must be given where a file has 2 columns beside"):
-        by_label(path, "member", None)
+        split_by_label(path, "member", None)
     with pytest.raises(ValueError, match="column must be another one than the label"):
-        by_label(path, "member", ["score", 2])
-    assert by_label(path, "member", "score")[0][0].tolist() == [1.5]
+        split_by_label(path, "member", ["score", 2])
+    assert split_by_label(path, "member", "score")[0][0].tolist() == [1.5]
     with pytest.raises(ValueError, match="column must be one of"):
-        by_label(path, "number", "score")
+        split_by_label(path, "number", "score")
     bad = write("score,member\n1,1\n2,maybe\n3,0\n", "bad.csv")
     with pytest.raises(ValueError, match=r"label in row 2 of bad.csv must be 1, true, in or x, .*"):
-        by_label(bad, "member", None)
+        split_by_label(bad, "member", None)
     words = write("score,member\n1,never\n2,daily\n3,never\n", "words.csv")
     message = r"label_x must be given: which of 'daily', 'never' of words\.csv stands for x"
     with pytest.raises(ValueError, match=message):
-        by_label(words, "member", None)
+        split_by_label(words, "member", None)
     with pytest.raises(ValueError, match="label_x must be one of the two values of the labels"):
-        by_label(words, "member", None, "weekly")
-    assert by_label(words, "member", None, "never")[0][0].tolist() == [1.0, 3.0]
+        split_by_label(words, "member", None, "weekly")
+    assert split_by_label(words, "member", None, "never")[0][0].tolist() == [1.0, 3.0]

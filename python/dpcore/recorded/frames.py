@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -71,8 +71,10 @@ def describe_table(table: Table, places: Sequence[int]) -> TableRead:
     )
 
 
-def select_column(table: Table, column: Any = None, default: Sequence[int] | None = None) -> Array:
-    """Select the outputs in a table.
+def select_columns(
+    table: Table, column: Any = None, default: Sequence[int] | None = None
+) -> tuple[Array, tuple[str, ...]]:
+    """Select the outputs in a table, and the names of their columns in messages.
 
     Args:
         table: the columns.
@@ -81,7 +83,8 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
         default: numbers of columns; None is all.
 
     Returns:
-        One column as it is, shape `(size,)`; several as `(size, columns)`.
+        One column as it is, shape `(size,)`; several as `(size, columns)`. The names; none for
+        several arrays.
 
     Raises:
         TypeError: if `column` is of the wrong kind.
@@ -91,10 +94,8 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
     if column is None and table.names is not None and len(places) > 1:
         # The input, a time or a row number beside each answer looks like a leak.
         names = ", ".join(repr(table.names[place]) for place in places[:8])
-        requirement = (
-            f"given where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
-        )
-        raise invalid("column", requirement, column)
+        wide = f"where {table.name} has {len(places)} columns ({names}; {ALL!r} is all)"
+        raise invalid("column", f"given {wide}", column)
     if column in (None, ALL) and table.names is not None:
         for place in places:
             if not table.names[place] or table.names[place].startswith(_PANDAS_INDEX_PREFIX):
@@ -103,69 +104,49 @@ def select_column(table: Table, column: Any = None, default: Sequence[int] | Non
                 error = ValueError(f"{text} (if it numbers the rows, choose others with column=)")
                 raise about(error, "column")
     chosen = [table.columns[place] for place in places]
+    titles = tuple(
+        f"column {place if table.names is None else repr(table.names[place])}" for place in places
+    )
+    titles = () if chosen[0].ndim > 1 else titles
     if len(chosen) == 1:
-        return chosen[0]
+        return chosen[0], titles
     shapes = {one.shape for one in chosen}
     if len(shapes) > 1:
         raise invalid("columns", "of equal shape", sorted(shapes))
     if len({one.dtype.kind in "buifc" for one in chosen}) > 1:
         # Beside texts numpy would make texts of the numbers.
         chosen = [one.astype(object) for one in chosen]
-    return np.stack(chosen, axis=1)
+    return np.stack(chosen, axis=1), titles
 
 
 def choose_places(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> list[int]:
-    """Return the numbers of the requested columns, see `select_column`."""
-    if column is None or (isinstance(column, str) and column == ALL):
+    """Return the numbers of the requested columns, see `select_columns`."""
+    if column is None or is_all(column):
         return list(range(len(table.columns)) if default is None else default)
     return [place_of(table, one) for one in list_wanted(column)]
 
 
-def list_titles(
-    table: Table, column: Any = None, default: Sequence[int] | None = None
-) -> tuple[str, ...]:
-    """List the names in messages of the columns of `select_column`; none for several arrays."""
-    places = choose_places(table, column, default)
-    if table.columns[places[0]].ndim > 1:
-        return ()
-    names = table.names
-    return tuple(f"column {place if names is None else repr(names[place])}" for place in places)
+def is_all(column: Any) -> bool:
+    """Return True for the choice of all columns."""
+    return isinstance(column, str) and column == ALL
 
 
-def split_by_label(
-    table: Table, label: Column, column: Any = None, label_x: Any = None, groups: int | None = None
-) -> tuple[Array, npt.NDArray[np.bool_]]:
-    """Select the outputs in a table and the rows on x, by a column of labels.
-
-    Args:
-        table: the columns.
-        label: the column with 1, true, in or x for outputs on x, and 0, false, out or x_prime
-            for outputs on x'; with `label_x` any two values.
-        column: the columns of the output; None only if there is one besides the label.
-        label_x: the value that stands for x, or None.
-        groups: number of a column that is no output either, or None.
-
-    Returns:
-        All outputs, in the order of the table, and for each whether it is on x.
-
-    Raises:
-        TypeError: if an argument is of the wrong kind.
-        ValueError: if there is no such column, or a label is none of these.
-    """
+def list_needed_places(table: Table, column: Any, label: Column | None) -> list[int]:
+    """Return the columns to read; none if a choice is needed, which `select_columns` explains."""
+    if label is None:
+        must_choose = column is None and table.names is not None and len(table.names) > 1
+        return [] if must_choose else sorted({*choose_places(table, column)})
     place = place_of(table, label)
-    others = [number for number in range(len(table.columns)) if number not in (place, groups)]
-    if column is None and len(others) != 1:
-        # Any further column, a row number say, could tell the sides apart by itself.
-        wide = f"where a file has {len(others)} columns beside the label"
-        requirement = f"given {wide} (a name, or a list of names)"
-        raise invalid("column", requirement, column)
-    outputs = select_column(table, column, others)
-    if place in choose_places(table, column, others):
-        raise invalid("column", "another one than the label", column)
-    is_x = are_x(table.columns[place], f" of {table.name}", label_x)
-    return outputs, is_x
+    must_choose = column is None and len(table.columns) != 2
+    return sorted({place, *([] if must_choose else choose_places(table, column))})
+
+
+def fill_columns(found: Mapping[Any, Array], keys: Iterable[Any], size: int) -> tuple[Array, ...]:
+    """Return the column of each key, and one without content for those that were not read."""
+    nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
+    return tuple(found.get(key, nothing) for key in keys)
 
 
 def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np.bool_]:
@@ -190,17 +171,14 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
     """
     # Objects of several kinds, as pandas keeps missing labels, have no order.
     if labels.dtype.kind in "Of":
-        # A NaN is not equal to itself.
-        lost = np.array(
-            [
-                one is None or (isinstance(one, (float, np.floating)) and one != one)
-                for one in labels
-            ]
-        )
-        if lost.any():
-            row = int(lost.argmax())
+        lost = [
+            row for row, one in enumerate(labels)
+            # A NaN is not equal to itself.
+            if one is None or (isinstance(one, (float, np.floating)) and one != one)
+        ]  # fmt: skip
+        if lost:
             requirement = _LABEL_REQUIREMENT if label_x is None else "given"
-            error = invalid(f"label in row {row + 1}{place}", requirement, labels[row])
+            error = invalid(f"label in row {lost[0] + 1}{place}", requirement, labels[lost[0]])
             raise about(error, "label")
     plain = labels.astype(str) if labels.dtype.kind in "OS" else labels
     found, which = np.unique(plain, return_inverse=True)
@@ -214,24 +192,20 @@ def are_x(labels: Array, place: str = "", label_x: Any = None) -> npt.NDArray[np
             raise invalid("label_x", requirement, label_x)
         sides = [text == wanted for text in texts]
     else:
-        unknown = [
-            i
-            for i, text in enumerate(texts)
-            if text.lower() not in _LABELS_OF_X + _LABELS_OF_X_PRIME
-        ]
+        known = _LABELS_OF_X + _LABELS_OF_X_PRIME
+        unknown = [number for number, text in enumerate(texts) if text.lower() not in known]
         if unknown and len(texts) == 2:
             none = f"none is needed for {_LABEL_REQUIREMENT}"
             requirement = f"given: which of {shown}{place} stands for x ({none})"
             raise invalid("label_x", requirement, None)
         if len(unknown) == len(texts):
-            known = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
-            error = ValueError(f"labels{place} must have {known}, got {len(texts)}: {shown}")
+            wanted = f"two values ({_LABEL_REQUIREMENT}, or others with label_x=)"
+            error = ValueError(f"labels{place} must have {wanted}, got {len(texts)}: {shown}")
             raise about(error, "label")
         if unknown:
             row = int(np.flatnonzero(which.ravel() == unknown[0])[0])
-            name, label = f"label in row {row + 1}{place}", found[unknown[0]]
-            error = invalid(name, _LABEL_REQUIREMENT, getattr(label, "item", lambda: label)())
-            raise about(error, "label")
+            name, label = f"label in row {row + 1}{place}", found.tolist()[unknown[0]]
+            raise about(invalid(name, _LABEL_REQUIREMENT, label), "label")
         sides = [text.lower() in _LABELS_OF_X for text in texts]
     return np.array(sides, dtype=bool)[which.ravel()]
 
@@ -267,9 +241,7 @@ def place_of(table: Table, column: Column, argument: str = "column") -> int:
 # Frames, known by what they can do: none of their libraries is imported.
 
 
-def read_columns(
-    value: Any, name: str = "outputs", column: Any = ALL, label: Column | None = None
-) -> Table | None:
+def read_columns(value: Any, name: str, column: Any, label: Column | None = None) -> Table | None:
     """Read the columns of a table or structured array; return None for other values.
 
     Tables are those of pandas, polars or pyarrow.
@@ -288,15 +260,10 @@ def read_columns(
         return None
     if isinstance(value, np.ndarray):
         return Table(name, names, tuple(value[one] for one in names))
-    nothing = np.empty(0)
-    empty = Table(name, names, (nothing,) * len(names))
-    places = choose_places(empty, column)
-    places = places if label is None else sorted({*places, place_of(empty, label)})
+    places = list_needed_places(Table(name, names, (np.empty(0),) * len(names)), column, label)
     found = {place: convert_column(_get_column_at(value, place)) for place in places}
-    if found:
-        nothing = np.broadcast_to(np.zeros(1, np.bool_), len(found[places[0]]))
-    columns = [found.get(place, nothing) for place in range(len(names))]
-    return Table(name, names, tuple(columns))
+    size = len(found[places[0]]) if found else 0
+    return Table(name, names, fill_columns(found, range(len(names)), size))
 
 
 def list_names(value: Any) -> tuple[str, ...] | None:
@@ -304,21 +271,19 @@ def list_names(value: Any) -> tuple[str, ...] | None:
     if isinstance(value, np.ndarray):
         fields: tuple[str, ...] | None = value.dtype.names
         return fields
-    names = getattr(value, "column_names", None)
-    if names is None or not hasattr(value, "num_rows"):
-        names = getattr(value, "columns", None)
-        if names is None or not has_all(value, "__getitem__", "to_numpy"):
-            return None
-    return tuple(map(str, names))
+    if has_all(value, "column_names", "num_rows"):
+        return tuple(map(str, value.column_names))
+    is_table = has_all(value, "columns", "__getitem__", "to_numpy")
+    return tuple(map(str, value.columns)) if is_table else None
 
 
 def _get_column_at(frame: Any, place: int) -> Any:
     """Return a column by its place, since a name may occur twice."""
-    if hasattr(frame, "iloc"):
+    if has_all(frame, "iloc"):
         return frame.iloc[:, place]
-    if hasattr(frame, "num_rows"):
+    if has_all(frame, "num_rows"):
         return frame.column(place)
-    return frame.to_series(place) if hasattr(frame, "to_series") else frame[frame.columns[place]]
+    return frame.to_series(place) if has_all(frame, "to_series") else frame[frame.columns[place]]
 
 
 def convert_column(values: Any) -> Array:
@@ -331,19 +296,18 @@ def convert_column(values: Any) -> Array:
         Its values, shape `(size,)`; of texts, or objects where values are of several kinds or
         missing (None). A NaN of numpy's floats is a value.
     """
-    null_count = getattr(values, "null_count", None)
-    if null_count is not None:  # polars and pyarrow, where NaN is no null
-        items = values.to_pylist if hasattr(values, "to_pylist") else values.to_list
-        if null_count() if callable(null_count) else null_count:
-            return to_object_array(items())
-        array: Array = np.asarray(values if hasattr(values, "to_pylist") else values.to_numpy())
-        return rows_of("outputs", items(), "") if array.dtype.kind == "O" else array
-    array = values.to_numpy()
-    if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
-        return array
-    lost = values.isna().to_numpy()
-    if not lost.any():
-        return rows_of("outputs", values.to_list(), "") if array.dtype.kind == "O" else array
-    found = to_object_array(values.to_list())
-    found[lost] = None
-    return found
+    to_list = values.to_pylist if has_all(values, "to_pylist") else values.to_list
+    if has_all(values, "null_count"):  # polars and pyarrow, where NaN is no null
+        if values.null_count() if callable(values.null_count) else values.null_count:
+            return to_object_array(to_list())
+        array: Array = np.asarray(values if has_all(values, "to_pylist") else values.to_numpy())
+    else:
+        array = values.to_numpy()
+        if isinstance(values.dtype, np.dtype) and values.dtype.kind in "fc":
+            return array
+        lost = values.isna().to_numpy()
+        if lost.any():
+            found = to_object_array(to_list())
+            found[lost] = None
+            return found
+    return rows_of("outputs", to_list(), "") if array.dtype.kind == "O" else array

@@ -48,13 +48,14 @@ from ..auditing.event_fitting import outputs_inside
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, evaluate_event, hits_of
-from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..records import Counts, Pair
 from ..results.evidence import numerator_first
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
 from .frames import Array
 from .sides import Sides
 
+_SIDE_NAMES: Final = ("outputs", "outputs_prime")
 _MIN_SIDE_ROWS: Final = 4
 """Rows on each side: to fit, to choose, and two to count."""
 
@@ -126,27 +127,19 @@ class Counted(NamedTuple):
     Args:
         counts: of the event, on the rows that chose nothing.
         attack: name of the attack.
-        event: the event.
-        direction: the side in the numerator.
+        fitted: the event, and how it was chosen.
         pilot: rows of each side that fitted and chose.
-        remarks: what a reader should know of the choice.
-        read: how much of the outputs was read, or None.
         separate: rows of both sides that are independent of each other, in the order of the file:
             all of them, or one of each group.
-        inside: distinct outputs inside the event.
         tangent: epsilon and delta of the tangent to a claim that is a curve, or None.
     """
 
     counts: Counts
     attack: str
-    event: Any
-    direction: str
+    fitted: Fitted
     pilot: tuple[int, int]
     separate: Sides
-    remarks: tuple[str, ...] = ()
-    read: PartsRead | None = None
-    inside: tuple[SeenOutput, ...] = ()
-    tangent: tuple[float, float] | None = None
+    tangent: tuple[float, float] | None
 
 
 def count_event(
@@ -156,9 +149,9 @@ def count_event(
     share: float | None,
     seed: int,
     settings: tuple[float, float],
-    paired: bool = False,
-    groups: Sides | None = None,
-    claim: Claim | None = None,
+    paired: bool,
+    groups: Sides | None,
+    claim: Claim | None,
 ) -> Counted:
     """Choose an event on some rows and count it on the others.
 
@@ -199,37 +192,32 @@ def count_event(
         _divide_rows(size, groups and groups[number], share, seed, 0 if paired else number)
         for number, size in enumerate(sizes)
     )
-    cuts = [first.cuts, second.cuts]
-    rest = sides[0][first.counted], sides[1][second.counted]
-    left = len(rest[0]), len(rest[1])
-    goal = Goal(min(left), *settings, claim=claim)
+    counted = sides[0][first.counted], sides[1][second.counted]
+    goal = Goal(min(map(len, counted)), *settings, claim=claim)
+    pilot = _PilotRows(
+        (sides[0][first.pilot], sides[1][second.pilot]), (first.cut, second.cut), pair, goal
+    )
     audited = attack_of(attack)
     # Without scores the attack is asked as any function is: a vote needs no pilot of its own here.
-    fitting = audited.scoring or Own(audited.given)
-    fitted = fitting.fitted_on(
-        _PilotRows((sides[0][first.pilot], sides[1][second.pilot]), cuts, pair, goal)
-    )
-    hits, hits_prime = (hits_of(evaluate_event(fitted.event, side)) for side in rest)
-    counts = Counts(hits, left[0], hits_prime, left[1])
+    fitted = (audited.scoring or Own(audited.given)).fitted_on(pilot)
+    tangent = None
+    if claim is not None and fitted.counts is not None:
+        # That of the curve which suits the event, by the rows that chose it.
+        tangent = choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
     return Counted(
-        counts,
+        _count_hits(fitted.event, counted),
         attack_name(audited),
-        fitted.event,
-        fitted.direction,
-        (cuts[0][1], cuts[1][1]),
+        fitted,
+        (len(first.pilot), len(second.pilot)),
         (sides[0][first.separate], sides[1][second.separate]),
-        fitted.remarks,
-        fitted.read,
-        fitted.inside,
-        _choose_tangent(claim, fitted),
+        tangent,
     )
 
 
-def _choose_tangent(claim: Claim | None, fitted: Fitted) -> tuple[float, float] | None:
-    """Return the tangent of a curve that suits the event, by the rows that chose it."""
-    if claim is None or fitted.counts is None:
-        return None
-    return choose_tangent(claim, numerator_first(fitted.counts, fitted.direction))
+def _count_hits(event: Event, sides: Sides) -> Counts:
+    """Count the occurrences of an event on both sides."""
+    hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in sides)
+    return Counts(hits, len(sides[0]), hits_prime, len(sides[1]))
 
 
 def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
@@ -238,20 +226,28 @@ def _choose_cut_points(size: int, share: float) -> tuple[int, int]:
     return pilot // 2, pilot
 
 
-def _make_rng(seed: int, *key: int) -> np.random.Generator:
+def make_keyed_generator(seed: int, *key: int) -> np.random.Generator:
+    """Make the generator of one stream of random numbers, which its key names."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed, spawn_key=key)))
 
 
 def _shuffle_numbers(size: int, seed: int, side: int) -> Array:
     """Return the numbers below `size` in a random order."""
-    return _make_rng(seed, _SHUFFLE_STREAM, side).permutation(size)
+    return make_keyed_generator(seed, _SHUFFLE_STREAM, side).permutation(size)
 
 
 class _Division(NamedTuple):
-    """Numbers of the rows of one side, by what they are for."""
+    """Numbers of the rows of one side, by what they are for.
+
+    Args:
+        pilot: those that fit or choose.
+        cut: where those that choose begin among them.
+        counted: those that are counted.
+        separate: those that are independent of each other, in the order of the file.
+    """
 
     pilot: Array
-    cuts: tuple[int, int]
+    cut: int
     counted: Array
     separate: Any
 
@@ -259,8 +255,8 @@ class _Division(NamedTuple):
 def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side: int) -> _Division:
     """Shuffle rows, or groups, and cut them into those that fit, that choose, and the counted."""
     if groups is None:
-        order, cuts = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
-        return _Division(order[: cuts[1]], cuts, order[cuts[1] :], slice(None))
+        order, (cut, end) = _shuffle_numbers(size, seed, side), _choose_cut_points(size, share)
+        return _Division(order[:end], cut, order[end:], slice(None))
     from ..divergence.points import one_of_each
 
     shuffled = _shuffle_numbers(int(groups.max()) + 1, seed, side)
@@ -270,10 +266,9 @@ def _divide_rows(size: int, groups: Array | None, share: float, seed: int, side:
     turn = turns[groups]
     cuts = _choose_cut_points(len(shuffled), share)
     order = np.argsort(turn, kind="stable")
-    ends = np.searchsorted(turn[order], cuts)
-    drawn = one_of_each(groups, _make_rng(seed, _GROUP_ROW_STREAM, side))
-    counted = drawn[shuffled[cuts[1] :]]
-    return _Division(order[: ends[1]], (int(ends[0]), int(ends[1])), counted, np.sort(drawn))
+    cut, end = np.searchsorted(turn[order], cuts).tolist()
+    drawn = one_of_each(groups, make_keyed_generator(seed, _GROUP_ROW_STREAM, side))
+    return _Division(order[:end], cut, drawn[shuffled[cuts[1] :]], np.sort(drawn))
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,46 +277,43 @@ class _PilotRows:
 
     Args:
         sides: rows on x and on x'.
-        cuts: where those that choose among scores begin, and end, on each side.
+        cuts: where those that choose among scores begin, on each side.
         pair: the inputs as the attack gets them.
         goal: what is to be certified.
     """
 
     sides: Sides
-    cuts: list[tuple[int, int]]
+    cuts: tuple[int, int]
     pair: Pair
     goal: Goal
 
     @property
     def size(self) -> int:
         """Rows on x."""
-        return self.cuts[0][1]
+        return len(self.sides[0])
 
     def outputs(self) -> Sides:
         """Return all rows on x and on x'."""
-        return self.sides[0][: self.cuts[0][1]], self.sides[1][: self.cuts[1][1]]
+        return self.sides
 
     def counts(self, event: Event, size: int) -> Counts:
         """Count the occurrences of an event among all rows."""
-        hits, hits_prime = (hits_of(evaluate_event(event, side)) for side in self.outputs())
-        return Counts(hits, self.cuts[0][1], hits_prime, self.cuts[1][1])
+        return _count_hits(event, self.sides)
 
     def fit_scores(self, attack: ScoreAttack) -> Fitted:
         """Choose the best threshold on the best of the scores that an attack makes."""
-        (one, stop), (one_prime, stop_prime) = self.cuts
-        sides = self.sides
-        training = sides[0][:one], sides[1][:one_prime]
-        scores, read = read_candidates(attack, *training, self.pair)
+        (first, second), (cut, cut_prime) = self.sides, self.cuts
+        scores, read = read_candidates(attack, first[:cut], second[:cut_prime], self.pair)
         if not scores:
-            raise not_applicable(attack, sides[0])
-        rest = sides[0][one:stop], sides[1][one_prime:stop_prime]
+            raise not_applicable(attack, first)
+        rest = first[cut:], second[cut_prime:]
         found = choose_events(scores, *rest, self.goal)
         best = max(found, key=lambda choice: choice.merit)
         return Fitted(
             best.counted,
             best.direction,
             best.merit,
-            stop,
+            self.size,
             np.empty(0),
             remarks=remarks_on(found),
             read=read,
@@ -350,12 +342,7 @@ def doubts_of_rows(sides: Sides) -> tuple[str, ...]:
         keys = [one[:, :8].copy().view(np.uint64)[:, 0] for one in digests if one is not None]
         if len(keys) < len(sides):
             return ()
-    names = ("outputs", "outputs_prime")
-    found = (
-        _describe_repetitions(names[this], tables[this], keys[this], keys[1 - this])
-        for this in range(2)
-    )
-    return tuple(sentence for sentence in found if sentence)
+    return tuple(filter(None, map(_describe_repetitions, _SIDE_NAMES, tables, keys, keys[::-1])))
 
 
 def _as_columns(side: Array) -> Array:
@@ -565,9 +552,7 @@ def doubts_of_order(sides: Sides) -> tuple[str, ...]:
     Returns:
         A sentence for each side with something to say.
     """
-    names = ("outputs", "outputs_prime")
-    found = (_describe_neighbours(name, side) for name, side in zip(names, sides, strict=True))
-    return tuple(sentence for sentence in found if sentence)
+    return tuple(filter(None, map(_describe_neighbours, _SIDE_NAMES, sides)))
 
 
 def _describe_neighbours(name: str, side: Array) -> str:
@@ -578,7 +563,7 @@ def _describe_neighbours(name: str, side: Array) -> str:
     numbers = [column for column in columns.values() if column.dtype.kind in "buif"]
     if len(numbers) > 1:
         columns |= _row_distances(np.stack(numbers, axis=1).astype(np.float64))
-    largest, where = 0.0, ""
+    largest, what = 0.0, name
     for title, column in columns.items():
         ranks, still = _centred_ranks(column)
         steps = np.sign(np.diff(ranks))
@@ -594,10 +579,9 @@ def _describe_neighbours(name: str, side: Array) -> str:
             # The rows were sorted by this column: what follows it says nothing of the runs.
             return ""
         if abs(together) > abs(largest):
-            largest, where = together, title
-    if not where and not largest:
+            largest, what = together, f"{title} of {name}" if title else name
+    if not largest:
         return ""
-    what = f"{where} of {name}" if where else name
     return (
         f"rows depend on their neighbours: {what} by {largest:.1f} standard deviations of a random "
         "order: give one row a run, a document, a person, or groups= (which rows belong together), "
@@ -644,8 +628,8 @@ def doubts_of_pairs(sides: Sides, event: Any) -> tuple[str, ...]:
     for what, one, other in compared:
         found = _clustering_deviation(one, other)
         if abs(found) > _MAX_DEVIATIONS:
-            told = f"{what} of outputs and outputs_prime go together row by row"
-            return (f"{told} ({found:.1f} standard deviations): give paired=True",)
+            said = f"{what} of outputs and outputs_prime go together row by row"
+            return (f"{said} ({found:.1f} standard deviations): give paired=True",)
     return ()
 
 

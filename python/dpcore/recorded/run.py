@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, TypedDict
 
 import numpy as np
@@ -39,8 +39,14 @@ from ..records import Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .frames import ALL, Array, Column
-from .independent_rows import count_event, doubts_of_order, doubts_of_pairs, doubts_of_rows
+from .frames import Array, Column, is_all
+from .independent_rows import (
+    count_event,
+    doubts_of_order,
+    doubts_of_pairs,
+    doubts_of_rows,
+    make_keyed_generator,
+)
 from .sides import (
     Sides,
     by_label,
@@ -86,13 +92,10 @@ def guess_canaries(
         ValueError: if a score is NaN, there is more than one for a canary, or `wanted` is out of
             range.
     """
-    scores = np.concatenate(
-        [_read_scores("outputs", sides[0]), _read_scores("outputs_prime", sides[1])]
-    )
+    scores = np.concatenate([*map(_read_scores, ("outputs", "outputs_prime"), sides)])
     included = np.arange(scores.size) < len(sides[0])
     guessed_in, guessed_out = _split_guesses(wanted, scores.size)
-    sequence = np.random.SeedSequence(seed, spawn_key=(_TIE_STREAM,))
-    order = np.random.Generator(np.random.PCG64(sequence)).permutation(scores.size)
+    order = make_keyed_generator(seed, _TIE_STREAM).permutation(scores.size)
     ranked = included[order[np.argsort(scores[order], kind="stable")]]
     correct_in = int(np.count_nonzero(ranked[scores.size - guessed_in :]))
     correct_out = guessed_out - int(np.count_nonzero(ranked[:guessed_out]))
@@ -325,14 +328,12 @@ def audit_outputs(
         claim = None if claim is None else claim_level(claim)
     elif delta:
         raise invalid("delta", f"left out where claim is a curve ({curve})", delta)
-    limit = _choose_bound(kind, bound, delta, curve)
-    _check_paired(kind, limit, flag("paired", paired))
-    if flag("arranged", arranged) and kind != "independent":
-        raise invalid("arranged", f"False where rows = {kind!r}", arranged)
     _refuse_other_arguments(
         kind, attack=attack, pair=pair, count_share=count_share, guesses=guesses, groups=groups,
-        groups_prime=groups_prime,
+        groups_prime=groups_prime, paired=flag("paired", paired),
+        arranged=flag("arranged", arranged),
     )  # fmt: skip
+    limit = _choose_bound(kind, bound, delta, curve, paired)
     if paired and groups is not None:
         requirement = "False where groups are given (keep one row of each pair of groups)"
         raise invalid("paired", requirement, paired)
@@ -344,7 +345,7 @@ def audit_outputs(
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if isinstance(column, str) and column == ALL:
+        if is_all(column):
             refuse_clocks(sides, titles)
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,
@@ -387,27 +388,26 @@ def _audit_runs(
     attack = named(attack, "attack") if isinstance(attack, str) else attack
     if not callable(attack):
         raise mistyped("attack", "a callable (outputs, outputs_prime, pair) -> event", attack)
-    settings = stated["delta"], stated["confidence"]
-    paired = stated["paired"]
+    settings, paired = (stated["delta"], stated["confidence"]), stated["paired"]
     curve = stated["claim"] if isinstance(stated["claim"], Claim) else None
     found = count_event(sides, attack, pair, share, stated["seed"], settings, paired, groups, curve)
-    sides = found.separate
+    sides, fitted = found.separate, found.fitted
     if found.tangent is not None:
         stated |= dict(zip(("tangent", "delta"), found.tangent, strict=True))
-    doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, found.event))
+    doubts = doubts_of_rows(sides) + (() if paired else doubts_of_pairs(sides, fitted.event))
     doubts += () if stated["arranged"] else doubts_of_order(sides)
     return OutputsAudit(
         **stated,
         evidence=found.counts,
         attack=found.attack,
-        event=found.event,
-        direction=found.direction,
+        event=fitted.event,
+        direction=fitted.direction,
         pair=pair,
         pilot=found.pilot,
-        remarks=found.remarks,
+        remarks=fitted.remarks,
         doubts=doubts,
-        read=found.read,
-        inside=found.inside if source else (),
+        read=fitted.read,
+        inside=fitted.inside if source else (),
     )
 
 
@@ -422,22 +422,26 @@ def _check_rows_kind(rows: Any) -> str:
     raise about(TypeError(text), "rows")
 
 
-def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None) -> str:
-    names = list(OUTPUTS_BOUNDS[rows])
-    found = names[0] if bound is None else choice("bound", bound, names)
+def _choose_bound(rows: str, bound: Any, delta: float, curve: Claim | None, paired: bool) -> str:
+    declared = {name: find_declaration(of) for name, of in OUTPUTS_BOUNDS[rows].items()}
+    found = next(iter(declared)) if bound is None else choice("bound", bound, list(declared))
     if rows == "one_run" and curve is not None:
-        return _choose_curve_bound(curve, None if bound is None else found)
-    if find_declaration(OUTPUTS_BOUNDS[rows][found]).curves == "only":
+        curves = {name: one.curves for name, one in declared.items()}
+        return _choose_curve_bound(curves, curve, None if bound is None else found)
+    if declared[found].curves == "only":
         raise invalid("bound", "another where claim is a number", found)
-    find_declaration(OUTPUTS_BOUNDS[rows][found]).check_delta(found, delta)
+    declared[found].check_delta(found, delta)
+    if paired and not declared[found].paired:
+        # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
+        requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
+        raise invalid("bound", requirement, found)
     return found
 
 
-def _choose_curve_bound(claim: Claim, bound: str | None) -> str:
+def _choose_curve_bound(curves: Mapping[str, str], claim: Claim, bound: str | None) -> str:
     """Return the bound of one run for a claim that is a curve; refuse those of numbers."""
-    own = {name: find_declaration(of).curves for name, of in OUTPUTS_BOUNDS["one_run"].items()}
-    usual = next(name for name, curves in own.items() if curves == "only")
-    gaussian = bound is not None and own[bound] == "gaussian"
+    usual = next(name for name, kind in curves.items() if kind == "only")
+    gaussian = bound is not None and curves[bound] == "gaussian"
     if bound in (None, usual) or (gaussian and isinstance(claim, GDP)):
         return bound or usual
     reason = "knows one (epsilon, delta): give claim.epsilon(delta), a number, and delta"
@@ -446,33 +450,19 @@ def _choose_curve_bound(claim: Claim, bound: str | None) -> str:
     raise invalid("bound", requirement, bound)
 
 
-def _check_paired(rows: str, bound: str, paired: bool) -> None:
-    """Refuse arguments that do not apply if rows i of both sides share a seed."""
-    if paired and rows != "independent":
-        raise invalid("paired", f"False where rows = {rows!r}", paired)
-    if paired and not find_declaration(OUTPUTS_BOUNDS[rows][bound]).paired:
-        # With common seeds the exact test refuted 220 of 1,500 true claims at a nominal 10 %.
-        requirement = "'clopper_pearson' where paired = True (it alone holds for dependent sides)"
-        raise invalid("bound", requirement, bound)
-
-
 def _refuse_other_arguments(rows: str, **given: Any) -> None:
     """Refuse arguments that have no meaning for such rows."""
-    of_runs = ("attack", "pair", "count_share", "groups", "groups_prime")
-    foreign = ("guesses",) if rows == "independent" else of_runs
-    for name in foreign:
-        if given[name] is not None:
-            raise invalid(name, f"None where rows = {rows!r}", given[name])
+    for name, value in given.items():
+        usual = False if name in ("paired", "arranged") else None
+        if (name == "guesses") == (rows == "independent") and value is not usual:
+            raise invalid(name, f"{usual} where rows = {rows!r}", value)
 
 
 def _make_pair(pair: Any) -> Pair:
-    if pair is None:
-        return UNKNOWN
-    if isinstance(pair, tuple) and len(pair) == 2:
-        return Pair(*pair)
-    if not isinstance(pair, Pair):
+    pair = Pair(*pair) if isinstance(pair, tuple) and len(pair) == 2 else pair
+    if pair is not None and not isinstance(pair, Pair):
         raise mistyped("pair", "a Pair, a tuple (x, x_prime) or None", pair)
-    return pair
+    return UNKNOWN if pair is None else pair
 
 
 def _read_sides(
@@ -509,9 +499,12 @@ def _read_sides(
         read_grouped(value, column, of, (name, name.replace("outputs", "groups")), reader)
         for (name, value), of in zip(given.items(), groups, strict=True)
     ]
-    first, second = _align_rows(
-        *(_as_output_rows(*one) for one in zip(given, (one[0] for one in read), strict=True))
-    )
+    first, second = map(_as_output_rows, given, (one[0] for one in read))
+    if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
+        # Lists may have one length by chance: both sides are rows of objects if one of them is.
+        first, second = (
+            one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
+        )
     refuse_labels((first, second))
     refuse_unlike_marks((first, second))
     kinds = {side.dtype.kind in "buif" for side in (first, second) if side.dtype != object}
@@ -535,18 +528,6 @@ def _check_groups(label: Any, groups: Any, groups_prime: Any) -> None:
     if groups_prime is None and label is None and groups is not None and not is_column(groups):
         requirement = "the groups of outputs_prime where groups are not a column of both"
         raise mistyped("groups_prime", requirement, None)
-
-
-def _align_rows(first: Array, second: Array) -> Sides:
-    """Convert both sides to rows of objects if one of them is.
-
-    Lists may have one length by chance.
-    """
-    if first.shape[1:] != second.shape[1:] and object in (first.dtype, second.dtype):
-        first, second = (
-            one if one.ndim == 1 else to_object_array(one.tolist()) for one in (first, second)
-        )
-    return first, second
 
 
 def _as_output_rows(name: str, value: Any) -> Array:

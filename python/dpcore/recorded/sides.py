@@ -8,8 +8,10 @@ from __future__ import annotations
 import io
 import os
 import zipfile
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from importlib import import_module
+from itertools import compress
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,14 +29,15 @@ from .frames import (
     choose_places,
     convert_column,
     describe_table,
+    fill_columns,
+    is_all,
     list_names,
-    list_titles,
+    list_needed_places,
     list_wanted,
     place_of,
     read_columns,
-    select_column,
-    split_by_label,
-)  # fmt: skip
+    select_columns,
+)
 from .text_files import (
     STDIN,
     HashedFile,
@@ -53,6 +56,9 @@ Sides = tuple[Array, Array]
 
 _MIN_DISTINCT_SCORES: Final = 20
 """Distinct values from which the other side is scores, where one side is 0 and 1 alone."""
+
+_NAMES: Final = ("outputs", "groups")
+"""Names in messages of the outputs of both sides and of their groups."""
 
 _LABEL_ARGUMENT: Final = "a column's name or number, or labels, one for each row of outputs"
 
@@ -99,31 +105,14 @@ def read_outputs(
         ...     read_outputs(path, "score")
         array([ 0.25, -1.5 ])
     """
-    return read_file_with_titles(path, column, reader)[0]
-
-
-def read_file_with_titles(
-    path: str | os.PathLike[str], column: Any = None, reader: Reader | None = None
-) -> tuple[Array, tuple[str, ...]]:
-    """Read what `read_outputs` reads, and the names of the columns in messages."""
-    reader = Reader() if reader is None else reader
-    if not isinstance(path, (str, os.PathLike)):
+    if not is_path(path):
         raise mistyped("path", "the path of a file", path)
-    table = read_table(Path(path), column, None, reader)
-    if column is None and table.found.kind == "npy":
-        # An array is an output whole, whatever its shape.
-        reader.tables.append(describe_table(table, []))
-        return table.whole, ()
-    outputs, titles = select_column(table, column), list_titles(table, column)
-    reader.tables.append(describe_table(table, choose_places(table, column)))
-    return outputs, titles
+    found: Array = read_titled(path, column, "outputs", reader or Reader())[0]
+    return found
 
 
-def read_table(
-    path: Path, column: Any = None, label: Column | None = None, reader: Reader | None = None
-) -> Table:
+def read_table(path: Path, column: Any, label: Column | None, reader: Reader) -> Table:
     """Read a file; only the requested columns are parsed."""
-    reader = Reader() if reader is None else reader
     kind = reader.find_kind(path)
     with open_file(path, reader) as file:
         table = _READERS_BY_KIND[kind](file, kind, column, label, reader)
@@ -138,13 +127,19 @@ def read_table(
 # Arrays.
 
 
-def _load_numpy(file: HashedFile) -> Any:
+@contextmanager
+def _refused_objects(file: HashedFile) -> Iterator[None]:
+    """Name the file in the error for arrays that only pickle reads, or that are cut off."""
     try:
-        return np.load(_open_whole(file), allow_pickle=False)
+        yield
     except (EOFError, ValueError, zipfile.BadZipFile) as error:
-        raise ValueError(
-            f"{file.name} must hold arrays without Python objects, got {error}"
-        ) from None
+        text = f"{file.name} must hold arrays without Python objects, got {error}"
+        raise ValueError(text) from None
+
+
+def _load_numpy(file: HashedFile) -> Any:
+    with _refused_objects(file):
+        return np.load(_open_whole(file), allow_pickle=False)
 
 
 def _open_whole(file: HashedFile) -> io.BytesIO:
@@ -179,11 +174,8 @@ def _read_npz(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
         names = tuple(archive.files)
         sizes = sum(one.file_size for one in archive.zip.infolist())
         require_memory(file.name, sizes)
-        try:
+        with _refused_objects(file):
             columns = tuple(_require_rows(file.name, archive[name]) for name in names)
-        except (EOFError, ValueError, zipfile.BadZipFile) as error:
-            text = f"{file.name} must hold arrays without Python objects, got {error}"
-            raise ValueError(text) from None
     return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
 
 
@@ -200,24 +192,18 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
         opened = parquet.ParquetFile(whole)
         names = tuple(opened.schema_arrow.names)
         empty = Table(file.name, names, (np.empty(0),) * len(names))
-        places = _list_needed_places(empty, column, label)
+        places = list_needed_places(empty, column, label)
         data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
     except (OSError, ValueError) as error:
         if argument_of(error):
             raise
         raise ValueError(f"{file.name} must be a whole Parquet file, got {error}") from None
     # Names that are there twice were read twice.
-    columns = [np.broadcast_to(np.zeros(1, np.bool_), data.num_rows)] * len(names)
     read = [place for place, name in enumerate(names) if name in data.column_names]
-    for place, values in zip(read, data.columns, strict=True):
-        if place in places:
-            columns[place] = convert_column(values)
-    return Table(file.name, names, tuple(columns), Found("parquet", sha256=file.sha256))
-
-
-def _list_needed_places(table: Table, column: Any, label: Any) -> list[int]:
-    places = choose_places(table, column)
-    return sorted({*places, *(() if label is None else (place_of(table, label),))})
+    pairs = zip(read, data.columns, strict=True)
+    found = {place: convert_column(values) for place, values in pairs if place in places}
+    columns = fill_columns(found, range(len(names)), opened.metadata.num_rows)
+    return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
 
 
 def _read_with_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: Any) -> Table:
@@ -261,9 +247,7 @@ def get_display_name(value: Any, otherwise: str) -> str:
     return "standard input" if str(value) == STDIN else Path(value).name
 
 
-def read_titled(
-    value: Any, column: Any, name: str = "outputs", reader: Reader | None = None
-) -> tuple[Any, tuple[str, ...]]:
+def read_titled(value: Any, column: Any, name: str, reader: Reader) -> tuple[Any, tuple[str, ...]]:
     """Read the outputs of one side, and the names of their columns in messages.
 
     Args:
@@ -281,25 +265,43 @@ def read_titled(
         MemoryError: if memory cannot hold the outputs.
         OSError: if the file cannot be read.
     """
-    if is_path(value):
-        return read_file_with_titles(value, column, reader)
     table = None
-    if not isinstance(value, np.ndarray) or column is not None:
-        table = read_columns(value, name, ALL if column is None else column)
-    if table is None:
-        return _detach_to_array(value), ()
-    outputs, titles = select_column(table, column), list_titles(table, column)
-    if reader is not None:
-        reader.tables.append(describe_table(table, choose_places(table, column)))
-    return outputs, titles
+    if is_path(value):
+        table = read_table(Path(value), column, None, reader)
+        if column is None and table.found.kind == "npy":
+            # An array is an output whole, whatever its shape.
+            reader.tables.append(describe_table(table, []))
+            return table.whole, ()
+    elif not isinstance(value, np.ndarray) or column is not None:
+        table = read_columns(value, name, column)
+    return (_detach_to_array(value), ()) if table is None else _take_outputs(table, column, reader)
+
+
+def _take_outputs(
+    table: Table, column: Any, reader: Reader, others: dict[int, str] | None = None
+) -> tuple[Array, tuple[str, ...]]:
+    """Select the outputs in a table, and record what was read.
+
+    Args:
+        table: the columns.
+        column: see `read_titled`.
+        reader: keeps what was found in a file or a frame; an array has no columns to name.
+        others: numbers of the columns that are no output, and what messages call them.
+    """
+    others = others or {}
+    rest = [place for place in range(len(table.columns)) if place not in others]
+    found = select_columns(table, column, rest)
+    places = choose_places(table, column, rest)
+    for place, what in others.items():
+        if place in places:
+            raise invalid("column", f"another one than {what}", column)
+    if table.names is not None or table.found.kind != "frame":
+        reader.tables.append(describe_table(table, [*places, *others]))
+    return found
 
 
 def read_grouped(
-    value: Any,
-    column: Any,
-    groups: Any,
-    names: tuple[str, str] = ("outputs", "groups"),
-    reader: Reader | None = None,
+    value: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
 ) -> tuple[Any, tuple[str, ...], Groups | None]:
     """Read what `read_titled` reads, and the group of each row; None without groups.
 
@@ -320,20 +322,12 @@ def read_grouped(
         return rows, titles, _read_groups(names[1], groups, value, rows, reader)
     table = _open_table(value, None, column, groups, names, reader)
     place = place_of(table, groups, names[1])
-    others = [number for number in range(len(table.columns)) if number != place]
-    rows, titles = select_column(table, column, others), list_titles(table, column, others)
-    _check_no_output(table, place, column, names[1])
-    _record_table(reader, value, table, [*choose_places(table, column, others), place])
-    return rows, titles, _read_groups(names[1], table.columns[place], None, rows)
+    rows, titles = _take_outputs(table, column, reader, {place: names[1]})
+    return rows, titles, _read_groups(names[1], table.columns[place], None, rows, reader)
 
 
 def by_label(
-    outputs: Any,
-    label: Any,
-    column: Any,
-    label_x: Any = None,
-    groups: Any = None,
-    reader: Reader | None = None,
+    outputs: Any, label: Any, column: Any, label_x: Any, groups: Any, reader: Reader
 ) -> tuple[Sides, tuple[str, ...], tuple[Groups, Groups] | None]:
     """Split the outputs by labels into those on x and those on x'.
 
@@ -356,23 +350,25 @@ def by_label(
     """
     if is_column(label):
         of = groups if is_column(groups) else None
-        table = _open_table(outputs, label, column, of, reader=reader)
+        table = _open_table(outputs, label, column, of, _NAMES, reader)
         place = place_of(table, label)
-        where = None
+        no_outputs = {place: "the label"}
         if is_column(groups):
             where = place_of(table, groups, "groups")
             if where == place:
                 raise invalid("groups", "another column than the label", groups)
-            _check_no_output(table, where, column, "groups")
+            no_outputs[where] = "groups"
             groups = table.columns[where]
-        others = [number for number in range(len(table.columns)) if number not in (place, where)]
-        rows, is_x = split_by_label(table, place, column, label_x, where)
-        titles = list_titles(table, column, others)
-        read = [*choose_places(table, column, others), place, *([] if where is None else [where])]
-        _record_table(reader, outputs, table, read)
+        others = len(table.columns) - len(no_outputs)
+        if column is None and others != 1:
+            # Any further column, a row number say, could tell the sides apart by itself.
+            wide = f"where a file has {others} columns beside the label"
+            raise invalid("column", f"given {wide} (a name, or a list of names)", column)
+        rows, titles = _take_outputs(table, column, reader, no_outputs)
+        is_x = are_x(table.columns[place], f" of {table.name}", label_x)
         listed = _read_groups("groups", groups, outputs, rows, reader)
     else:
-        found, titles, listed = read_grouped(outputs, column, groups, reader=reader)
+        found, titles, listed = read_grouped(outputs, column, groups, _NAMES, reader)
         rows = _as_rows(found)
         is_x = are_x(_read_label_argument(label, outputs, len(rows), reader), label_x=label_x)
     sides = rows[is_x], rows[~is_x]
@@ -381,9 +377,7 @@ def by_label(
         raise invalid("label", "a column with rows for both sides", sizes)
     if listed is None:
         return sides, titles, None
-    groups_x = [group for group, on_x in zip(listed, is_x, strict=True) if on_x]
-    groups_x_prime = [group for group, on_x in zip(listed, is_x, strict=True) if not on_x]
-    return sides, titles, (groups_x, groups_x_prime)
+    return sides, titles, (list(compress(listed, is_x)), list(compress(listed, ~is_x)))
 
 
 def number_groups(first: Groups, second: Groups) -> Sides:
@@ -409,9 +403,7 @@ def number_groups(first: Groups, second: Groups) -> Sides:
     return number_labels(first), number_labels(second)
 
 
-def _read_groups(
-    name: str, groups: Any, outputs: Any, rows: Any, reader: Reader | None = None
-) -> Groups | None:
+def _read_groups(name: str, groups: Any, outputs: Any, rows: Any, reader: Reader) -> Groups | None:
     """Return a group for each row, none of them missing."""
     from ..divergence.points import read_labels
 
@@ -427,36 +419,18 @@ def _read_groups(
     return found
 
 
-def _check_no_output(table: Table, place: int, column: Any, name: str) -> None:
-    """Raise an error if the column of groups was chosen as an output too."""
-    is_named = column is not None and not (isinstance(column, str) and column == ALL)
-    if is_named and place in choose_places(table, column):
-        raise invalid("column", f"another one than {name}", column)
-
-
-def _record_table(reader: Reader | None, value: Any, table: Table, places: list[int]) -> None:
-    """Record what was found in a file or a frame; an array has no columns to name."""
-    if reader is not None and has_columns(value):
-        reader.tables.append(describe_table(table, places))
-
-
 def is_column(value: Any) -> bool:
     """Return True for the name or the number of a column."""
     return isinstance(value, (str, int, np.integer)) and not isinstance(value, bool)
 
 
 def _open_table(
-    outputs: Any,
-    label: Any,
-    column: Any,
-    groups: Any = None,
-    names: tuple[str, str] = ("outputs", "groups"),
-    reader: Reader | None = None,
+    outputs: Any, label: Any, column: Any, groups: Any, names: tuple[str, str], reader: Reader
 ) -> Table:
     parsed = column
     if groups is not None:
         # Only the columns that are named are parsed.
-        is_whole = column is None or (isinstance(column, str) and column == ALL)
+        is_whole = column is None or is_all(column)
         parsed = ALL if is_whole else [*list_wanted(column), groups]
     if is_path(outputs):
         try:
@@ -466,9 +440,8 @@ def _open_table(
             if groups is None or not text.endswith(f"got {groups!r}"):
                 raise
             # The message must name the argument whose column is missing.
-            named = about(ValueError(text.replace("column", names[1], 1)), names[1])
-            raise named from None
-    table = read_columns(outputs, names[0], ALL if parsed is None else parsed, label)
+            raise about(ValueError(text.replace("column", names[1], 1)), names[1]) from None
+    table = read_columns(outputs, names[0], parsed, label)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table(names[0], None, tuple(outputs.T))
     if table is None:
@@ -480,29 +453,24 @@ def _open_table(
 
 def _as_rows(found: Any) -> Array:
     """Return the outputs of both sides as an array."""
-    try:
-        rows = np.asarray(found)
-    except ValueError:
-        # Rows of different lengths.
-        raise mistyped("outputs", "an array with one row an output", found) from None
-    if rows.ndim == 0:
-        raise mistyped("outputs", "an array with one row an output", found)
-    return rows
+    # Rows of different lengths are no array.
+    with suppress(ValueError):
+        if (rows := np.asarray(found)).ndim:
+            return rows
+    raise mistyped("outputs", "an array with one row an output", found)
 
 
 def _check_index(name: str, values: Any, outputs: Any) -> None:
     """Raise an error if a Series has another index than the outputs."""
-    index: Any = getattr(values, "index", None)
-    other: Any = getattr(outputs, "index", None)
-    if all(hasattr(one, "equals") for one in (index, other)) and not other.equals(index):
+    known = [one.index for one in (values, outputs) if has_all(one, "index")]
+    indices = [one for one in known if has_all(one, "equals")]
+    if len(indices) == 2 and not indices[1].equals(indices[0]):
         # One of them was sorted or filtered: by place, they would meet the wrong outputs.
         what = "labels" if name == "label" else name
-        raise invalid(name, f"{what} with the index of outputs", index)
+        raise invalid(name, f"{what} with the index of outputs", indices[0])
 
 
-def _read_label_argument(
-    label: Any, outputs: Any, size: int, reader: Reader | None = None
-) -> Array:
+def _read_label_argument(label: Any, outputs: Any, size: int, reader: Reader) -> Array:
     """Read a label for each row, shape `(size,)`."""
     if masked(label):
         raise invalid("label", "labels without masked entries", label)
@@ -545,8 +513,8 @@ def refuse_unlike_marks(sides: Sides) -> None:
     first, second = map(_list_marks, sides)
     if first and second and not first & second:
         other, own = (" and ".join(one) for one in (first, second))
-        requirement = f"with what is missing marked as in outputs ({other})"
-        raise about(ValueError(f"outputs_prime must be {requirement}, got {own}"), "outputs_prime")
+        text = f"with what is missing marked as in outputs ({other}), got {own}"
+        raise about(ValueError(f"outputs_prime must be {text}"), "outputs_prime")
 
 
 def _list_marks(side: Array) -> set[str]:

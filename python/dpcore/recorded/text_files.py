@@ -36,9 +36,9 @@ from .frames import (
     Column,
     Found,
     Table,
-    choose_places,
-    place_of,
-    select_column,
+    fill_columns,
+    list_needed_places,
+    select_columns,
 )
 
 STDIN: Final = "-"
@@ -112,10 +112,8 @@ class Reader:
         if kind is None:
             if str(path) == STDIN:
                 raise invalid("format", "given for standard input, such as 'csv'", None)
-            known = ", ".join(KINDS)
-            requirement = (
-                f"a file that ends in one of {known} (or these with .gz), or format= given"
-            )
+            ends = ", ".join(KINDS)
+            requirement = f"a file that ends in one of {ends} (or these with .gz), or format= given"
             raise invalid("outputs", requirement, str(path))
         return "csv" if kind == "lines" and self.sep is not None else kind
 
@@ -237,11 +235,10 @@ def open_file(path: Path, reader: Reader) -> Iterator[HashedFile]:
 
 
 def _open_standard_input() -> BinaryIO:
-    stream = getattr(sys.stdin, "buffer", None)
-    if stream is None:
-        raise invalid("outputs", "a file where there is no standard input", STDIN)
-    found: BinaryIO = stream
-    return found
+    try:
+        return sys.stdin.buffer
+    except AttributeError:
+        raise invalid("outputs", "a file where there is no standard input", STDIN) from None
 
 
 def require_memory(name: str, size: float) -> None:
@@ -271,8 +268,9 @@ def measure_free_memory() -> float | None:
         group = Path("/sys/fs/cgroup")
         most, used = ((group / f"memory.{one}").read_text("ascii") for one in ("max", "current"))
         limits.append(float(int(most) - int(used)))
-    if not limits and hasattr(os, "sysconf"):
-        with contextlib.suppress(OSError, ValueError):
+    # Windows has no such function.
+    with contextlib.suppress(AttributeError, OSError, ValueError):
+        if not limits:
             limits.append(float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")))
     return min(limits, default=None)
 
@@ -327,11 +325,8 @@ class _TextColumns:
         if not self.places:
             return []
         if self.pieces and all(isinstance(piece, np.ndarray) for piece in self.pieces):
-            whole, stop = np.empty((len(self.places), self.rows)), self.rows
-            while self.pieces:
-                piece = self.pieces.pop()
-                whole[:, stop - len(piece) : stop] = np.transpose(piece)
-                stop -= len(piece)
+            whole = np.empty((len(self.places), self.rows))
+            _move_pieces(self.pieces, whole.T)
             return list(whole)
         found: list[list[Array]] = [[] for _ in self.places]
         for piece in self.pieces:
@@ -340,6 +335,15 @@ class _TextColumns:
                 parts.append(column)
         self.pieces.clear()
         return [join_parts(parts) for parts in found]
+
+
+def _move_pieces(pieces: list[Any], whole: Array) -> None:
+    """Copy pieces into an array; each is given up as soon as it is copied."""
+    stop = len(whole)
+    while pieces:
+        piece = pieces.pop()
+        whole[stop - len(piece) : stop] = piece
+        stop -= len(piece)
 
 
 def _parse_numbers(cells: list[str]) -> Array:
@@ -385,11 +389,7 @@ def join_parts(parts: list[Array]) -> Array:
     )
     if "O" not in kinds and (len(kinds) == 1 or is_whole):
         whole = np.empty(sum(map(len, parts)), np.result_type(*parts))
-        stop = len(whole)
-        while parts:
-            piece = parts.pop()
-            whole[stop - len(piece) : stop] = piece
-            stop -= len(piece)
+        _move_pieces(parts, whole)
         return whole
     items = list(chain.from_iterable(part.tolist() for part in parts))
     parts.clear()
@@ -427,10 +427,9 @@ def _parse_csv(
     names = tuple(cell.strip().lstrip("# ") for cell in first)
     is_named = reader.header == "yes" or (reader.header == "auto" and _is_header(first))
     empty = Table(file.name, names if is_named else None, (np.empty(0),) * len(first))
-    columns = _TextColumns(_find_wanted(empty, column, label))
-    by_name = any(
-        isinstance(one, str) and one != ALL for one in _list_requested_columns(column, label)
-    )
+    columns = _TextColumns(list_needed_places(empty, column, label))
+    requested = _list_requested_columns(column, label)
+    by_name = any(isinstance(one, str) and one != ALL for one in requested)
     is_sure = not is_named or by_name or reader.header == "yes"
     if not is_named:
         columns.extend(first, len(first))
@@ -447,15 +446,13 @@ def _parse_csv(
             columns.extend(first, len(first), first=True)
         elif must_choose:
             # The choice that is needed is asked for before the rest is read.
-            select_column(empty, column)
+            select_columns(empty, column)
         if number == 0:
             file.check_memory(columns.size_in_memory())
-    nothing = np.broadcast_to(np.zeros(1, np.bool_), columns.rows)
-    found = [nothing] * len(first)
-    for place, values in zip(columns.places, columns.finish(), strict=True):
-        found[place] = values
+    found = dict(zip(columns.places, columns.finish(), strict=True))
+    filled = fill_columns(found, range(len(first)), columns.rows)
     how = Found("csv", is_named, rows.sep, file.encoding, file.sha256)
-    return Table(file.name, names if is_named else None, tuple(found), how)
+    return Table(file.name, names if is_named else None, filled, how)
 
 
 class _RowReader:
@@ -549,19 +546,6 @@ class _RowReader:
         return ValueError(f"line {line} of {self.name} must hold a row, got nothing ({MISSING})")
 
 
-def _find_wanted(table: Table, column: Any, label: Any) -> list[int]:
-    """Return the columns to parse; none if a choice is needed, which `select_column` explains."""
-    if column is None and table.names is not None and label is None and len(table.names) > 1:
-        return []
-    if label is None:
-        return sorted({*choose_places(table, column)})
-    place = place_of(table, label)
-    if column is None and len(table.columns) != 2:
-        # `parted` says that a choice is needed.
-        return [place]
-    return sorted({*choose_places(table, column), place})
-
-
 def _list_requested_columns(column: Any, label: Column | None) -> list[Any]:
     given = list(column) if isinstance(column, (list, tuple)) else [column]
     return [*given, label]
@@ -599,9 +583,8 @@ def read_lines(file: HashedFile, kind: str, column: Any, label: Any, reader: Rea
     parts = parts if is_named or not len(head) else [head, *parts]
     outputs = join_parts(parts) if parts else np.empty(0)
     names = (str(head[0]).strip(),) if is_named else None
-    return Table(
-        file.name, names, (outputs,), Found("lines", is_named, "", file.encoding, file.sha256)
-    )
+    how = Found("lines", is_named, "", file.encoding, file.sha256)
+    return Table(file.name, names, (outputs,), how)
 
 
 # JSON.
@@ -631,20 +614,19 @@ def read_json(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
 
 def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader: Reader) -> Table:
     """Read one answer a line, or one object a line with the names of the columns."""
-    given = [one for one in _list_requested_columns(column, label) if one is not None]
-    wanted = set(given) if given and ALL not in given else None
-    wanted = None if wanted and not all(isinstance(one, str) for one in wanted) else wanted
+    given = {one for one in _list_requested_columns(column, label) if one is not None}
+    by_name = ALL not in given and all(isinstance(one, str) for one in given)
+    wanted = given if given and by_name else None
     names: dict[str, Any] = {}
     found: dict[str, list[Array]] = {}
     size, is_table = 0, None
-    text = file.open_text(reader.encoding)
-    for number, (line, rows) in enumerate(_read_values(file.name, text)):
+    lines = file.open_text(reader.encoding)
+    for number, (line, rows) in enumerate(_read_values(file.name, lines)):
         is_table = isinstance(rows[0], dict) if is_table is None else is_table
         if any(isinstance(row, dict) != is_table for row in rows):
             kinds = "objects, or none of them" if is_table else "no objects, or all of them"
-            raise ValueError(
-                f"lines up to {line} of {file.name} must all be {kinds}, got both kinds"
-            )
+            text = f"lines up to {line} of {file.name} must all be {kinds}, got both kinds"
+            raise ValueError(text)
         if is_table:
             for row in rows:
                 names.update(row)
@@ -657,14 +639,13 @@ def read_json_lines(file: HashedFile, kind: str, column: Any, label: Any, reader
         size += len(rows)
         if number == 0:
             if is_table and column is None and label is None:
-                select_column(Table(file.name, tuple(names), (np.empty(0),) * len(names)), column)
+                select_columns(Table(file.name, tuple(names), (np.empty(0),) * len(names)), column)
             file.check_memory(sum(_size_in_memory(one) for each in found.values() for one in each))
     how = Found("jsonl", None, "", file.encoding, file.sha256)
     if not is_table:
         return Table(file.name, None, tuple(map(join_parts, found.values())), how)
-    nothing = np.broadcast_to(np.zeros(1, np.bool_), size)
-    columns = (join_parts(found[name]) if name in found else nothing for name in names)
-    return Table(file.name, tuple(names), tuple(columns), how)
+    columns = {name: join_parts(parts) for name, parts in found.items()}
+    return Table(file.name, tuple(names), fill_columns(columns, names, size), how)
 
 
 def _read_values(name: str, text: TextIO) -> Iterator[tuple[int, list[Any]]]:
@@ -687,15 +668,15 @@ def _parse_json(name: str, text: str, line: int) -> Any:
     try:
         return _JSON_DECODER.decode(text)
     except json.JSONDecodeError as error:
-        line += error.lineno - 1
-        raise ValueError(f"line {line} of {name} must be JSON, got {error}") from None
+        text = f"line {line + error.lineno - 1} of {name} must be JSON, got {error}"
     except _DuplicateNameError as error:
-        raise ValueError(f"line {line} of {name} must hold each name once, got {error}") from None
+        text = f"line {line} of {name} must hold each name once, got {error}"
     except ValueError as error:
         # Of a number with thousands of digits.
-        raise ValueError(f"line {line} of {name} must be JSON, got {error}") from None
+        text = f"line {line} of {name} must be JSON, got {error}"
     except RecursionError:
-        raise ValueError(f"line {line} of {name} must be JSON of less depth") from None
+        text = f"line {line} of {name} must be JSON of less depth"
+    raise ValueError(text)
 
 
 class _DuplicateNameError(ValueError):
