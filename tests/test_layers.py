@@ -53,7 +53,7 @@ OFFENCES = {
         ("extra/thing", "x = 1", "give extra a layer in LAYERS"),
     ],
     "find_private_imports": [
-        ("attacks/auto", "from ..adapters._adapter import x", "adapters/_adapter"),
+        ("attacks/auto", "from ..__main__ import x", "__main__"),
         ("attacks/auto", "from ..bounds.binomial import _hidden", "_hidden"),
     ],
     "find_module_lookups": [

@@ -13,7 +13,7 @@ from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
-from dpcore.adapters._adapter import unwrap_scalar
+from dpcore.adapters.scipy import unwrap_scalar
 
 ALPHA = 1e-6
 """Significance of every test of a law; seeds are fixed, so a pass stays one."""

@@ -20,10 +20,9 @@ from typing import Any
 from ..errors import mistyped
 from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_attribute
-from ._adapter import Adapter
 from .diffprivlib import DiffPrivLib
 from .opendp import OpenDP
-from .scipy import ScipyNoise
+from .scipy import Adapter, ScipyNoise
 from .torch import TorchModule, TorchNoise
 
 __all__ = ["DiffPrivLib", "OpenDP", "ScipyNoise", "TorchModule", "TorchNoise", "adapt"]
@@ -45,7 +44,7 @@ _ADAPTED_CLASSES: tuple[tuple[str, str, type[Adapter]], ...] = (
 )
 """Module and name of a class, and the adapter that makes a mechanism of its instances."""
 
-_SCIPY_FAMILIES: tuple[tuple[str, str], ...] = (
+_SCIPY_FAMILIES = (
     ("scipy.stats._distn_infrastructure", "rv_generic"),
     ("scipy.stats._multivariate", "multi_rv_generic"),
 )
@@ -79,17 +78,20 @@ def adapt(obj: Any) -> Any:
     if callable(make) and not isinstance(obj, type):
         return make()
     for place, name, adapter in _ADAPTED_CLASSES:
-        kind = imported_attribute(place, name)
-        if isinstance(kind, type) and isinstance(obj, kind):
+        if _is_of_class(obj, place, name):
             fits = adapter is not TorchModule or _takes_one_argument(obj)
             return adapter(obj) if fits else None  # type: ignore[call-arg]
-    for place, name in _SCIPY_FAMILIES:
-        kind = imported_attribute(place, name)
-        if isinstance(kind, type) and isinstance(obj, kind):
-            family = getattr(obj, "name", None) or type(obj).__name__.removesuffix("_gen")
-            requirement = f"a distribution with its parameters, such as scipy.stats.{family}(...)"
-            raise mistyped("mechanism", requirement, obj)
+    if any(_is_of_class(obj, *family) for family in _SCIPY_FAMILIES):
+        name = vars(obj).get("name") or type(obj).__name__.removesuffix("_gen")
+        requirement = f"a distribution with its parameters, such as scipy.stats.{name}(...)"
+        raise mistyped("mechanism", requirement, obj)
     return None
+
+
+def _is_of_class(obj: Any, place: str, name: str) -> bool:
+    """Return True for an instance of a class of another package, which is imported then."""
+    kind = imported_attribute(place, name)
+    return isinstance(kind, type) and isinstance(obj, kind)
 
 
 def _takes_one_argument(module: Any) -> bool:

@@ -15,8 +15,9 @@ import numpy.typing as npt
 
 from ..errors import invalid, message
 from ..mechanisms.callables import stack_answers
+from ..packages import has_all
 from ..records import Pair
-from ._adapter import Adapter, pure_epsilon, unwrap_scalar
+from .scipy import Adapter, pure_epsilon, unwrap_scalar
 
 _INTEGER_FAMILIES = {"Geometric", "GaussianDiscrete"}
 _NUMERIC_FAMILIES = {"Laplace", "Gaussian", "Uniform"} | _INTEGER_FAMILIES
@@ -62,7 +63,7 @@ class DiffPrivLib(Adapter):
     def _root(self) -> Any:
         """The mechanism inside a chain of transformers."""
         found = self.mechanism
-        while not hasattr(found, "epsilon") and hasattr(found, "parent"):
+        while not has_all(found, "epsilon") and has_all(found, "parent"):
             found = found.parent
         return found
 
@@ -78,11 +79,8 @@ class DiffPrivLib(Adapter):
     @property
     def claim(self) -> float | None:
         """The epsilon of a mechanism on numbers or categories that has delta 0; else None."""
-        return (
-            pure_epsilon(self.stated)
-            if self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
-            else None
-        )
+        known = self._is(_NUMERIC_FAMILIES | _CATEGORICAL_FAMILIES)
+        return pure_epsilon(self.stated) if known else None
 
     @property
     def norm(self) -> str | None:
@@ -109,7 +107,8 @@ class DiffPrivLib(Adapter):
             return Pair(inner.value0, inner.value1)
         if not self._is(_NUMERIC_FAMILIES):
             raise invalid("pair", f"given for {self.name}", None)
-        low, top = getattr(inner, "lower", 0.0), getattr(inner, "upper", math.inf)
+        bounded = has_all(inner, "lower", "upper")
+        low, top = (inner.lower, inner.upper) if bounded else (0.0, math.inf)
         if math.isinf(low):
             low = min(0.0, top - inner.sensitivity)
         whole = self._is(_INTEGER_FAMILIES)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ..errors import about, invalid
 from ..mechanisms.callables import stack_answers
 from ..pairs import L1, L2, AddRemove, Linf, Replace
-from ._adapter import Adapter, unwrap_scalar
+from .scipy import Adapter, unwrap_scalar
 
 _NORM_METRICS = {
     "L1Distance": "l1",

@@ -1,15 +1,79 @@
-"""scipy's distributions as additive noise."""
+"""scipy's distributions as additive noise; statements of all adapters beyond a mechanism's."""
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import invalid
-from ._adapter import Adapter, read_numbers
+from ..errors import invalid, numeric
+from ..packages import has_all
+from ..records import Shown
+
+
+class Adapter(Shown):
+    """A mechanism `(x, size, rng) -> outputs` around an object of another package.
+
+    The object's own code draws: an adapter never replaces its samplers or its generator.
+
+    Attributes:
+        reproducible: True if the outputs follow from `rng`, so that an audit's seed repeats it.
+            Without, the draws are as independent and the bound as valid, but no seed gives the
+            same counts twice.
+        thread_safe: True if several threads may draw at once.
+        default_trials: counted draws on each side of a `dp_audit` that nobody gave `trials`; None
+            is its usual number. It never depends on a clock.
+        claim_advice: how to give the claim that the object makes; empty where nothing is needed.
+    """
+
+    __slots__ = ()
+
+    reproducible: ClassVar[bool] = True
+    thread_safe: ClassVar[bool] = False
+    default_trials: ClassVar[int | None] = None
+    claim_advice: ClassVar[str] = ""
+
+    @property
+    def stated(self) -> tuple[float, float] | None:
+        """The (epsilon, delta) that the object states itself, or None."""
+        return None
+
+    @property
+    def claim(self) -> float | None:
+        """The epsilon that the object claims with delta 0, or None.
+
+        A statement with delta above 0 is no such claim: tested with delta 0 it would be refuted
+        although it is true. Pass `stated` as claim= and delta= then.
+        """
+        return pure_epsilon(self.stated)
+
+    @property
+    def name(self) -> str:
+        """The name of the mechanism in reports."""
+        return repr(self)
+
+
+def pure_epsilon(stated: tuple[float, float] | None) -> float | None:
+    """Return the epsilon of a statement with delta 0 if it is finite; else None."""
+    if stated is None:
+        return None
+    epsilon, delta = stated
+    return epsilon if delta == 0.0 and math.isfinite(epsilon) else None
+
+
+def read_numbers(x: Any) -> npt.NDArray[Any]:
+    """Read the input of additive noise as an array of real numbers of any shape."""
+    return numeric("x", "an array of real numbers", x)
+
+
+def unwrap_scalar(x: Any) -> Any:
+    """Return the Python value in an array of one entry; anything else is unchanged."""
+    if isinstance(x, np.generic) or (isinstance(x, np.ndarray) and x.ndim < 2 and x.size == 1):
+        return x.item()
+    return x
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -40,16 +104,13 @@ class ScipyNoise(Adapter):
 
     def __repr__(self) -> str:
         frozen = self.distribution
-        family = getattr(getattr(frozen, "dist", None), "name", None)
-        if family is None:
-            kind = getattr(frozen, "_dist", None)
-            # The newer kind has a readable str, and numpy's scalars in its repr.
-            return (
-                f"ScipyNoise({frozen})" if kind is None else f"ScipyNoise({_family_name(frozen)})"
-            )
-        given = [repr(value) for value in frozen.args]
-        given += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
-        return f"ScipyNoise({family}({', '.join(given)}))"
+        if has_all(frozen, "dist"):
+            given = [repr(value) for value in frozen.args]
+            given += [f"{key}={value!r}" for key, value in frozen.kwds.items()]
+            return f"ScipyNoise({frozen.dist.name}({', '.join(given)}))"
+        # The newer kind has a readable str; frozen objects of a multivariate family have not.
+        name = type(frozen).__name__.removesuffix("_frozen") if has_all(frozen, "_dist") else frozen
+        return f"ScipyNoise({name})"
 
     def __call__(self, x: Any, size: int, rng: np.random.Generator) -> npt.NDArray[Any]:
         """Draw outputs on `x`.
@@ -76,17 +137,11 @@ class ScipyNoise(Adapter):
 
     def _noise(self, shape: tuple[int, ...], rng: np.random.Generator) -> Any:
         frozen = self.distribution
-        if hasattr(frozen, "dist"):
-            return frozen.rvs(size=shape, random_state=rng)
-        if hasattr(frozen, "rvs"):
-            return frozen.rvs(size=shape[0], random_state=rng)
+        if has_all(frozen, "rvs"):
+            size = shape if has_all(frozen, "dist") else shape[0]
+            return frozen.rvs(size=size, random_state=rng)
         return frozen.sample(shape=shape, rng=rng)
 
 
 def _drop_unit_lengths(shape: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(length for length in shape if length != 1)
-
-
-def _family_name(frozen: Any) -> str:
-    """Return the name of a multivariate family, whose frozen objects have no readable repr."""
-    return type(frozen).__name__.removesuffix("_frozen")

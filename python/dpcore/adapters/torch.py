@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, show
 from ..events.device_outputs import numpy_of
+from ..packages import has_all
 from ..streams import seeded_torch
-from ._adapter import Adapter, read_numbers
+from .scipy import Adapter, read_numbers
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -188,7 +189,7 @@ def refuse_mixing(module: Any, name: str = "module") -> None:
 
 def _keeps_float64(module: Any) -> bool:
     """Return True for a noise layer of dpcore, which draws in float64."""
-    return bool(getattr(module, "keeps_float64", False))
+    return has_all(module, "keeps_float64")
 
 
 def _make_tensor(x: Any) -> Any:

@@ -17,7 +17,7 @@ from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,16 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, real, suggest_arguments
 from ..packages import has_all
 from ..records import frozen_array, set_fields
-from .trade_off import Claim, Floats, TradeOff, check_number_row, outer_corners, tangent_slopes
+from .trade_off import (
+    Claim,
+    Floats,
+    TradeOff,
+    check_number_row,
+    check_rising,
+    least_deltas,
+    outer_corners,
+    tangent_slopes,
+)
 
 _MAX_LOG_ODDS: Final = 800.0
 """Log odds beyond which a rate is 0 or 1 as a float64."""
@@ -69,20 +78,6 @@ _PROFILE_DELTAS: Final = np.geomspace(0.5, 1e-12, 100)
 _SEARCHED_DELTAS: Final = np.geomspace(0.5, 1e-9, 24)
 _MAX_PROFILE_EPSILON: Final = 700.0
 _PROFILE_EPSILON_COUNT: Final = 1000
-
-
-class _RangeEdge(NamedTuple):
-    """Points of the upper edge of the joint range in rising order.
-
-    Attributes:
-        q: log odds of the rate on x'.
-        p: log odds of the largest rate on x.
-        active: for each point the number of the order that limits it.
-    """
-
-    q: Floats
-    p: Floats
-    active: npt.NDArray[np.intp]
 
 
 class Renyi(Claim):
@@ -220,15 +215,11 @@ class RDP(Renyi, word="RDP"):
 
     def __post_init__(self) -> None:
         """Check and freeze the arrays."""
-        alphas, epsilons = (
-            check_number_row(name, getattr(self, name)) for name in ("alphas", "epsilons")
-        )
+        alphas = check_number_row("alphas", self.alphas)
+        epsilons = check_number_row("epsilons", self.epsilons, (alphas, "order"))
         if not (np.isfinite(alphas) & (alphas > 1.0)).all():
             raise invalid("alphas", "finite and above 1 in every entry", self.alphas)
-        if (np.diff(alphas) <= 0.0).any():
-            raise invalid("alphas", "in rising order, each given once", self.alphas)
-        if epsilons.shape != alphas.shape:
-            raise invalid("epsilons", f"{alphas.size} numbers, one for each order", self.epsilons)
+        check_rising("alphas", alphas)
         if not (epsilons >= 0.0).all():
             raise invalid("epsilons", "at least 0 in every entry", self.epsilons)
         if not np.isfinite(epsilons).any():
@@ -323,15 +314,6 @@ def _compute_greatest_power(
     return np.where(open_end, math.inf, high), active
 
 
-@lru_cache(maxsize=64)
-def _compute_edge(claim: Renyi) -> _RangeEdge:
-    """Return points of the upper edge from next to nothing to beyond p + q = 1."""
-    orders, levels = claim.at_orders()
-    step = max(1, orders.size // _MAX_EDGE_ORDERS)
-    power, active = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
-    return _RangeEdge(_EDGE_LOG_ODDS, power, active * step)
-
-
 @lru_cache(maxsize=1024)
 def _largest_difference(claim: Renyi, epsilon: float) -> float:
     """Return the largest p - e^epsilon q on the edge."""
@@ -376,10 +358,12 @@ def _maximise_on_edge(claim: Renyi, figure: Callable[[Floats, Floats], Floats]) 
 @lru_cache(maxsize=64)
 def _find_boundary(claim: Renyi) -> tuple[Floats, Floats]:
     """Return corners (p, q) of a polygon around the joint range, to beyond p + q = 1."""
-    q, p, _ = _compute_edge(claim)
+    orders, levels = claim.at_orders()
+    step = max(1, orders.size // _MAX_EDGE_ORDERS)
+    p, _ = _compute_greatest_power(_EDGE_LOG_ODDS, orders[::step], levels[::step])
     keep = np.isfinite(p)
     # q is a convex function of p.
-    return outer_corners(_compute_rate(p[keep]), _compute_rate(q[keep]))
+    return outer_corners(_compute_rate(p[keep]), _compute_rate(_EDGE_LOG_ODDS[keep]))
 
 
 @suggest_arguments
@@ -449,12 +433,9 @@ def _read_rdp_accountant(accountant: Any) -> RDP:
     from opacus.accountants.analysis.rdp import compute_rdp
 
     total = np.zeros(_OPACUS_ORDERS.size)
-    for noise_multiplier, sample_rate, steps in accountant.history:
+    for noise, rate, steps in accountant.history:
         total += compute_rdp(
-            q=sample_rate,
-            noise_multiplier=noise_multiplier,
-            steps=steps,
-            orders=_OPACUS_ORDERS.tolist(),
+            q=rate, noise_multiplier=noise, steps=steps, orders=_OPACUS_ORDERS.tolist()
         )
     # An order that could not be computed claims nothing.
     return RDP(_OPACUS_ORDERS, np.where(np.isnan(total), math.inf, total))
@@ -464,9 +445,8 @@ def _read_loss_distribution(losses: Any) -> TradeOff:
     """Return the deltas of a privacy loss distribution at epsilons up to where they are tiny."""
     least = float(losses.get_delta_for_epsilon(_MAX_PROFILE_EPSILON))
     most = float(losses.get_epsilon_for_delta(least * (1.0 + 1e-6) + _PROFILE_DELTAS[-1]))
-    epsilons = np.unique(
-        np.maximum(most, 0.0) * np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
-    )
+    shares = np.linspace(0.0, 1.0, _PROFILE_EPSILON_COUNT) ** 1.2
+    epsilons = np.unique(max(most, 0.0) * shares)
     deltas = np.array(losses.get_delta_for_epsilon(epsilons), dtype=np.float64)
     return _make_table(epsilons, deltas, "a privacy loss distribution")
 
@@ -481,16 +461,11 @@ def _read_measurement(adapter: Any) -> Claim:
     if measure == "ZeroConcentratedDivergence":
         return ZCDP(float(value))
     if measure == "SmoothedMaxDivergence":
-        return _make_table(
-            np.array([value.epsilon(d) for d in _PROFILE_DELTAS.tolist()]),
-            _PROFILE_DELTAS,
-            "OpenDP's profile",
-        )
+        epsilons = np.array([value.epsilon(d) for d in _PROFILE_DELTAS.tolist()])
+        return _make_table(epsilons, _PROFILE_DELTAS, "OpenDP's profile")
     if measure in ("MaxDivergence", "Approximate(MaxDivergence)"):
-        epsilon, delta = value if isinstance(value, tuple) else (value, 0.0)
-        return _make_table(
-            np.array([float(epsilon)]), np.array([float(delta)]), f"OpenDP's {measure}"
-        )
+        epsilon, delta = np.float64(value if isinstance(value, tuple) else (value, 0.0))
+        return _make_table(epsilon[np.newaxis], delta[np.newaxis], f"OpenDP's {measure}")
     raise invalid("held", "a measurement whose measure is an epsilon, a profile or zCDP", measure)
 
 
@@ -502,7 +477,5 @@ def _make_table(epsilons: Floats, deltas: Floats, origin: str) -> TradeOff:
     epsilons, deltas = epsilons[says], deltas[says]
     if not epsilons.size:
         raise invalid("held", "something that claims a finite epsilon", origin)
-    order = np.lexsort((deltas, epsilons))
-    epsilons, deltas = epsilons[order], deltas[order]
-    first = np.append(True, np.diff(epsilons) > 0.0)
-    return TradeOff(epsilons=epsilons[first], deltas=deltas[first], origin=origin)
+    epsilons, deltas = least_deltas(epsilons, deltas)
+    return TradeOff(epsilons=epsilons, deltas=deltas, origin=origin)

@@ -19,7 +19,7 @@ from ..bounds.canaries import gdp_mu
 from ..bounds.profile import epsilon_of, log_delta
 from ..bounds.tradeoff import check_array
 from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
-from ..records import Counts, Record, frozen_array, one_line
+from ..records import Counts, Record, frozen_array, one_line, set_fields
 
 Floats = npt.NDArray[np.float64]
 
@@ -172,8 +172,7 @@ class Claim(Record):
 
     def with_parameter(self, value: float) -> Claim:
         """Return the claim of the same kind with another number."""
-        make: Callable[[float], Claim] = type(self)
-        return make(value)
+        return type(self)(value)  # type: ignore[call-arg]
 
     def largest(self, refuted: Callable[[Claim], bool], tolerance: float = 0.0) -> float:
         """Return the largest parameter that is refuted, by bisection from below.
@@ -395,19 +394,16 @@ class TradeOff(Claim, word="TradeOff"):
     ) -> None:
         """Read the function, or check the pairs."""
         if (function is None) == (epsilons is None) or (epsilons is None) != (deltas is None):
-            requirement = "given, or epsilons and deltas instead of it"
-            raise mistyped("function", requirement, function)
+            raise mistyped("function", "given, or epsilons and deltas instead of it", function)
         if function is not None:
             if not callable(function):
                 raise mistyped("function", "a function of a type I error", function)
             origin = origin or f"function {getattr(function, '__name__', show(function))}"
-            epsilons, deltas = _convert_to_pairs(
-                *outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
-            )
-        slopes, heights = _check_pairs(epsilons, deltas)
-        object.__setattr__(self, "epsilons", frozen_array(slopes))
-        object.__setattr__(self, "deltas", frozen_array(heights))
-        object.__setattr__(self, "origin", one_line(origin or "pairs of epsilon and delta", 60))
+            corners = outer_corners(_TYPE_ONE_ERRORS, _read_function(function))
+            epsilons, deltas = _convert_to_pairs(*corners)
+        slopes, heights = map(frozen_array, _check_pairs(epsilons, deltas))
+        origin = one_line(origin or "pairs of epsilon and delta", 60)
+        set_fields(self, epsilons=slopes, deltas=heights, origin=origin)
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
         """Rebuild from the table."""
@@ -473,33 +469,39 @@ def _list_tangents(claim: TradeOff) -> tuple[Floats, Floats]:
     return _lower_hull(slopes, np.minimum.accumulate(deltas))
 
 
-def check_number_row(name: str, value: Any) -> Floats:
+def check_number_row(name: str, value: Any, partner: tuple[Floats, str] | None = None) -> Floats:
     """Return an argument as a row of float64, at least one.
 
     Args:
         name: of the argument.
         value: its value.
+        partner: a row of the same length, and what one of its numbers is; or None.
 
     Raises:
         TypeError: if it does not hold numbers.
-        ValueError: if it is empty or has another dimension than one.
+        ValueError: if it is empty or has another dimension than one, or another length.
     """
     array = numeric(name, "a non-empty row of numbers", value)
     if array.ndim != 1 or array.size == 0:
         raise invalid(name, "a non-empty row of numbers", value)
+    if partner is not None and array.shape != partner[0].shape:
+        raise invalid(name, f"{partner[0].size} numbers, one for each {partner[1]}", value)
     return array.astype(np.float64)
+
+
+def check_rising(name: str, row: Floats) -> None:
+    """Raise a ValueError unless each number of a row is above the one before it."""
+    if (np.diff(row) <= 0.0).any():
+        raise invalid(name, "in rising order, each given once", row)
 
 
 def _check_pairs(epsilons: Any, deltas: Any) -> tuple[Floats, Floats]:
     """Return checked epsilons and deltas."""
     slopes = check_number_row("epsilons", epsilons)
-    heights = check_number_row("deltas", deltas)
+    heights = check_number_row("deltas", deltas, (slopes, "epsilon"))
     if not (np.isfinite(slopes) & (slopes >= 0.0)).all():
         raise invalid("epsilons", "finite and at least 0 in every entry", epsilons)
-    if (np.diff(slopes) <= 0.0).any():
-        raise invalid("epsilons", "in rising order, each given once", epsilons)
-    if heights.shape != slopes.shape:
-        raise invalid("deltas", f"{slopes.size} numbers, one for each epsilon", deltas)
+    check_rising("epsilons", slopes)
     if not ((heights >= 0.0) & (heights < 1.0)).all():
         raise invalid("deltas", "at least 0 and below 1 in every entry", deltas)
     return slopes, heights
@@ -515,24 +517,18 @@ def _read_function(function: Callable[[float], float]) -> Floats:
         except (TypeError, ValueError):
             raise mistyped(f"function({error:g})", "a number", value) from None
     values = np.array(found)
-    for index in np.flatnonzero(
-        ~((values >= 0.0) & (values <= 1.0 - _TYPE_ONE_ERRORS + _FUNCTION_ROUNDING[0]))
-    )[:1]:
-        most = f"from 0 to 1 - {_TYPE_ONE_ERRORS[index]:g}"
-        raise invalid(f"function({_TYPE_ONE_ERRORS[index]:.6g})", most, values[index])
-    slopes = np.abs(np.diff(values) / np.diff(_TYPE_ONE_ERRORS))
-    slack = _FUNCTION_ROUNDING[0] + _FUNCTION_ROUNDING[1] * np.maximum(
-        np.append(slopes, 0.0), np.append(0.0, slopes)
-    )
-    share = (_TYPE_ONE_ERRORS[1:-1] - _TYPE_ONE_ERRORS[:-2]) / (
-        _TYPE_ONE_ERRORS[2:] - _TYPE_ONE_ERRORS[:-2]
-    )
+    errors, (of_value, of_argument) = _TYPE_ONE_ERRORS, _FUNCTION_ROUNDING
+    for index in np.flatnonzero(~((values >= 0.0) & (values <= 1.0 - errors + of_value)))[:1]:
+        most = f"from 0 to 1 - {errors[index]:g}"
+        raise invalid(f"function({errors[index]:.6g})", most, values[index])
+    slopes = np.abs(np.diff(values) / np.diff(errors))
+    slack = of_value + of_argument * np.maximum(np.append(slopes, 0.0), np.append(0.0, slopes))
+    share = (errors[1:-1] - errors[:-2]) / (errors[2:] - errors[:-2])
     chord = values[:-2] + share * (values[2:] - values[:-2])
     for index in np.flatnonzero(values[1:-1] > chord + slack[1:-1])[:1]:
-        where, most = _TYPE_ONE_ERRORS[index + 1], chord[index]
-        requirement = f"at most {most:.6g}, as a convex function is from its neighbours"
-        raise invalid(f"function({where:.6g})", requirement, values[index + 1])
-    lowered: Floats = np.maximum(np.minimum(values, 1.0 - _TYPE_ONE_ERRORS) - slack, 0.0)
+        requirement = f"at most {chord[index]:.6g}, as a convex function is from its neighbours"
+        raise invalid(f"function({errors[index + 1]:.6g})", requirement, values[index + 1])
+    lowered: Floats = np.maximum(np.minimum(values, 1.0 - errors) - slack, 0.0)
     return lowered
 
 
@@ -592,16 +588,17 @@ def _convert_to_pairs(errors: Floats, type_two: Floats) -> tuple[Floats, Floats]
     """Return the (epsilon, delta) pairs of the pieces of a curve and of its inverse."""
     slopes = -np.diff(type_two) / np.diff(errors)
     heights = type_two[:-1] + slopes * errors[:-1]
-    steep = slopes >= 1.0
-    rising = slopes > 0.0
+    slopes, heights = slopes[slopes > 0.0], heights[slopes > 0.0]
     # A piece of slope below 1 is one of slope above 1 of the inverse, which holds as well.
-    slopes, heights = slopes[rising], heights[rising]
-    steep = steep[rising]
-    epsilons = np.abs(np.log(slopes))
-    deltas = 1.0 - np.where(steep, heights, heights / slopes)
-    order = np.lexsort((deltas, epsilons))
-    epsilons, deltas = epsilons[order], deltas[order].clip(0.0, 1.0)
-    first = np.append(True, np.diff(epsilons) > 0.0) & (deltas < 1.0)
-    if not first.any():
+    deltas = 1.0 - np.where(slopes >= 1.0, heights, heights / slopes)
+    epsilons, deltas = least_deltas(np.abs(np.log(slopes)), deltas.clip(0.0, 1.0))
+    if not (deltas < 1.0).any():
         return np.zeros(1), np.array([np.nextafter(1.0, 0.0)])
-    return epsilons[first], deltas[first]
+    return epsilons[deltas < 1.0], deltas[deltas < 1.0]
+
+
+def least_deltas(epsilons: Floats, deltas: Floats) -> tuple[Floats, Floats]:
+    """Return each epsilon once, in rising order, with the least delta that it has."""
+    order = np.lexsort((deltas, epsilons))
+    found, first = np.unique(epsilons[order], return_index=True)
+    return found, deltas[order][first]

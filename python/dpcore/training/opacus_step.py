@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
-from ..packages import require_module
+from ..packages import has_all, require_module
 from ..streams import seeded_globals
 from .run import check_function
 
@@ -128,10 +128,10 @@ class OpacusStep:
         """
         size = _batch_size(records)
         with self._left_as_found():
-            held = self._take_rows(records) if self._gradients is not None else None
-            if held is None:
-                held, again = self._backward(records, size), self._backward(records, size)
-                _refuse_changes(held, again)
+            if self._gradients is not None:
+                return PreparedBatch(self, self._take_rows(records))
+            held, again = self._backward(records, size), self._backward(records, size)
+        _refuse_changes(held, again)
         return PreparedBatch(self, held)
 
     def _take_rows(self, records: Any) -> list[Any]:
@@ -155,9 +155,9 @@ class OpacusStep:
             package(self.model, self.optimizer, losses, reduction).backward()
             held = [one.grad for one in self._parameters]
         else:
-            mean = getattr(self.model, "loss_reduction", "mean") == "mean"
-            (losses.mean() if mean else losses.sum()).backward()
-            held = [getattr(one, "grad_sample", None) for one in self._parameters]
+            is_sum = has_all(self.model, "loss_reduction") and self.model.loss_reduction != "mean"
+            (losses.sum() if is_sum else losses.mean()).backward()
+            held = [one.grad_sample for one in self._parameters]
         for number, found in enumerate(held):
             if found is None:
                 requirement = "losses that reach every weight of the optimizer"
@@ -197,7 +197,8 @@ class OpacusStep:
         optimizer = dict(vars(self.optimizer))
         modules = [(one, one.training) for one in self.model.modules()]
         buffers = [(one, one.detach().clone()) for one in self.model.buffers()]
-        dropout = _require_module("torch").nn.modules.dropout._DropoutNd
+        torch = _require_module("torch")
+        dropout = torch.nn.modules.dropout._DropoutNd
         try:
             for one, _ in modules:
                 one.training = not isinstance(one, dropout)
@@ -214,7 +215,6 @@ class OpacusStep:
             vars(self.optimizer).update(optimizer)
             for one, training in modules:
                 one.training = training
-            torch = _require_module("torch")
             with torch.no_grad():
                 for one, value in buffers:
                     one.copy_(value)
@@ -270,7 +270,7 @@ class PreparedBatch:
 def _seeded_own(optimizer: Any, rng: np.random.Generator) -> Iterator[None]:
     """Seed the generator that the optimizer has, if any, and put it back."""
     generator = optimizer.generator
-    if generator is None or getattr(optimizer, "secure_mode", False):
+    if generator is None or optimizer.secure_mode:
         # A cryptographic generator has no seed.
         yield
         return
@@ -308,12 +308,10 @@ def _check_optimizer(optimizer: Any) -> None:
     if not isinstance(optimizer, optimizers.DPOptimizer):
         requirement = f"an optimizer of Opacus, which make_private returns ({_OWN_FUNCTION_ADVICE})"
         raise mistyped("optimizer", requirement, optimizer)
-    if any(
-        part in kind.__name__ for kind in type(optimizer).__mro__ for part in _REFUSED_OPTIMIZERS
-    ):
-        requirement = (
-            f"one of flat, per-layer or ghost clipping in one process ({_OWN_FUNCTION_ADVICE})"
-        )
+    names = " ".join(kind.__name__ for kind in type(optimizer).__mro__)
+    if any(part in names for part in _REFUSED_OPTIMIZERS):
+        clipping = "flat, per-layer or ghost clipping in one process"
+        requirement = f"one of {clipping} ({_OWN_FUNCTION_ADVICE})"
         raise invalid("optimizer", requirement, type(optimizer).__name__)
 
 
@@ -323,7 +321,7 @@ def _check_module(model: Any) -> None:
     if not isinstance(model, torch.nn.Module):
         raise mistyped("model", "a torch module that Opacus wraps", model)
     wrapped = isinstance(model, grad_sample.AbstractGradSampleModule)
-    if wrapped or hasattr(model, "autograd_grad_sample_hooks"):
+    if wrapped or has_all(model, "autograd_grad_sample_hooks"):
         return
     errors = _require_module("opacus.validators").ModuleValidator.validate(model, strict=False)
     if errors:

@@ -10,7 +10,7 @@ import inspect
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
 from multiprocessing import get_context
@@ -23,7 +23,7 @@ from ..bounds.declaration import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
 from ..events.device_outputs import numpy_of
-from ..packages import imported_module, is_tensor
+from ..packages import has_all, imported_module, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs
 from ..results.outputs_audits import OutputsAudit
@@ -55,7 +55,8 @@ def check_function(name: str, requirement: str, value: Any, arguments: int) -> N
         raise mistyped(name, requirement, value)
     try:
         # A torch module passes the arguments of its call on to this method.
-        inspect.signature(getattr(value, "forward", value)).bind(*[None] * arguments)
+        called = value.forward if has_all(value, "forward") else value
+        inspect.signature(called).bind(*[None] * arguments)
     except TypeError:
         raise mistyped(name, requirement, value) from None
     except ValueError:
@@ -73,16 +74,16 @@ def count_records(name: str, records: Any) -> int:
     Raises:
         TypeError: if they are of another kind; the message says how to make a list of them.
     """
-    is_frame = hasattr(records, "iloc")
-    is_array = bool(getattr(records, "shape", ())) and not is_frame
+    is_frame = has_all(records, "iloc")
+    is_array = has_all(records, "shape") and bool(records.shape) and not is_frame
     if isinstance(records, list | range) or is_array:
         return len(records)
     ways = (
         (is_frame, " (records.to_numpy() makes an array of a frame)"),
         (isinstance(records, tuple), " (list(zip(x, y)) makes a list of records of two arrays)"),
-        (hasattr(records, "dataset"), " (list(loader.dataset) makes a list of all its records)"),
-        (hasattr(records, "__next__"), " (list(records) makes a list)"),
-        (hasattr(records, "__getitem__"), " (list(records) makes a list)"),
+        (has_all(records, "dataset"), " (list(loader.dataset) makes a list of all its records)"),
+        (isinstance(records, Iterator), " (list(records) makes a list)"),
+        (has_all(records, "__getitem__"), " (list(records) makes a list)"),
     )
     advice = next((way for is_kind, way in ways if is_kind), "")
     raise mistyped(name, f"a list of records, a numpy array or a torch tensor{advice}", records)
@@ -235,10 +236,9 @@ def _compute_auc(inside: npt.NDArray[np.float64], outside: npt.NDArray[np.float6
 
 def _compare_without_noise(other: OutputsAudit) -> str:
     auc = "" if other.auc is None else f"AUC {other.auc:.4f}, "
-    parameter = other.parameter_lower
     certified = f"epsilon >= {other.epsilon_lower:.4f}"
-    if parameter is not None:
-        certified = f"{getattr(other.claim, 'parameter', '')} >= {parameter:.4f}"
+    if isinstance(other.claim, Claim) and other.parameter_lower is not None:
+        certified = f"{other.claim.parameter} >= {other.parameter_lower:.4f}"
     return (
         f"the same recipe without noise: {auc}{other.correct:,} of {other.guesses:,} guesses "
         f"right, certified {certified}; where that is no more than above, "
@@ -272,12 +272,11 @@ def _find_equal_canaries(records: Any, canaries: Any) -> tuple[str, ...]:
     equal = sum(times for times in mine.values() if times > 1)
     known = {fingerprint_input(record) for record in records}
     among = sum(times for key, times in mine.items() if key in known)
-    said = []
-    if equal:
-        said.append(f"{equal:,} canaries are equal to another one: they cannot be distinguished")
-    if among:
-        said.append(f"{among:,} canaries occur among the records: a coin changes little for them")
-    return tuple(said)
+    said = (
+        (equal, "are equal to another one: they cannot be distinguished"),
+        (among, "occur among the records: a coin changes little for them"),
+    )
+    return tuple(f"{many:,} canaries {what}" for many, what in said if many)
 
 
 def _is_read(key: Any) -> bool:
@@ -296,8 +295,7 @@ def _count_canaries(records: Any, canaries: Any) -> int:
         raise mistyped("records", f"of one kind with canaries, {kind}", records)
     if not isinstance(records, list) and records.shape[1:] != canaries.shape[1:]:
         shape = "".join(f", {size}" for size in canaries.shape[1:])
-        requirement = f"of shape (n{shape}), as canaries"
-        raise invalid("records", requirement, tuple(records.shape))
+        raise invalid("records", f"of shape (n{shape}), as canaries", tuple(records.shape))
     return many
 
 
@@ -342,19 +340,14 @@ def make_pool(
     many = threads_of(None) if processes is None else integer("processes", processes, 1)
     if prepare is not None and not callable(prepare):
         raise mistyped("prepare", "a function without arguments or None", prepare)
-    pool = ProcessPoolExecutor(
-        many, get_context("spawn"), _start_process, (prepare, torch_is_used())
-    )
+    # Processes import torch if this one has.
+    given = prepare, imported_module("torch") is not None
+    pool = ProcessPoolExecutor(many, get_context("spawn"), _start_process, given)
     # The first task starts all processes.
     pool.submit(os.getpid)
     if prepare is not None:
         prepare()
     return pool
-
-
-def torch_is_used() -> bool:
-    """Return True if torch has been imported, so that processes import it too."""
-    return imported_module("torch") is not None
 
 
 def _start_process(prepare: Callable[[], Any] | None, uses_torch: bool) -> None:

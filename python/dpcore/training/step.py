@@ -89,12 +89,11 @@ class Columns:
             Projection on the line, each tensor's part of it, coordinates, contrasts.
         """
         moved = total - self.origin
-        found = [float(moved @ self.line) / self.length]
-        for first, last in self.parts:
-            part = self.line[first:last]
-            found.append(float(moved[first:last] @ part) / float(np.linalg.norm(part)))
-        found += [float(moved[place]) for place in self.coordinates]
-        found += [float(moved[one] - moved[other]) for one, other in self.contrasts]
+        found = [moved @ self.line / self.length]
+        for part in (slice(*ends) for ends in self.parts):
+            found.append(moved[part] @ self.line[part] / np.linalg.norm(self.line[part]))
+        found += [moved[place] for place in self.coordinates]
+        found += [moved[one] - moved[other] for one, other in self.contrasts]
         return np.array(found)
 
     def __str__(self) -> str:
@@ -134,8 +133,8 @@ def choose_columns(total: Vector, without: Vector, sizes: Sequence[int]) -> Colu
     line = total - without
     if not line.any():
         return None
-    order = np.argsort(-np.abs(line), kind="stable")
-    largest = [int(place) for place in order[:_MAX_COORDINATE_COLUMNS] if line[place] != 0.0]
+    order = np.argsort(-np.abs(line), kind="stable")[:_MAX_COORDINATE_COLUMNS].tolist()
+    largest = [place for place in order if line[place] != 0.0]
     ends = np.cumsum(sizes).tolist()
     parts = [(end - size, end) for size, end in zip(sizes, ends, strict=True)]
     parts = [(first, last) for first, last in parts if line[first:last].any()]
@@ -155,14 +154,14 @@ def _choose_contrasts(line: Vector, largest: list[int]) -> tuple[tuple[int, int]
     Neighbours among the largest, and the largest against the smallest of all, which has the
     opposite sign or moves little: equal noise on both cancels, and the record does not.
     """
-    extremes = [int(line.argmax()), int(line.argmin())]
-    candidates = [*pairwise(largest), (extremes[0], extremes[1])]
-    candidates.append((largest[0], int(np.abs(line).argmin())))
-    found: list[Any] = []
+    extremes = int(line.argmax()), int(line.argmin())
+    candidates = [*pairwise(largest), extremes, (largest[0], int(np.abs(line).argmin()))]
+    # Each pair once, in whichever order.
+    found: dict[frozenset[int], tuple[int, int]] = {}
     for one, other in candidates:
-        if line[one] != line[other] and {one, other} not in [set(pair) for pair in found]:
-            found.append((one, other))
-    return tuple(found)
+        if line[one] != line[other]:
+            found.setdefault(frozenset((one, other)), (one, other))
+    return tuple(found.values())
 
 
 @suggest_arguments
@@ -245,15 +244,8 @@ def audit_step(
         left_out = integer("left_out", left_out, 0, size - 1)
     seed = seed_of(rng)
     mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
-    x, x_prime = mechanism.batches
-    return audit(
-        mechanism,
-        Pair(x, x_prime),
-        claim=GDP(1.0 / sigma),
-        trials=trials,
-        block=_DRAWS_PER_BLOCK,
-        rng=seed,
-    )
+    pair, claim = Pair(*mechanism.batches), GDP(1.0 / sigma)
+    return audit(mechanism, pair, claim=claim, trials=trials, block=_DRAWS_PER_BLOCK, rng=seed)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -354,11 +346,11 @@ def _make_noisy_sum(
         requirement = f"tensors of {batch.sizes} numbers for every batch"
         raise invalid("step(records, rng)", requirement, rest.sizes)
     columns = choose_columns(total, without, batch.sizes)
-    if columns is None and left_out is None:
+    if columns is None:
+        if left_out is not None:
+            raise invalid("left_out", "a record that moves the sum of gradients", left_out)
         requirement = "such that one of them moves the sum of gradients"
         raise invalid("records", requirement, f"{size} that leave it unchanged")
-    if columns is None:
-        raise invalid("left_out", "a record that moves the sum of gradients", left_out)
     is_clean = batch.clean is not None and rest.clean is not None
     remarks = (_describe_distance(columns, noise[1], is_clean), str(columns))
     name = repr(step) if isinstance(step, OpacusStep) else name_of(step)
@@ -463,9 +455,9 @@ def _choose_record(prepare: Callable[[Any], Batch], records: Any, size: int, see
 def _leave_out(records: Any, number: int) -> Any:
     """Return the records without one, of the same kind."""
     rest = [place for place in range(len(records)) if place != number]
-    return (
-        [records[place] for place in rest] if isinstance(records, list | range) else records[rest]
-    )
+    if isinstance(records, list | range):
+        return [records[place] for place in rest]
+    return records[rest]
 
 
 def _flatten_tensors(output: Any, name: str) -> tuple[Vector, tuple[int, ...]]:
