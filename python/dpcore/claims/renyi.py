@@ -464,8 +464,9 @@ def _read_measurement(adapter: Any) -> Claim:
         epsilons = np.array([value.epsilon(d) for d in _PROFILE_DELTAS.tolist()])
         return _make_table(epsilons, _PROFILE_DELTAS, "OpenDP's profile")
     if measure in ("MaxDivergence", "Approximate(MaxDivergence)"):
-        epsilon, delta = np.float64(value if isinstance(value, tuple) else (value, 0.0))
-        return _make_table(epsilon[np.newaxis], delta[np.newaxis], f"OpenDP's {measure}")
+        pair = value if isinstance(value, tuple) else (value, 0.0)
+        epsilons, deltas = np.array([pair], np.float64).T
+        return _make_table(epsilons, deltas, f"OpenDP's {measure}")
     raise invalid("held", "a measurement whose measure is an epsilon, a profile or zCDP", measure)
 
 

@@ -62,10 +62,14 @@ class ModelAttributes:
         truncated: `(texts)` -> how many texts are longer.
         tokenizer: the tokenizer of a model of sentence-transformers.
         max_seq_length: the number of tokens that such a model reads.
+        config: the settings of a model of transformers.
+        max_position_embeddings: the number of tokens that these allow.
+        model_max_length: the number of tokens that a tokenizer of transformers allows.
     """
 
     random = False
     longest = truncated = tokenizer = max_seq_length = None
+    config = max_position_embeddings = model_max_length = None
 
 
 class Encoder:
@@ -79,6 +83,8 @@ class Encoder:
     """The encoder in front of a transform."""
     transform: Any = None
     tokenizer: Any = None
+    _longest_name = "longest"
+    """Name of the attribute of the model that says how many tokens it reads."""
 
     def __init__(self, model: Any) -> None:
         self.model, self._function = model, TextFunction(model)
@@ -145,8 +151,8 @@ class Encoder:
 
     @property
     def longest(self) -> int | None:
-        """Tokens that it reads of a text, if it says so (by an attribute `longest`)."""
-        found = attribute_of(ModelAttributes, self.model, "longest")
+        """Tokens that it reads of a text, if it says so (by an attribute, usually `longest`)."""
+        found = attribute_of(ModelAttributes, self.model, self._longest_name)
         return found if isinstance(found, int) else None
 
     def __call__(self, texts: Sequence[str]) -> Any:
@@ -169,20 +175,19 @@ class Encoder:
                 self.dtype = rows.dtype
                 return rows
             found = self._floats(self._encode(list(texts)))
-        if found.ndim != 2 or len(found) != len(texts):
+        shape = tuple(found.shape)
+        if len(shape) != 2 or shape[0] != len(texts):
             requirement = f"of shape ({len(texts)}, width), one row a text"
-            raise invalid(self._vectors, requirement, tuple(found.shape))
-        if found.shape[1] == 0:
-            raise invalid(self._vectors, "at least one number wide", tuple(found.shape))
-        if self.width not in (None, found.shape[1]):
-            requirement = f"of width {self.width} in every call"
-            raise invalid(self._vectors, requirement, tuple(found.shape))
+            raise invalid(self._vectors, requirement, shape)
+        if shape[1] == 0:
+            raise invalid(self._vectors, "at least one number wide", shape)
+        if self.width not in (None, shape[1]):
+            raise invalid(self._vectors, f"of width {self.width} in every call", shape)
         wrong = torch.nonzero(~torch.isfinite(found).all(dim=1)).flatten().tolist()
         if wrong:
-            shown = texts[wrong[0]]
-            requirement = f"finite for every text, such as {shown[:60]!r}"
+            requirement = f"finite for every text, such as {texts[wrong[0]][:60]!r}"
             raise invalid(self._vectors, requirement, found[wrong[0]].tolist()[:4])
-        self.width, self.dtype = int(found.shape[1]), found.dtype
+        self.width, self.dtype = int(shape[1]), found.dtype
         return found
 
     @property
@@ -194,7 +199,7 @@ class Encoder:
 
     def _floats(self, answer: Any) -> Any:
         """Convert the answer to a tensor of floating point numbers, detached from its graph."""
-        if isinstance(answer, dict) or hasattr(answer, "last_hidden_state"):
+        if isinstance(answer, dict) or has_all(answer, "last_hidden_state"):
             requirement = "one tensor (of a transformer pass the pair (model, tokenizer))"
             raise mistyped(self._vectors, requirement, answer)
         if not isinstance(answer, torch.Tensor):
@@ -232,16 +237,11 @@ class Sentences(Encoder):
     """A model of the package sentence-transformers."""
 
     kind = "sentence-transformers"
+    _longest_name = "max_seq_length"
 
     def __init__(self, model: Any) -> None:
         super().__init__(model)
         self.tokenizer = attribute_of(ModelAttributes, model, "tokenizer")
-
-    @property
-    def longest(self) -> int | None:
-        """Tokens that it reads of a text."""
-        found = attribute_of(ModelAttributes, self.model, "max_seq_length")
-        return found if isinstance(found, int) else None
 
     def _encode(self, texts: list[str]) -> Any:
         return self.model.encode(
@@ -284,13 +284,13 @@ class Pooled(Encoder):
     @property
     def longest(self) -> int | None:
         """Tokens that model and tokenizer both allow."""
-        config = getattr(self.model, "config", None)
-        told = (
-            getattr(self.tokenizer, "model_max_length", None),
-            getattr(config, "max_position_embeddings", None),
+        config = attribute_of(ModelAttributes, self.model, "config")
+        limits = (
+            attribute_of(ModelAttributes, self.tokenizer, "model_max_length"),
+            attribute_of(ModelAttributes, config, "max_position_embeddings"),
         )
-        # A tokenizer without a limit says 10^30.
-        known = [one for one in told if isinstance(one, int) and 0 < one < 2**24]
+        # Tokenizers without a limit report 10^30.
+        known = [one for one in limits if isinstance(one, int) and 0 < one < 2**24]
         return min(known, default=None)
 
     def _encode(self, texts: list[str]) -> Any:
@@ -335,24 +335,22 @@ def encoder_of(encoder: Any, *, random: bool = False) -> Encoder:
 def _make_encoder(encoder: Any) -> Encoder:
     if isinstance(encoder, Encoder):
         return encoder
-    if isinstance(encoder, (tuple, list)):
-        if len(encoder) not in (2, 3) or not isinstance(encoder[0], torch.nn.Module):
-            raise mistyped("encoder", _ENCODER_KINDS, encoder)
-        return Pooled(*encoder)
     if isinstance(encoder, dict):
         return Lookup(encoder)
-    if isinstance(encoder, type) or encoder is None or isinstance(encoder, str):
-        raise mistyped("encoder", _ENCODER_KINDS, encoder)
     kind = imported_attribute("sentence_transformers", "SentenceTransformer")
     if kind is not None and isinstance(encoder, kind):
         return Sentences(encoder)
     is_module = isinstance(encoder, torch.nn.Module)
     if is_module and has_all(encoder, "config", "base_model_prefix"):
         raise mistyped("encoder", "the pair (model, tokenizer) for a transformer", encoder)
-    if callable(encoder):
-        return Encoder(encoder)
-    if callable(getattr(encoder, "encode", None)):
-        return Encoder(encoder.encode)
+    if isinstance(encoder, (tuple, list)):
+        if len(encoder) in (2, 3) and isinstance(encoder[0], torch.nn.Module):
+            return Pooled(*encoder)
+    elif not isinstance(encoder, type):
+        if callable(encoder):
+            return Encoder(encoder)
+        if has_all(encoder, "encode") and callable(encoder.encode) and not isinstance(encoder, str):
+            return Encoder(encoder.encode)
     raise mistyped("encoder", _ENCODER_KINDS, encoder)
 
 
@@ -469,24 +467,25 @@ def check_batches(
     Raises:
         ValueError: if the vectors change.
     """
+
+    def limit() -> float:
+        return rounding_of(rounding, str(encoder.dtype))
+
+    encode = partial(_encode_known, encoder)
     with ExitStack() as stack:
         for module in encoder.modules:
             stack.enter_context(eval_mode(module))
-
-        encode = partial(_encode_known, encoder)
         if is_known:
             with quiet_seed(0):
-                return compare_batches(encode, texts, rounding_of(rounding, str(encoder.dtype)))
-        mode = " in eval mode, too" if encoder.modules else ""
-        random = f"the encoder is random{mode}"
-        found = batches.check_batches(
-            encode, texts, lambda: rounding_of(rounding, str(encoder.dtype)),
-            random=random if encoder.random else "", refuse_state=refuse_state,
-        )  # fmt: skip
+                return compare_batches(encode, texts, limit())
+        random = f"the encoder is random{' in eval mode, too' if encoder.modules else ''}"
+        said = random if encoder.random else ""
+        found = batches.check_batches(encode, texts, limit, random=said, refuse_state=refuse_state)
         return replace(found, reason=random) if found.reason == "the encoder is random" else found
 
 
-def _tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
+def tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
+    """Copy a tensor to the CPU and convert it to an array of float64."""
     found: npt.NDArray[np.float64] = tensor.double().cpu().numpy()
     return found
 
@@ -494,7 +493,7 @@ def _tensor_to_array(tensor: Any) -> npt.NDArray[np.float64]:
 def _encode_known(encoder: Encoder, texts: list[str]) -> npt.NDArray[np.float64]:
     """Encode probe texts; an error of the encoder says what they are and how to give others."""
     try:
-        return _tensor_to_array(encoder(texts))
+        return tensor_to_array(encoder(texts))
     except Exception as error:
         note = f"dpcore tried the encoder with {len(texts)} texts, such as {texts[0]!r:.60}: probe="
         error.add_note(f"{note} gives others")
@@ -516,7 +515,7 @@ def check_transform(encoder: Encoder, transform: Any, texts: Sequence[str]) -> N
         known = dict(zip(texts, encoder(list(texts)), strict=True))
 
         def encode(some: list[str]) -> npt.NDArray[np.float64]:
-            return _tensor_to_array(transform(torch.stack([known[text] for text in some])))
+            return tensor_to_array(transform(torch.stack([known[text] for text in some])))
 
         compare_batches(encode, texts, rounding_of(None, str(encoder.dtype)), "transform")
 

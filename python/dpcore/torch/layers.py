@@ -18,8 +18,9 @@ from ..calibration import L2Laplace, gaussian_epsilon
 from ..calibration import laplace as laplace_scale
 from ..errors import choice, delta_level, flag, invalid, mistyped, suggest_arguments, vector
 from ..mechanisms import positive
-from ..packages import torch
+from ..packages import has_all, torch
 from ..pairs import distance
+from ..pairs.differences import Norm
 from ..records import Pair
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
@@ -151,13 +152,10 @@ def draw_uniform(shape: Any, device: Any, generator: Any = None) -> Any:
         >>> draw_uniform((3,), "cpu") * 2**53 % 2
         tensor([1., 1., 1.], dtype=torch.float64)
     """
-    drawn = torch.empty(shape, dtype=torch.float64, device=device)
     # In float64 from the start: an int64 that is converted takes as long again.
-    return (
-        drawn.random_(-_HALF_RANGE, _HALF_RANGE, generator=generator)
-        .add_(0.5)
-        .mul_(1.0 / _HALF_RANGE)
-    )
+    drawn = torch.empty(shape, dtype=torch.float64, device=device)
+    drawn.random_(-_HALF_RANGE, _HALF_RANGE, generator=generator)
+    return drawn.add_(0.5).mul_(1.0 / _HALF_RANGE)
 
 
 def draw_laplace(w: Any) -> Any:
@@ -275,6 +273,9 @@ class NoiseLayer(torch.nn.Module):
     _called: ClassVar[str] = "scale"
     """Name of the parameter of the noise."""
 
+    _norm: ClassVar[Norm] = "l1"
+    """Norm in which the loss of two vectors is measured."""
+
     keeps_float64: ClassVar[bool] = True
     """True: its own parameters do not show the dtype of a module."""
 
@@ -368,8 +369,8 @@ class NoiseLayer(torch.nn.Module):
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
     def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
-        """Compute the loss of two vectors that differ."""
-        raise NotImplementedError
+        """Compute the loss of two vectors that differ, for a density ``exp(-norm(s)/scale)``."""
+        return distance(Pair(x, x_prime), self._norm) / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         """Draw noise of scale 1: float64 of that shape, which the caller may overwrite."""
@@ -392,10 +393,11 @@ class NoiseLayer(torch.nn.Module):
                 number above 0, or x a single number where noise is drawn by rows.
         """
         device = float64_device(require_tensor(x).device)
-        if generator is not None and not hasattr(generator, "device"):
-            raise mistyped("generator", "a torch.Generator or None", generator)
-        if generator is not None and generator.device.type != device.type:
-            raise invalid("generator", f"on {device}, where noise is drawn", generator.device)
+        if generator is not None:
+            if not has_all(generator, "device"):
+                raise mistyped("generator", "a torch.Generator or None", generator)
+            if generator.device.type != device.type:
+                raise invalid("generator", f"on {device}, where noise is drawn", generator.device)
         if device != x.device:
             self._elsewhere = f"drawn on the CPU: {x.device.type} has no float64"
         noise = self._noise(x.shape, device, generator)
@@ -474,9 +476,6 @@ class LaplaceNoise(NoiseLayer):
         """The native record of this noise, with the scale as it is now."""
         return mechanisms.Laplace(self.scale)
 
-    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
-        return distance(Pair(x, x_prime), "l1") / self.scale
-
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         return draw_laplace(draw_uniform(shape, device, generator))
 
@@ -499,13 +498,12 @@ class L2LaplaceNoise(NoiseLayer):
         (L2Laplace(scale=0.5), 10.0)
     """
 
+    _norm = "l2"
+
     @property
     def description(self) -> L2Laplace:
         """The record of this noise, with the scale as it is now."""
         return L2Laplace(self.scale)
-
-    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
-        return distance(Pair(x, x_prime), "l2") / self.scale
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:
         if not shape:
@@ -560,11 +558,8 @@ class GaussianNoise(NoiseLayer):
 def _check_number(name: str, value: Any) -> float:
     """Check a scale, sensitivity or epsilon: it must be a positive number, not a tensor."""
     if isinstance(value, torch.Tensor):
-        requirement = (
-            "a number, not a tensor (to learn it: sensitivity=, epsilon=, trainable=True of a "
-            "Laplace layer)"
-        )
-        raise mistyped(name, requirement, value)
+        learnt = "sensitivity=, epsilon=, trainable=True of a Laplace layer"
+        raise mistyped(name, f"a number, not a tensor (to learn it: {learnt})", value)
     return positive(name, value)
 
 

@@ -24,6 +24,7 @@ from .encoders import (
     probe_randomness,
     probe_texts,
     state_digest,
+    tensor_to_array,
 )
 from .layers import NoiseLayer
 
@@ -86,8 +87,7 @@ class EncoderMechanism:
         return self.name
 
     def _parts(self) -> tuple[Any, ...]:
-        ours = self.encoder.transform
-        things = (self.encoder.model, ours, self.noise)
+        things = (self.encoder.model, self.encoder.transform, self.noise)
         return (*map(id, things), self.name, self.claim, self.delta)
 
     def __eq__(self, other: object) -> bool:
@@ -115,8 +115,10 @@ class EncoderMechanism:
 
     def default_trials_on(self, pair: Pair) -> int | None:
         """Return 4,000 if the encoder is random on a text of the pair, else None."""
-        is_random = any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
-        return _DEFAULT_FORWARD_TRIALS if is_random else None
+        return _DEFAULT_FORWARD_TRIALS if self._is_random_on(pair) else None
+
+    def _is_random_on(self, pair: Pair) -> bool:
+        return any(self.random(text_of("x", text)) for text in (pair.x, pair.x_prime))
 
     def as_mechanism(self) -> EncoderMechanism:
         """Return the mechanism itself; what it remembers is forgotten if the encoder has changed.
@@ -137,7 +139,7 @@ class EncoderMechanism:
         text, learnt = next(reversed(self._learnt.items()))
         if learnt.randomness.is_random:
             return True
-        both = [one.double().cpu().numpy()[None] for one in (learnt.vector, self._run(text))]
+        both = [tensor_to_array(one)[None] for one in (learnt.vector, self._run(text))]
         limit = rounding_of(self.rounding, str(learnt.vector.dtype))
         return bool(relative_distances(*both)[0] > limit)
 
@@ -159,7 +161,7 @@ class EncoderMechanism:
                 # Rows that became zeros are told of by `notes_on`, not in every block.
                 warnings.simplefilter("ignore", AssumptionWarning)
                 return self._noisy(self.encoder([text] * size))
-        rows = self._vector(text).expand(size, -1)
+        rows = self._learn(text).vector.expand(size, -1)
         if not isinstance(self.noise, NoiseLayer):
             # A module of somebody else's may write to its input.
             rows = rows.clone()
@@ -185,10 +187,9 @@ class EncoderMechanism:
             others = [one for one in self._companions if one != text]
             # Without a transform, which may enlarge rounding.
             bare = self.encoder if self.encoder.transform is None else self.encoder.inside
-            batches = check_batches(
-                bare, [text, *others], self.rounding, is_known=not found.is_random
-            )
-            vector = found.mean if found.is_random else self._run(text)
+            known = not found.is_random
+            batches = check_batches(bare, [text, *others], self.rounding, is_known=known)
+            vector = self._run(text) if known else found.mean
             self._learnt[text] = _TextMemory(vector, found, batches)
             if len(self._learnt) > _MAX_REMEMBERED_TEXTS:
                 self._learnt.popitem(last=False)
@@ -199,13 +200,9 @@ class EncoderMechanism:
         with quiet_seed(0):
             return self.encoder([text])[0]
 
-    def _vector(self, text: str) -> Any:
-        return self._learn(text).vector
-
     def clean(self, x: str) -> npt.NDArray[np.float64]:
         """Compute the vector before the noise, shape `(width,)`; of a random encoder a mean."""
-        found: npt.NDArray[np.float64] = self._vector(text_of("x", x)).double().cpu().numpy()
-        return found
+        return tensor_to_array(self._learn(text_of("x", x)).vector)
 
     def loss(self, pair: Pair, delta: float = 0.0) -> float | None:
         """Compute the exact loss of two texts under the declared noise.
@@ -217,9 +214,7 @@ class EncoderMechanism:
         Returns:
             The loss; None where the encoder is random or the noise is not one of dpcore's.
         """
-        if not isinstance(self.noise, NoiseLayer):
-            return None
-        if self.random(text_of("x", pair.x)) or self.random(text_of("x", pair.x_prime)):
+        if not isinstance(self.noise, NoiseLayer) or self._is_random_on(pair):
             return None
         return self.noise.loss(self.clean(pair.x), self.clean(pair.x_prime), delta)
 

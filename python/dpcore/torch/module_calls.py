@@ -9,8 +9,8 @@ from __future__ import annotations
 import copy
 import random
 import threading
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections import defaultdict, deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, FunctionType, ModuleType
@@ -18,7 +18,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from ..packages import torch
+from ..packages import has_all, torch
 from ..streams import seeded_globals, torch_generators
 
 _ATOMIC_TYPES: Final = (bool, int, float, complex, str, bytes, type(None))
@@ -48,7 +48,7 @@ def copy_value(value: Any, memo: dict[int, Any] | None = None) -> Any:
         found = kind(copy_value(one, memo) for one in value)
     elif kind is dict:
         found = {key: copy_value(one, memo) for key, one in value.items()}
-    elif isinstance(value, tuple) and hasattr(value, "_fields"):
+    elif isinstance(value, tuple) and has_all(value, "_fields"):
         found = kind(*(copy_value(one, memo) for one in value))
     else:
         try:
@@ -91,9 +91,9 @@ def _list_parts(one: Any) -> list[Any]:
         return list(one.values())
     if isinstance(one, (list, tuple, set, frozenset, deque)):
         return list(one)
-    slots = [name for cls in type(one).__mro__ for name in getattr(cls, "__slots__", ())]
+    slots = [name for cls in type(one).__mro__ for name in vars(cls).get("__slots__", ())]
     named = {name: getattr(one, name) for name in slots if hasattr(one, name)}
-    return list({**named, **getattr(one, "__dict__", {})}.values())
+    return list((named | vars(one) if has_all(one, "__dict__") else named).values())
 
 
 def are_equal(left: Any, right: Any) -> bool:
@@ -107,16 +107,16 @@ def are_equal(left: Any, right: Any) -> bool:
         # A nested tensor has neither a shape nor a comparison of its own.
         return bool(right.is_nested) and are_equal(list(left.unbind()), list(right.unbind()))
     if isinstance(left, torch.Tensor):
-        if (left.shape, left.dtype, left.device) != (right.shape, right.dtype, right.device):
+        if left.device != right.device:
             return False
         if left.layout is not torch.strided:
             left, right = left.to_dense(), right.to_dense()
-        return bool(((left == right) | ((left != left) & (right != right))).all())
-    if isinstance(left, (np.ndarray, np.generic)):
+    elif isinstance(left, np.generic):
         left, right = np.asarray(left), np.asarray(right)
+    if isinstance(left, (torch.Tensor, np.ndarray)):
         if left.shape != right.shape or left.dtype != right.dtype:
             return False
-        # NaN is told by itself: it exists in arrays of objects, too.
+        # NaN is not equal to itself: it exists in arrays of objects, too.
         return bool(((left == right) | ((left != left) & (right != right))).all())
     return bool(left == right or (left != left and right != right))
 
@@ -199,10 +199,8 @@ def record_calls(
             stack.pop()
         before, after = list_leaves((call.args, call.kwargs)), list_leaves((args, kwargs))
         if len(before) == len(after):
-            pairs = enumerate(zip(before, after, strict=True))
-            call.written = {
-                k: copy_value(now) for k, (was, now) in pairs if not are_equal(was, now)
-            }
+            places = [k for k, now in enumerate(after) if not are_equal(before[k], now)]
+            call.written = {place: copy_value(after[place]) for place in places}
         call.outputs = copy_value(outputs)
         # Not before: a call that raises, and whose parent goes on, has nothing to replay.
         stack[-1].children.append(call)
@@ -233,16 +231,14 @@ def replay_call(call: Call, key: Key, seed: int) -> Replay:
 
 def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
     handed: list[Any] = []
-    waiting: dict[Any, list[Call]] = {}
-    for child in [] if live else call.children:
-        waiting.setdefault(child.key, []).append(child)
+    waiting = group_by_key([] if live else call.children)
 
     def called(inner: Callable[..., Any], one: Any, args: Any, kwargs: Any, depth: int) -> Any:
         if depth != 1:
             # The call itself, or what a child that runs calls in its turn.
             return inner(one, *args, **kwargs)
         handed.append(copy_value((key(one), args, kwargs)))
-        if waiting.get(key(one)):
+        if waiting[key(one)]:
             return _return_recorded(waiting[key(one)].pop(0), args, kwargs)
         with seeded_globals(np.random.default_rng(_LIVE_CHILD_SEED + len(handed))):
             return inner(one, *args, **kwargs)
@@ -255,6 +251,14 @@ def _replay_call(call: Call, key: Key, seed: int, live: bool) -> Replay:
         after = _random_states()
     drawn = tuple(name for name in before if not are_equal(before[name], after[name]))
     return Replay([outputs, (args, kwargs), *handed], drawn)
+
+
+def group_by_key(calls: Iterable[Call]) -> defaultdict[Any, list[Call]]:
+    """Return the calls of each module, in their order."""
+    found: defaultdict[Any, list[Call]] = defaultdict(list)
+    for call in calls:
+        found[call.key].append(call)
+    return found
 
 
 def _return_recorded(child: Call, args: Any, kwargs: Any) -> Any:

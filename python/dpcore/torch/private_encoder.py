@@ -28,12 +28,12 @@ from ..errors import (
 from ..events.device_outputs import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
-from ..packages import torch
+from ..packages import has_all, torch
 from ..progress import Progress
 from ..records import Pair, Shown
 from ..sensitivity.closed_forms import show_pair
 from ..streams import Rng, quiet_seed, seed_of, seeded_torch
-from .encoders import check_batches, check_transform, encoder_of, probe_texts
+from .encoders import check_batches, check_transform, encoder_of, probe_texts, tensor_to_array
 from .layers import GaussianNoise, L2LaplaceNoise, LaplaceNoise, NoiseLayer
 from .mechanisms import EncoderMechanism, device_of
 from .transforms import Clip, MinMax, Normalise, Project, TransformChain, count_zeroed, fitted_steps
@@ -86,9 +86,7 @@ def farthest_rows(rows: Any, norm: str, progress: bool | None = None) -> tuple[i
                 apart = float((rows[first + i] - rows[first + j]).norm(order))
                 if i < j and apart > best:
                     best, place = apart, (first + i, first + j)
-            bar.advance(
-                sum(size - 1 - row for row in range(first, min(first + _ROWS_PER_BLOCK, size)))
-            )
+            bar.advance(sum(range(size - 1 - first, size - 1 - first - len(block), -1)))
     return place
 
 
@@ -191,7 +189,8 @@ class PrivateEncoder(Shown):
     def width(self) -> int:
         """Numbers in a vector, behind the transform."""
         assert self.encoder.width is not None
-        return getattr(self.domain, "dim", self.encoder.width)
+        domain = self.domain
+        return domain.dim if has_all(domain, "dim") else self.encoder.width
 
     @property
     def domain(self) -> Any:
@@ -326,7 +325,7 @@ class PrivateEncoder(Shown):
         norm = "l2" if isinstance(self.noise, (GaussianNoise, L2LaplaceNoise)) else "l1"
         first, second = farthest_rows(rows, norm, progress)
         pair = Pair(found[first], found[second])
-        x, x_prime = (rows[place].double().cpu().numpy() for place in (first, second))
+        x, x_prime = (tensor_to_array(rows[place]) for place in (first, second))
         self.worst = (pair, self.noise.loss(x, x_prime, self.delta))
         return pair
 
@@ -344,11 +343,8 @@ class PrivateEncoder(Shown):
             known.
         """
         some = self.probe if texts is None else texts_of("texts", texts)
-        law, dim = self.noise.description, self.width
-        if law is None:
-            return None
-        factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": dim + 1.0}
-        if (factor := factors.get(type(law).__name__)) is None:
+        factors = {"Laplace": 2.0, "Gaussian": 1.0, "L2Laplace": self.width + 1.0}
+        if (factor := factors.get(type(self.noise.description).__name__)) is None:
             return None
         with quiet_seed(0), warnings.catch_warnings():
             # Rows that a copy makes zero are neither reported nor counted.
@@ -455,8 +451,8 @@ def transform_of(transform: Any) -> Any:
     }
     if type(transform) in twins:
         return twins[type(transform)](transform)
-    bounded = callable(getattr(transform, "range", None)) and not isinstance(transform, type)
-    if not isinstance(transform, torch.nn.Module) or not bounded:
+    is_module = isinstance(transform, torch.nn.Module) and has_all(transform, "range")
+    if not is_module or not callable(transform.range):
         requirement = "Clip, MinMax or Normalise, or a torch module with a method range(dim)"
         raise mistyped("transform", requirement, transform)
     return transform
@@ -515,12 +511,11 @@ def list_rows(private: PrivateEncoder) -> list[tuple[str, str]]:
 
 def _format_noise_layer(private: PrivateEncoder) -> str:
     law = " ".join(repr(private.noise).split())
-    kinds = {
-        "LaplaceNoise": "independent in every entry",
-        "GaussianNoise": "independent in every entry",
-        "L2LaplaceNoise": "one direction and length for each row",
-    }
-    what = kinds.get(type(private.noise).__name__) or private.noise.faulty
+    what = private.noise.faulty
+    if type(private.noise) in (LaplaceNoise, GaussianNoise):
+        what = "independent in every entry"
+    elif type(private.noise) is L2LaplaceNoise:
+        what = "one direction and length for each row"
     return f"{law}{': ' if what else ''}{what}"
 
 
@@ -551,7 +546,7 @@ def _format_true_epsilon(private: PrivateEncoder) -> str:
     level = f"epsilon {found:.6g}{at}" if math.isfinite(found) else "no epsilon at all"
     real = private.real
     why = private.noise.faulty or ("" if real is None else real.reason)
-    false = found > private.epsilon * (1.0 + 1e-9)
+    false = found > private.epsilon * (1.0 + _EPSILON_SLACK)
     return f"{level}, for any two texts{': ' if why else ''}{why}{'; THE CLAIM IS FALSE' * false}"
 
 
@@ -568,9 +563,8 @@ def _format_worst_pair(private: PrivateEncoder) -> str:
     if private.worst is None:
         return "not looked for (worst_pair(texts))"
     pair, loss = private.worst
-    shown = " and ".join(
-        repr(text if len(text) <= 40 else f"{text[:37]}...") for text in (pair.x, pair.x_prime)
-    )
+    texts = (text if len(text) <= 40 else f"{text[:37]}..." for text in (pair.x, pair.x_prime))
+    shown = " and ".join(map(repr, texts))
     if loss is None:
         return f"no exact loss, for the encoder is random: {shown}"
     level = f"{loss:.4f}" if math.isfinite(loss) else "infinite"

@@ -54,11 +54,9 @@ def save_encoder(private: PrivateEncoder, folder: str | PathLike[str]) -> Path:
         if steps is None
         else [describe_layer("transform", step, _TRANSFORM_CLASSES) for step in steps],
         "noise": describe_layer("noise", private.noise, _LAYER_CLASSES),
-        "epsilon": private.epsilon,
-        "delta": private.delta,
-        "strict": private.strict,
+        "epsilon": private.epsilon, "delta": private.delta, "strict": private.strict,
         "chosen": bool(private.errors),
-    }
+    }  # fmt: skip
     place = write_config(folder, config)
     _write_encoder(private.encoder, place)
     if any(isinstance(step, Project) for step in steps or ()):
@@ -77,9 +75,8 @@ def write_config(folder: str | PathLike[str], config: dict[str, Any]) -> Path:
     """
     place = _require_folder_path(folder)
     if place.exists() and not place.is_dir():
-        raise FileExistsError(
-            message("folder", "a folder, or a path where there is nothing", str(place))
-        )
+        requirement = "a folder, or a path where there is nothing"
+        raise FileExistsError(message("folder", requirement, str(place)))
     place.mkdir(parents=True, exist_ok=True)
     text = json.dumps(config, indent=1, allow_nan=False)
     (place / "config.json").write_text(text + "\n", encoding="utf-8")
@@ -103,11 +100,13 @@ def _layer_arguments(module: Any) -> dict[str, Any]:
     if isinstance(module, Project):
         # Its arrays, seed and number of rows are filled in from safetensors.
         return {"rows": "random", "dim": module.dim, "width": module.width, "rng": 0}
-    if getattr(module, "center", None) is not None:
-        centre = {"center": module.center.tolist(), "public_rows": module.public_rows}
+    if isinstance(module, Clip):
+        centre = {} if module.center is None else {
+            "center": module.center.tolist(), "public_rows": module.public_rows,
+        }  # fmt: skip
         return {"norm": module.norm, "radius": module.radius, **centre}
     if not isinstance(module, NoiseLayer):
-        return {key: getattr(module, key) for key in ("norm", "radius") if hasattr(module, key)}
+        return {"norm": module.norm} if isinstance(module, Normalise) else {}
     mode = {"nan": module.nan} if isinstance(module, DPTextNoiseLayer) else {}
     if module.epsilon is None:
         name = "sigma" if isinstance(module, GaussianNoise) else "scale"
@@ -165,9 +164,8 @@ def _read_transform(place: Path, words: Any) -> Any:
         try:
             TransformChain(steps).load_state_dict(arrays)
         except RuntimeError as error:
-            raise invalid(
-                f"{place / _DIRECTIONS_FILE}", "the arrays of config.json", error
-            ) from None
+            name = str(place / _DIRECTIONS_FILE)
+            raise invalid(name, "the arrays of config.json", error) from None
     return steps
 
 
@@ -239,10 +237,8 @@ def _load_text_encoder(place: Path, words: Any, given: Any) -> Encoder:
     if kind == "sentence-transformers":
         from sentence_transformers import SentenceTransformer
 
-        kwargs = {"use_safetensors": True}
-        return encoder_of(
-            SentenceTransformer(inside, device="cpu", local_files_only=True, model_kwargs=kwargs)
-        )
+        options: Any = {"local_files_only": True, "model_kwargs": {"use_safetensors": True}}
+        return encoder_of(SentenceTransformer(inside, device="cpu", **options))
     from transformers import AutoModel, AutoTokenizer
 
     model = AutoModel.from_pretrained(inside, local_files_only=True, use_safetensors=True)
@@ -260,6 +256,5 @@ def make_layer(name: str, words: Any, kinds: tuple[type, ...]) -> Any:
     try:
         return cls(**given)
     except TypeError as error:
-        raise ValueError(
-            f"{name} in config.json must have the arguments of {cls.__name__}, got {error}"
-        ) from None
+        text = f"{name} in config.json must have the arguments of {cls.__name__}, got {error}"
+        raise ValueError(text) from None

@@ -6,7 +6,6 @@ on rows, which take the place of its input, a batch.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
@@ -18,7 +17,7 @@ import numpy as np
 from .. import structure
 from ..errors import integer, invalid, mistyped
 from ..mechanisms.callables import make_generator
-from ..packages import torch
+from ..packages import has_all, torch
 from ..records import Shown
 from ..streams import SAMPLE, Generators, Rng, seed_of, seeded_globals
 from .module_calls import (
@@ -29,6 +28,7 @@ from .module_calls import (
     calls_go_to,
     copy_value,
     eval_mode,
+    group_by_key,
     kept_buffers,
     list_tensors,
     name_modules,
@@ -45,12 +45,6 @@ _MAX_BATCH_NUMBERS: Final = 2**22
 
 _MAX_TRIED_SEEDS: Final = 32
 """Seeds tried with a call that draws numbers, while all outputs are equal: rare noise."""
-_DROPOUT_CLASSES: Final = tuple(
-    getattr(torch.nn, name)
-    for name in (
-        "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout", "FeatureAlphaDropout",
-    )
-)  # fmt: skip
 
 
 def main_input(call: Call, key: Key, kinds: dict[int, str], varying: Varying) -> int | None:
@@ -103,7 +97,8 @@ class Rows(torch.nn.Module):
             raise invalid("input", requirement, (tuple(main.shape), main.dtype))
         self._main = [main]
         self._alone = main.ndim < 2
-        late = main.ndim > 2 and getattr(call.module, "batch_first", True) is False
+        is_late = has_all(call.module, "batch_first") and call.module.batch_first is False
+        late = main.ndim > 2 and is_late
         self.axis = 1 if axis is None and late else integer("axis", axis or 0, 0)
         if self.axis >= max(1, main.ndim):
             raise invalid("axis", f"below {main.ndim}, the dimensions of the input", axis)
@@ -154,12 +149,10 @@ class Rows(torch.nn.Module):
         return torch.cat([self._some(part) for part in batch.split(at_once)])
 
     def _some(self, batch: Any) -> Any:
-        call = self._held[0]
-        size, main = len(batch), self._main[0]
+        call, size, main = self._held[0], len(batch), self._main[0]
         placed = batch.to(main.device, main.dtype)
-        memo = {
-            id(one): self._repeated(one, size) for one in list_tensors((call.args, call.kwargs))
-        }
+        given = list_tensors((call.args, call.kwargs))
+        memo = {id(one): self._repeated(one, size) for one in given}
         memo[id(main)] = placed if self._alone else placed.movedim(0, self.axis)
         args, kwargs = copy_value((call.args, call.kwargs), memo)
         handed: list[Any] = []
@@ -176,24 +169,20 @@ class Rows(torch.nn.Module):
 
     def _repeated(self, tensor: Any, size: int) -> Any:
         """Repeat the first row of a tensor as long as the recorded batch; copy any other tensor."""
-        main, axis = self._main[0], self.axis
-        if self._alone:
-            return tensor.clone()
-        if tensor.is_nested or tensor.ndim <= axis or tensor.shape[axis] != main.shape[axis]:
-            return tensor.clone()
-        return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
+        axis, fits = self.axis, not (self._alone or tensor.is_nested or tensor.ndim <= self.axis)
+        if fits and tensor.shape[axis] == self._main[0].shape[axis]:
+            return tensor.narrow(axis, 0, 1).repeat_interleave(size, axis)
+        return tensor.clone()
 
     def _called(self, size: int, handed: list[Any]) -> Any:
         """Handle calls within this one; those that it makes itself are recorded."""
         call, key, kinds = self._held
-        waiting: dict[Any, list[Call]] = {}
-        for child in list(call.everything())[1:]:
-            waiting.setdefault(child.key, []).append(child)
+        waiting = group_by_key(list(call.everything())[1:])
 
         def called(inner: Any, one: Any, args: Any, kwargs: Any, depth: int) -> Any:
             if depth == 1:
                 handed.append(copy_value((key(one), args, kwargs)))
-            child = waiting[key(one)].pop(0) if depth and waiting.get(key(one)) else None
+            child = waiting[key(one)].pop(0) if depth and waiting[key(one)] else None
             kind = kinds.get(id(child))
             if child is not None and kind == "noise":
                 memo = {id(t): self._repeated(t, size) for t in list_tensors(child.outputs)}
@@ -299,11 +288,8 @@ class NoiseSource(Shown):
     def __str__(self) -> str:
         """Describe the source on one line."""
         of = " and ".join(self.draws) or "a generator or state of its own"
-        what = {
-            "dropout": "dropout in train mode",
-            "train mode": "random in train mode only",
-            "noise": "noise",
-        }[self.kind]
+        kinds = {"dropout": "dropout in train mode", "train mode": "random in train mode only"}
+        what = kinds.get(self.kind, self.kind)
         x = self.input
         on = "no tensor" if x is None else f"{tuple(x.shape)} {str(x.dtype).removeprefix('torch.')}"
         return f"{self.name}: {type(self.module).__name__}, {what} from {of}, on {on}"
@@ -413,14 +399,12 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
     with Generators.everywhere(), kept_buffers(module) as put_back:
         root = record_calls(module, key, partial(_require_uncompiled, ""), inputs, kwargs)
         calls = list(root.everything())
-        found = [
-            (call, both) for call in calls if (both := _find_differing_runs(call, key, put_back))
-        ]
+        runs = ((call, _find_differing_runs(call, key, put_back)) for call in calls)
+        found = [(call, both) for call, both in runs if both]
         kinds = {id(call): _classify_source(call, key, put_back) for call, _ in found}
-        each = Counter(call.key for call in calls)
-        sources = []
+        each, sources = group_by_key(calls), []
         for call, both in found:
-            alike = [one for one in calls if one.key == call.key]
+            alike = each[call.key]
             at = paths.get(id(call.module)), alike.index(call) + 1, len(alike)
             varying = _find_varying_tensors(*both)
             place = main_input(call, key, kinds, varying)
@@ -437,18 +421,15 @@ def noise_sources(module: Any, *inputs: Any, **kwargs: Any) -> NoiseSources:
 
 def _require_uncompiled(name: str, module: Any) -> None:
     """Refuse a module whose calls nobody sees."""
-    compiled = (
+    if (
         isinstance(module, torch.jit.ScriptModule)
-        or hasattr(module, "_orig_mod")
-        or getattr(module, "_compiled_call_impl", None) is not None
-        or hasattr(module.forward, "_torchdynamo_orig_callable")
-    )
-    if compiled:
+        or has_all(module, "_orig_mod")
+        or vars(module).get("_compiled_call_impl") is not None
+        or has_all(module.forward, "_torchdynamo_orig_callable")
+    ):
         where = f"without the compiled part {name!r}" if name else "not compiled"
-        requirement = (
-            f"{where}: in compiled code no call can be seen; hand over the original module"
-        )
-        raise invalid("module", requirement, type(module).__name__)
+        advice = "in compiled code no call can be seen; hand over the original module"
+        raise invalid("module", f"{where}: {advice}", type(module).__name__)
 
 
 def _find_differing_runs(
@@ -471,7 +452,7 @@ def _find_differing_runs(
 
 
 def _classify_source(call: Call, key: Key, put_back: Callable[[], None]) -> str:
-    if isinstance(call.module, _DROPOUT_CLASSES):
+    if isinstance(call.module, torch.nn.modules.dropout._DropoutNd):
         return "dropout"
     with eval_mode(call.module):
         quiet = _find_differing_runs(call, key, put_back) is None

@@ -23,7 +23,7 @@ from ..errors import (
     suggest_arguments,
 )
 from ..mechanisms import positive
-from ..packages import torch
+from ..packages import has_all, torch
 from ..pairs import NORMS
 from ..pairs.differences import Norm
 from ..sensitivity import Ball, MinMaxRows, Sphere
@@ -222,28 +222,26 @@ class Project(_FittedTransform):
             if width is None:
                 requirement = "given for random directions: the numbers in a vector of the encoder"
                 raise mistyped("width", requirement, width)
-            self.width = integer("width", width, 1)
-            self.seed = seed_of(rng)
-            self._check_dim("width, the numbers in a row", self.width)
-            source = np.random.default_rng(self.seed).normal(size=(self.width, self.dim))
-            found = np.linalg.qr(source)[0].T
-            mean, shares = np.zeros(self.width), np.full(self.dim, np.nan)
+            self.width, self.seed = integer("width", width, 1), seed_of(rng)
         else:
             for name, value in (("width", width), ("rng", rng)):
                 if value is not None:
                     raise mistyped(name, 'left out unless rows are "random"', value)
             array = _public_array("rows", rows, (2,))
             self.public_rows, self.width = array.shape
-            self._check_dim("width, the numbers in a row", self.width)
-            self._check_dim("number of rows", self.public_rows)
+        limits = (("width, the numbers in a row", self.width), ("number of rows", self.public_rows))
+        for limit, most in limits:
+            if most is not None and self.dim > most:
+                raise invalid("dim", f"at most the {limit} ({most})", self.dim)
+        if self.public_rows is None:
+            source = np.random.default_rng(self.seed).normal(size=(self.width, self.dim))
+            found = np.linalg.qr(source)[0].T
+            mean, shares = np.zeros(self.width), np.full(self.dim, np.nan)
+        else:
             mean = array.mean(axis=0)
             found, shares = _principal_directions(array, mean, self.dim)
         for name, held in (("directions", found), ("mean", mean), ("shares", shares)):
             self.register_buffer(name, torch.from_numpy(np.ascontiguousarray(held)))
-
-    def _check_dim(self, limit: str, most: int) -> None:
-        if self.dim > most:
-            raise invalid("dim", f"at most the {limit} ({most})", self.dim)
 
     def forward(self, x: Any) -> Any:
         """Project the rows.
@@ -288,7 +286,7 @@ class Project(_FittedTransform):
 
 def count_zeroed(transform: Any) -> int:
     """Return the number of rows that a transform has made zeros so far; 0 if it makes none."""
-    return getattr(transform, "zeroed", 0)
+    return transform.zeroed if has_all(transform, "zeroed") else 0
 
 
 class TransformChain(torch.nn.Sequential):
@@ -322,8 +320,8 @@ def fitted_steps(transform: Any) -> list[Any]:
     steps = transform if isinstance(transform, TransformChain) else [transform]
     return [
         step for step in steps
-        if (type(step) is Project and step.public_rows is not None)
-        or getattr(step, "center", None) is not None
+        if (isinstance(step, Project) and step.public_rows is not None)
+        or (isinstance(step, Clip) and step.center is not None)
     ]  # fmt: skip
 
 

@@ -244,7 +244,8 @@ def audit_step(
         left_out = integer("left_out", left_out, 0, size - 1)
     seed = seed_of(rng)
     mechanism = _make_noisy_sum(step, records, size, left_out, (sigma, clip), seed)
-    pair, claim = Pair(*mechanism.batches), GDP(1.0 / sigma)
+    x, x_prime = mechanism.batches
+    pair, claim = Pair(x, x_prime), GDP(1.0 / sigma)
     return audit(mechanism, pair, claim=claim, trials=trials, block=_DRAWS_PER_BLOCK, rng=seed)
 
 
