@@ -208,40 +208,6 @@ RNG = np.random.default_rng(11)
 SMOOTH = RNG.laplace(size=5000)
 
 
-def mixed():
-    values = RNG.laplace(size=5000)
-    return np.where(values < -0.5, -1000.0, np.where(values > 2.0, 1 / 3, values))
-
-
-def coarse():
-    """A sampler with one 32-bit word: about 4 chance repetitions in 200,000 rows."""
-    return -np.log((RNG.integers(1, 2**32, size=200_000) + 0.5) / 2**32)
-
-
-@pytest.mark.parametrize(
-    ("side", "kind"),
-    [
-        (SMOOTH, "a density"),
-        (RNG.laplace(size=(3000, 2)), "two numbers"),
-        (np.round(SMOOTH, 1), "one decimal"),
-        (np.round(100 * SMOOTH, 3), "three decimals"),
-        (SMOOTH.astype(np.float32), "float32"),
-        (RNG.laplace(size=200_000).astype(np.float32), "much float32"),
-        (RNG.laplace(size=200_000).astype(np.float32).astype(float), "float32 in float64"),
-        (RNG.integers(2, size=5000), "bits"),
-        (RNG.geometric(0.001, size=5000), "wide integers"),
-        (RNG.geometric(0.01, size=5000) / 3.0, "a lattice with long decimals"),
-        (RNG.geometric(0.5, size=(5000, 3)) * 1.0, "rows of integers"),
-        (mixed(), "two atoms beside a density"),
-        (coarse(), "a sampler of 32 bits"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else "",
-)
-def test_honest_rows_raise_no_doubt(side, kind):
-    half = len(side) // 2
-    assert quiet(side[:half], side[half:], rows="independent") == ()
-
-
 def test_repeated_rows_raise_doubts():
     some = SMOOTH[:2500].copy()
     some[100:137] = some[:37]
@@ -263,10 +229,3 @@ def test_a_file_that_holds_its_rows_several_times(side, copies):
         assert quiet(np.tile(side, copies), RNG.laplace(size=999), rows="independent") == (told,)
     else:
         assert told in quiet(np.tile(side, copies), RNG.laplace(size=999), rows="independent")
-
-
-def test_included_canaries_that_fair_coins_do_not_give():
-    scores = RNG.normal(size=1000)
-    assert quiet(scores[:480], scores[480:], rows="one_run") == ()
-    told = "900 of 1,000 canaries were included, which fair coins do not give"
-    assert quiet(scores[:900], scores[900:], rows="one_run") == (told,)

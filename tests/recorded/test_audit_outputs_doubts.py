@@ -119,6 +119,11 @@ LAWS = {
     "an atom in a density": lambda rng, size, x: np.where(
         rng.random(size) < 0.5, 1 / 3, x + rng.laplace(size=size)
     ),
+    "two atoms in a density": lambda rng, size, x: np.select(
+        [(noise := rng.laplace(size=size)) < -0.5, noise > 2.0], [-1000.0, 1 / 3], x + noise
+    ),
+    "two numbers": lambda rng, size, x: x + rng.laplace(size=(size, 2)),
+    "wide integers": lambda rng, size, x: x + rng.geometric(0.001, size),
     "heavy tail": lambda rng, size, x: x + rng.zipf(1.5, size),
     "words": lambda rng, size, x: (rng.geometric(0.02, size) + x).astype(str),
     "rows": lambda rng, size, x: np.stack(

@@ -30,18 +30,9 @@ def write(tmp_path):
 # CSV.
 
 
-def test_numbers_without_a_header(write):
-    assert read_outputs(write("1.5\n-2\n")).tolist() == [1.5, -2.0]
-    assert read_outputs(write("1,2\n3,4\n")).tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    assert read_outputs(write("1,2\n3,4"), 1).tolist() == [2.0, 4.0]
-    assert read_outputs(write("0.5\n")).shape == (1,)
-
-
 def test_a_header_names_the_columns(write):
     path = write("score,loss\n1,2\n3,4\n")
     assert read_outputs(path, "*").tolist() == [[1.0, 2.0], [3.0, 4.0]]
-    with pytest.raises(ValueError, match=r"column must be given where .* has 2 columns"):
-        read_outputs(path)
     assert read_outputs(path, "loss").tolist() == [2.0, 4.0]
     assert read_outputs(path, ["loss", "score"]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
     assert read_outputs(path, ["loss", 0]).tolist() == [[2.0, 1.0], [4.0, 3.0]]
@@ -97,72 +88,47 @@ def test_row_numbers_are_no_outputs(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("a\n1\n\n2\n", "line 3 of outputs.csv must hold a row, got nothing"),
-        ("a,b\n1,2\n3\n", "line 3 of outputs.csv must be 2 cells long, got 1"),
-        ("a,b\n1,2\n3,4,5\n", "line 3 of outputs.csv must be 2 cells long, got 3"),
-        ("", "outputs.csv must hold at least one row of outputs, got none"),
-        ("a,b\n", "outputs.csv must hold at least one row of outputs, got none"),
-        ("\n\n", "outputs.csv must hold at least one row"),
-        ('a\n"1\n2', "outputs.csv must be CSV, got unexpected end of data"),
-    ],
-)
-def test_complaints_name_line_and_column(write, text, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        read_outputs(write(text))
-
-
-@pytest.mark.parametrize(
-    ("text", "column", "outputs"),
-    [
-        ("monthly\ndaily\nmonthly\n", None, ["monthly", "daily", "monthly"]),
-        ("answer\nmonthly\ndaily\n", None, ["monthly", "daily"]),
-        ("id,answer\n7,never\n9,daily\n", "answer", ["never", "daily"]),
-        ("id,answer\n7,never\n9,daily\n", 1, ["never", "daily"]),
-        # Words and numbers are objects, an empty cell is missing.
-        ("a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
-        ("a,b\n1,2\n,3\n", "a", [1.0, None]),
-        # One name among numbers is no header, but a mistake that must not cost a row.
-        ("1,2x\n3,4\n", 1, ["2x", 4.0]),
-        ("a\n0x10\n", None, ["0x10"]),
-        # A first row that comes again below is no header, whatever it holds.
-        ("a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
-    ],
-)
-def test_words_are_outputs_and_columns_that_nobody_chose_are_not_parsed(
-    write, text, column, outputs
-):
-    assert read_outputs(write(text), column).tolist() == outputs
-
-
-@pytest.mark.parametrize(
     ("name", "text", "column", "outputs"),
     [
+        ("x.csv", "1.5\n-2\n", None, [1.5, -2.0]),
+        ("x.csv", "0.5\n", None, [0.5]),
+        ("x.csv", "1,2\n3,4\n", None, [[1.0, 2.0], [3.0, 4.0]]),
+        ("x.csv", "1,2\n3,4", 1, [2.0, 4.0]),
+        ("x.csv", "monthly\ndaily\nmonthly\n", None, ["monthly", "daily", "monthly"]),
+        ("x.csv", "answer\nmonthly\ndaily\n", None, ["monthly", "daily"]),
+        # Columns that nobody chose are not parsed.
+        ("x.csv", "id,answer\n7,never\n9,daily\n", "answer", ["never", "daily"]),
+        ("x.csv", "id,answer\n7,never\n9,daily\n", 1, ["never", "daily"]),
+        # Words and numbers are objects, an empty cell is missing.
+        ("x.csv", "a,b\n1,2\n3,x\n", "b", [2.0, "x"]),
+        ("x.csv", "a,b\n1,2\n,3\n", "a", [1.0, None]),
+        # One name among numbers is no header, but a mistake that must not cost a row.
+        ("x.csv", "1,2x\n3,4\n", 1, ["2x", 4.0]),
+        ("x.csv", "a\n0x10\n", None, ["0x10"]),
+        # A first row that comes again below is no header, whatever it holds.
+        ("x.csv", "a,b\nb,a\na,b\n", "*", [["a", "b"], ["b", "a"], ["a", "b"]]),
+        # An empty line is an answer that is missing, at the end too.
+        ("x.txt", "a, b\n\nc\n", None, ["a, b", None, "c"]),
+        ("x.txt", "1.5\n-2\n", None, [1.5, -2.0]),
+        ("x.log", "x\n1\n\n", None, ["x", 1.0, None]),
+        # The first line is a name where all others are numbers.
+        ("x.txt", "score\n1.5\n2\n", None, [1.5, 2.0]),
+        ("x.txt", " a\na\n", None, [" a", "a"]),
+        ("x.jsonl", '"a\u2028b"\n"c"\n', None, ["a\u2028b", "c"]),
+        ("x.jsonl", "1\n2.5\nNaN\n", None, [1.0, 2.5, np.nan]),
         ("x.jsonl", '"never"\n"daily"\n', None, ["never", "daily"]),
         ("x.jsonl", '{"id": 1, "a": 2.5}\n{"id": 2, "a": 0.5}\n', "a", [2.5, 0.5]),
         ("x.jsonl", '{"a": "x"}\n\n{"b": 1}\n', "a", ["x", None]),
+        ("x.jsonl", '["a", 1]\n["b"]\n', None, [["a", 1], ["b"]]),
         ("x.json", "[1.5, 2.5]", None, [1.5, 2.5]),
         ("x.json", '{"a": [1, 2], "b": ["x", "y"]}', "b", ["x", "y"]),
-        ("x.jsonl", '["a", 1]\n["b"]\n', None, [["a", 1], ["b"]]),
     ],
 )
-def test_json_and_json_lines(write, name, text, column, outputs):
-    assert read_outputs(write(text, name), column).tolist() == outputs
+def test_the_outputs_of_a_text(write, name, text, column, outputs):
+    assert repr(read_outputs(write(text, name), column).tolist()) == repr(outputs)
 
 
-def test_bad_json_names_the_line(write):
-    with pytest.raises(ValueError, match=r"line 2 of x\.jsonl must be JSON, got "):
-        read_outputs(write('1\n{"a": \n', "x.jsonl"))
-    with pytest.raises(ValueError, match=r"x\.json must hold a list of outputs, got 3"):
-        read_outputs(write("3", "x.json"))
-    with pytest.raises(ValueError, match=r"column must be given where x\.jsonl has 2 columns"):
-        read_outputs(write('{"id": 1, "a": 2.5}\n', "x.jsonl"))
-
-
-def test_a_file_that_is_no_text(write, tmp_path):
-    with pytest.raises(ValueError, match=r"outputs.csv must be text in UTF-8, got "):
-        read_outputs(write("ä\n1\n", encoding="latin-1"))
+def test_paths_that_are_no_outputs(write, tmp_path):
     with pytest.raises(ValueError, match=r"a file that ends in one of \.csv, \.tsv"):
         read_outputs(write("1\n", "outputs.xls"))
     with pytest.raises(FileNotFoundError):
@@ -181,18 +147,12 @@ def test_a_file_that_is_no_text(write, tmp_path):
         (0.0, TypeError, "column must be a name or number of a column"),
         ([], ValueError, "column must be at least one column"),
         (["a", None], TypeError, "column must be a name or number of a column"),
+        (None, ValueError, r"column must be given where .* has 2 columns"),
     ],
 )
 def test_columns_that_do_not_exist(write, column, error, complaint):
     with pytest.raises(error, match=complaint):
         read_outputs(write("a,b\n1,2\n"), column)
-
-
-def test_names_that_decide_nothing(write):
-    with pytest.raises(ValueError, match=r"a number, for several columns of outputs\.csv have"):
-        read_outputs(write("a,a\n1,2\n"), "a")
-    with pytest.raises(ValueError, match=r"a number, for outputs\.csv has no names"):
-        read_outputs(write("1,2\n3,4\n"), "a")
 
 
 # Arrays.
@@ -367,11 +327,6 @@ def test_labels_in_other_files(tmp_path):
 
 def test_labels_that_are_refused(write):
     path = write("row,score,member\n0,1.5,1\n1,2.5,0\n")
-    # A row number would tell the sides of a sorted file apart.
-    with pytest.raises(ValueError, match="column must be given where a file has 2 columns beside"):
-        split_by_label(path, "member", None)
-    with pytest.raises(ValueError, match="column must be another one than the label"):
-        split_by_label(path, "member", ["score", 2])
     assert split_by_label(path, "member", "score")[0][0].tolist() == [1.5]
     with pytest.raises(ValueError, match="column must be one of"):
         split_by_label(path, "number", "score")
@@ -382,6 +337,4 @@ def test_labels_that_are_refused(write):
     message = r"label_x must be given: which of 'daily', 'never' of words\.csv stands for x"
     with pytest.raises(ValueError, match=message):
         split_by_label(words, "member", None)
-    with pytest.raises(ValueError, match="label_x must be one of the two values of the labels"):
-        split_by_label(words, "member", None, "weekly")
     assert split_by_label(words, "member", None, "never")[0][0].tolist() == [1.0, 3.0]

@@ -172,6 +172,8 @@ def test_groups_of_both_sides_with_labels(tmp_path):
     assert audit(frame, **settings).evidence == wanted.evidence
     assert audit(every, label=on, groups=runs, rng=1).evidence == wanted.evidence
     assert audit(frame["value"], label=on, groups=frame["run"], rng=1).evidence == wanted.evidence
+    matrix = np.stack([every, np.repeat(np.arange(40), 100), on], axis=1)
+    assert audit(matrix, label=2, groups=1, rng=1).groups == (20, 20)
     turned = frame["run"].sort_values()
     with pytest.raises(ValueError, match="groups must be groups with the index of outputs"):
         audit(frame["value"], label=on, groups=turned)
@@ -187,47 +189,3 @@ def test_groups_on_the_command_line(tmp_path, capsys):
     assert "20 groups on x and 20 on x'" in capsys.readouterr().out
     assert main([*command, "--groups", "day", "--seed", "1"]) == 2
     assert "--groups must be one of 'value', 'run' in x.csv, got 'day'" in capsys.readouterr().err
-
-
-X = np.random.default_rng(1).normal(size=100)
-RUNS = np.repeat(np.arange(10), 10)
-
-
-@pytest.mark.parametrize(
-    ("given", "message"),
-    [
-        ({"groups": RUNS}, "groups_prime must be the groups of outputs_prime"),
-        ({"groups_prime": RUNS}, "groups_prime must be None where groups are not given"),
-        ({"groups": RUNS, "groups_prime": RUNS}, "groups must be other groups on x than on x'"),
-        ({"groups": RUNS, "groups_prime": RUNS + 9}, r"\(1 are on both sides; .* got 9"),
-        ({"groups": RUNS[:-1], "groups_prime": RUNS + 10}, "groups .* 100 rows, got '99 "),
-        ({"groups": RUNS, "groups_prime": RUNS[:-1] + 10}, "groups_prime .* got '99 labels"),
-        ({"groups": RUNS * 0, "groups_prime": RUNS + 1}, r"at least 4 groups .* got \(1, 10\)"),
-        ({"groups": RUNS, "groups_prime": RUNS // 5 + 10}, r"at least 4 groups .* got \(10, 2\)"),
-        ({"groups": [None, *RUNS[1:]], "groups_prime": RUNS + 10}, "got 'nothing in row 1'"),
-        ({"groups": [np.nan, *RUNS[1:]], "groups_prime": RUNS + 10}, "none of them NaN"),
-        ({"groups": RUNS, "groups_prime": RUNS + 10, "paired": True}, "paired must be False where"),
-        ({"groups": RUNS, "groups_prime": RUNS + 10, "rows": "one_run"}, "must be None where"),
-        ({"groups": "run"}, "outputs must be a file, a frame or a matrix where groups is a column"),
-        ({"groups": "run", "groups_prime": RUNS}, "groups_prime must be a column, or None, where"),
-        ({"groups": [[1]] * 100, "groups_prime": RUNS}, "groups must be hashable labels"),
-        ({"groups": 3.5, "groups_prime": RUNS}, "groups must be hashable labels"),
-        ({"groups": np.ma.masked_equal(RUNS, 3), "groups_prime": RUNS + 10}, "masked entries"),
-    ],
-)  # fmt: skip
-def test_wrong_groups(given, message):
-    with pytest.raises((TypeError, ValueError), match=message):
-        audit(X, X[::-1], **given)
-
-
-def test_wrong_groups_with_labels():
-    with pytest.raises(ValueError, match="groups_prime must be None where label is given"):
-        audit(X, label=RUNS % 2, groups=RUNS, groups_prime=RUNS)
-    with pytest.raises(ValueError, match="groups must be other groups on x than on x'"):
-        audit(X, label=np.arange(100) % 2, groups=RUNS)
-    table = np.stack([X, RUNS, RUNS % 2], axis=1)
-    with pytest.raises(ValueError, match="groups must be another column than the label"):
-        audit(table, label=2, groups=2)
-    with pytest.raises(ValueError, match="column must be another one than groups"):
-        audit(table, label=2, groups=1, column=[0, 1])
-    assert audit(table, label=2, groups=1, rng=1).groups == (5, 5)
