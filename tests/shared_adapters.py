@@ -10,16 +10,16 @@ ALPHA = 1e-6
 a sound one fails."""
 
 
-def rng():
-    return np.random.default_rng(1)
+def rng(seed=1):
+    return np.random.default_rng(seed)
 
 
 def laplace_ks(outputs, scale):
-    return stats.kstest(outputs, stats.laplace(scale=scale).cdf).pvalue
+    return stats.kstest(np.ravel(outputs), stats.laplace(scale=scale).cdf).pvalue
 
 
 def above(outputs):
-    return outputs >= 0.5
+    return np.asarray(outputs).reshape(len(outputs)) >= 0.5
 
 
 def above_half(outputs, outputs_prime, pair):

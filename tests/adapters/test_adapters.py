@@ -9,31 +9,12 @@ import sys
 import numpy as np
 import pytest
 from scipy import stats
+from shared_adapters import ALPHA, above_half, laplace_ks, rng
 from shared_extras import needs
 
 import dpcore
 from dpcore.adapters import ScipyNoise, TorchModule, TorchNoise, adapt
 from dpcore.adapters.scipy import unwrap_scalar
-
-ALPHA = 1e-6
-"""Significance of every test of a law; seeds are fixed, so a pass stays one."""
-
-
-def rng(seed=1):
-    return np.random.default_rng(seed)
-
-
-def laplace_ks(outputs, scale):
-    return stats.kstest(np.ravel(outputs), stats.laplace(scale=scale).cdf).pvalue
-
-
-def above(outputs):
-    return np.asarray(outputs).reshape(len(outputs)) >= 0.5
-
-
-def above_half(outputs, outputs_prime, pair):
-    """The simplest attack: the output lies on the side of 1."""
-    return above
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +28,8 @@ def torch():
 def test_nothing_is_imported_by_looking():
     code = """
 import sys, dpcore.adapters
-assert all(dpcore.adapters.adapt(obj) is None for obj in (1.5, print, None, dpcore.Laplace(1.0)))
+others = (1.5, print, None, object(), dpcore.Laplace(1.0))
+assert all(dpcore.adapters.adapt(obj) is None for obj in others)
 print(*{name.split(".")[0] for name in sys.modules})
 print(*(name for name in sys.modules if name.startswith("scipy.stats")))
 """
@@ -58,11 +40,6 @@ print(*(name for name in sys.modules if name.startswith("scipy.stats")))
     assert "numpy" in packages.split()
     assert not {"opendp", "diffprivlib", "sklearn", "torch"} & set(packages.split())
     assert parts == ""
-
-
-@pytest.mark.parametrize("obj", [None, 1.5, print, object(), dpcore.Laplace(1.0)])
-def test_other_objects_are_left_alone(obj):
-    assert adapt(obj) is None
 
 
 def test_only_a_vector_of_one_entry_is_a_number():
@@ -97,15 +74,17 @@ def test_distributions_of_scipy_are_found(distribution, shown):
     assert found.reproducible
 
 
-def test_scipy_adds_noise_of_its_law():
+@pytest.mark.parametrize("package", ["scipy", "torch"])
+def test_noise_of_a_distribution_has_its_law(package, torch):
+    noise = stats.laplace(scale=2.0)
     x = np.array([3.0, -1.0])
-    outputs = adapt(stats.laplace(scale=2.0))(x, 100_000, rng())
+    noise = torch.distributions.Laplace(0.0, 2.0) if package == "torch" else noise
+    outputs = adapt(noise)(x, 100_000, rng())
     assert outputs.shape == (100_000, 2)
     assert laplace_ks(outputs - x, 2.0) > ALPHA
     assert laplace_ks(outputs - x, 2.1) < ALPHA
     # Every entry has a draw of its own.
-    noise = outputs - x
-    assert abs(np.corrcoef(noise.T)[0, 1]) < 5 / np.sqrt(100_000)
+    assert abs(np.corrcoef((outputs - x).T)[0, 1]) < 5 / np.sqrt(100_000)
 
 
 def test_scipy_draws_from_the_generator_alone():
@@ -187,14 +166,6 @@ def test_torch_distributions_are_found(torch):
     assert found.reproducible
     assert not found.thread_safe
     assert found.claim is None
-
-
-def test_torch_adds_noise_of_its_law(torch):
-    x = np.array([3.0, -1.0])
-    outputs = adapt(torch.distributions.Laplace(0.0, 2.0))(x, 100_000, rng())
-    assert outputs.shape == (100_000, 2)
-    assert laplace_ks(outputs - x, 2.0) > ALPHA
-    assert laplace_ks(outputs - x, 2.1) < ALPHA
 
 
 def test_torch_is_seeded_from_the_generator_and_put_back(torch):

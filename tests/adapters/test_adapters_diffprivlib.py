@@ -57,41 +57,22 @@ def diffprivlib_cases(dpl):
     return {
         "Laplace": (dpl.Laplace(epsilon=1.0, sensitivity=2.0), [0.0], [2.0], 1.0),
         "delta": (dpl.Laplace(epsilon=1.0, delta=0.1, sensitivity=1.0), [0.0], [1.0], None),
-        "GaussianAnalytic": (
-            dpl.GaussianAnalytic(epsilon=1.0, delta=0.1, sensitivity=3.0),
-            [0.0],
-            [3.0],
-            None,
-        ),
+        "GaussianAnalytic": (dpl.GaussianAnalytic(epsilon=1.0, delta=0.1, sensitivity=3.0),
+                             [0.0], [3.0], None),
         "Uniform": (dpl.Uniform(delta=0.1, sensitivity=1.0), [0.0], [1.0], None),
         "Staircase": (dpl.Staircase(epsilon=1.0, sensitivity=1.0), [0.0], [1.0], 1.0),
         "Geometric": (dpl.Geometric(epsilon=1.0, sensitivity=2), [0], [2], 1.0),
         "GaussianDiscrete": (dpl.GaussianDiscrete(epsilon=1.0, delta=0.1), [0], [1], None),
-        "GeometricFolded": (
-            dpl.GeometricFolded(epsilon=1.0, lower=0.5, upper=4.5),
-            [1],
-            [2],
-            1.0,
-        ),
-        "Snapping": (
-            dpl.Snapping(epsilon=1.0, sensitivity=1.0, lower=-5.0, upper=5.0),
-            [-5.0],
-            [-4.0],
-            1.0,
-        ),
+        "GeometricFolded": (dpl.GeometricFolded(epsilon=1.0, lower=0.5, upper=4.5), [1], [2], 1.0),
+        "Snapping": (dpl.Snapping(epsilon=1.0, sensitivity=1.0, lower=-5.0, upper=5.0),
+                     [-5.0], [-4.0], 1.0),
         "BoundedDomain": (
             dpl.LaplaceBoundedDomain(epsilon=1.0, sensitivity=3.0, lower=10.0, upper=12.0),
-            [10.0],
-            [12.0],
-            1.0,
-        ),
+            [10.0], [12.0], 1.0),
         "unbounded below": (
             dpl.LaplaceFolded(epsilon=1.0, sensitivity=3.0, lower=-np.inf, upper=1.0),
-            [-2.0],
-            [1.0],
-            1.0,
-        ),
-    }
+            [-2.0], [1.0], 1.0),
+    }  # fmt: skip
 
 
 def test_diffprivlib_numbers_have_a_pair_and_a_claim(dpl):

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from shared_messages import check_messages
 
 from dpcore.claims import GDP, RDP, ZCDP, TradeOff
 
 VALUE_ERRORS = [
+    *((partial(kind, value), kind.parameter, "a finite number above 0")
+      for kind in (GDP, ZCDP) for value in (0.0, -1.0, math.inf, math.nan)),
     # Claims as curves: conversions against closed forms and other packages, rounding, bad input.
     (lambda: RDP([1.0, 2.0], [1.0, 1.0]), "alphas", "finite and above 1 in every entry"),
     (lambda: RDP([3.0, 2.0], [1.0, 1.0]), "alphas", "in rising order, each given once"),

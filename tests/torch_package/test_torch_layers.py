@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import io
 import math
 import pickle
@@ -18,11 +19,13 @@ from dpcore.calibration import gaussian_epsilon, real_epsilon
 from dpcore.sensitivity import Ball
 
 torch = needs("torch")
+from dpcore import torch as package  # noqa: E402
 from dpcore.torch import (  # noqa: E402
     DPTextNoiseLayer,
     GaussianNoise,
     L2LaplaceNoise,
     LaplaceNoise,
+    NoiseLayer,
     SharedNoise,
     layers,
 )
@@ -308,12 +311,7 @@ def test_the_exact_loss_of_two_vectors():
     assert SharedNoise(0.5).loss(x, [3.0, 3.0]) == 6.0
     assert SharedNoise(0.5).loss(x, [3.0, -3.0]) == math.inf
     assert learnt(epsilon=0.5).loss([0.0], [1.0]) == 0.5
-    for kind in LAYERS:
-        assert kind(1.0).loss(y, y) == 0.0
-        with pytest.raises(ValueError, match="x_prime must be a vector of 2 entries"):
-            kind(1.0).loss(y, [1.0])
-        with pytest.raises(ValueError, match="x must be a non-empty vector of finite numbers"):
-            kind(1.0).loss([math.nan], [1.0])
+    assert [kind(1.0).loss(y, y) for kind in LAYERS] == [0.0] * len(LAYERS)
 
 
 def test_descriptions_are_what_calibration_reads():
@@ -340,3 +338,57 @@ def test_what_is_printed():
     )
     assert capped.caution
     assert not LaplaceNoise(1.0).caution
+
+
+# What layers refuse.
+
+
+def test_what_draws_says_first_that_it_is_not_for_releases():
+    exported = [getattr(package, name) for name in package.__all__]
+    layers = [one for one in exported if inspect.isclass(one) and issubclass(one, NoiseLayer)]
+    assert {NoiseLayer, *LAYERS} == set(layers)
+    for thing in (package, *layers):
+        first = inspect.getdoc(thing).split("\n\n")[1]
+        assert first.startswith("For audits and experiments, not for releasing data: ")
+
+
+def test_nan_stays_visible():
+    x = torch.tensor([math.nan, math.inf, 0.0])
+    assert LaplaceNoise(1.0)(torch.tensor(0.0)).shape == ()
+    found = LaplaceNoise(1.0)(x)
+    assert found.isnan().tolist() == [True, False, False]
+    assert found.isinf().tolist() == [False, True, False]
+
+
+def test_a_learnt_epsilon_that_left_its_range():
+    layer = LaplaceNoise(sensitivity=1.0, epsilon=1.0, trainable=True)
+    for value in (-0.5, 0.0, math.nan):
+        layer.epsilon.data.fill_(value)
+        with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+            layer(torch.zeros(2))
+        with pytest.raises(ValueError, match="epsilon must be a finite number above 0"):
+            _ = layer.scale
+    layer.epsilon.data = torch.tensor(0.1, dtype=torch.float16)
+    with pytest.raises(ValueError, match="epsilon must be of float64"):
+        layer(torch.zeros(2))
+
+
+def test_the_scale_cannot_be_set_by_the_way():
+    with pytest.raises(AttributeError):
+        LaplaceNoise(1.0).scale = 2.0
+    with pytest.raises(KeyError):
+        LaplaceNoise(1.0).scale = torch.nn.Parameter(torch.tensor(1.0))
+
+
+def test_states_of_another_layer_or_that_something_has_cast():
+    layer, learnt = LaplaceNoise(1.0), LaplaceNoise(sensitivity=1.0, epsilon=1.0, trainable=True)
+    for state in (torch.tensor([0.1]), torch.tensor([0.1, 0.2], dtype=torch.float64)):
+        with pytest.raises(ValueError, match="the state of LaplaceNoise must be a tensor of 1 flo"):
+            layer.load_state_dict({"_extra_state": state})
+    with pytest.raises(ValueError, match="scale must be a finite number above 0"):
+        layer.load_state_dict({"_extra_state": torch.tensor([-1.0], dtype=torch.float64)})
+    with pytest.raises(TypeError, match="the state of LaplaceNoise must be"):
+        layer.load_state_dict({"_extra_state": {"scale": 1.0}})
+    with pytest.raises(ValueError, match="as a layer of fixed scale saves it"):
+        layer.load_state_dict(learnt.state_dict())
+    assert layer.scale == 1.0

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 from shared_encoders import WIDTH, hashed
 from shared_extras import needs
@@ -16,14 +19,18 @@ nn = torch.nn
 from dpcore.torch import (  # noqa: E402
     Clip,
     DPTextNoiseLayer,
+    GaussianNoise,
+    L2LaplaceNoise,
     LaplaceNoise,
     MinMax,
     Normalise,
     PrivateEncoder,
     Project,
+    SharedNoise,
     mechanism,
     noise_sources,
 )
+from dpcore.torch.private_encoder import farthest_rows  # noqa: E402
 
 PAIR = ("he has cancer", "he has the flu")
 
@@ -31,11 +38,46 @@ ROWS = np.random.default_rng(0).normal(size=(50, WIDTH)) * np.arange(1.0, WIDTH 
 
 X = torch.linspace(-1.0, 1.0, 24).reshape(6, 4)
 
+LAYERS = [LaplaceNoise, L2LaplaceNoise, DPTextNoiseLayer, SharedNoise, GaussianNoise]
+INTEGERS = [torch.zeros(2, dtype=kind) for kind in (torch.int64, torch.complex64, torch.bool)]
+NOISY = mechanism(hashed, LaplaceNoise(1.0))
+TINY = nn.Linear(1, 1).eval()
+
+
+def private(encoder=hashed, transform=None, **given):
+    transform = Clip("l1", 1.0) if transform is None else transform
+    return lambda: PrivateEncoder(encoder, transform, **{"epsilon": 8.0, **given})
+
+
+def audit(pair, mechanism=NOISY, **given):
+    return lambda: dpcore.audit(mechanism, pair, claim=1.0, **given)
+
+
+def encode(texts):
+    return lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0).encode(texts)
+
+
+def worst_pair(texts):
+    return lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0).worst_pair(texts)
+
+
+def move(device):
+    return lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0).to(device)
+
+
 VALUE_ERRORS = [
     # The noise of least error is chosen before a text is seen, and the signal that is left is said.
     (lambda: calibration.noise_errors(Clip("l2", 1.0).range(3), 0.0), "epsilon", "a finite"),
     (lambda: calibration.noise_errors(Clip("l2", 1.0).range(3), 1.0, 1.0), "delta", "a finite"),
-    # Noise layers told what they cannot do.
+    # Noise layers.
+    *((partial(kind, value), "sigma" if kind is GaussianNoise else "scale",
+       "a finite number above 0 and at most")
+      for kind in LAYERS for value in (0.0, -1.0, math.inf, math.nan, 1e301)),
+    *((partial(kind(1.0).loss, [0.0, 1.0], [1.0]), "x_prime", "a vector of 2 entries")
+      for kind in LAYERS),
+    *((partial(kind(1.0).loss, [math.nan], [1.0]), "x", "a non-empty vector of finite numbers")
+      for kind in LAYERS),
+    (lambda: L2LaplaceNoise(1.0)(torch.tensor(0.0)), "x", "of a shape (..., dim), got ()"),
     (lambda: LaplaceNoise(sensitivity=1.0, epsilon=0.0), "epsilon", "a finite number above"),
     (lambda: LaplaceNoise(sensitivity=-1.0, epsilon=1.0), "sensitivity", "a finite number"),
     (lambda: LaplaceNoise(sensitivity=1.0, epsilon=2.0, trainable=True, cap=1.0), "epsilon",
@@ -43,32 +85,34 @@ VALUE_ERRORS = [
     (lambda: DPTextNoiseLayer(1.0, nan="keep"), "nan", "one of 'zero', 'resample'"),
     # Encoders with noise as mechanisms: a text is encoded once, by a random encoder for each draw.
     (lambda: mechanism(hashed, None, "cuda:99"), "device", "one of this machine"),
-    (lambda: mechanism(hashed, torch.nn.BatchNorm1d(WIDTH)), "noise", "without a batch norm"),
-    (lambda: dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), ("a", " "), claim=1.0), "x",
-     "a text that is not empty"),
-    (lambda: dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), ("a film", "film a"), claim=1.0),
-     "pair", "does not encode to one vector"),
-    (lambda: dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), None, claim=1.0), "pair", "given"),
+    (lambda: mechanism(hashed, nn.BatchNorm1d(WIDTH)), "noise", "without a batch norm"),
+    (audit(("a", " ")), "x", "a text that is not empty"),
+    (audit(("a film", "film a")), "pair", "does not encode to one vector"),
+    (audit(None), "pair", "given"),
     # Private encoders: the noise follows from the transform, what does not suffice is refused.
-    (lambda: PrivateEncoder(lambda texts: [len(text) for text in texts], Clip("l1", 1.0),
-     epsilon=8.0), "", "shape (9, width)"),
-    (lambda: PrivateEncoder(lambda texts: [], Clip("l1", 1.0), epsilon=8.0), "",
-     "one row a text"),
-    (lambda: PrivateEncoder(lambda texts: np.full((len(texts), 2), np.nan), Clip("l1", 1.0),
-     epsilon=8.0), "", "finite for every"),
-    (lambda: PrivateEncoder(lambda texts: [[1.0] * len(text) for text in texts], Clip("l1", 1.0),
-     epsilon=8.0), "", "of one width for all"),
-    (lambda: PrivateEncoder(lambda texts: np.zeros((len(texts), 3, 2)), Clip("l1", 1.0),
-     epsilon=8.0), "", "got (9, 3, 2)"),
-    (lambda: dpcore.audit(PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0), PAIR,
-     attack=dpcore.attacks.Timing(), trials=1000), "attack", "another than Timing where a text"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=0.0), "epsilon", "a finite"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, delta=1e-5), "delta",
-     "0 for laplace noise"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise="gaussian"), "delta",
-     "above 0 for Gaussian noise"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise="cauchy"), "noise",
-     "one of 'laplace', 'gaussian'"),
+    (private(lambda texts: [len(text) for text in texts]), "", "shape (9, width)"),
+    (private(lambda texts: np.ones((1 + len(texts), 3))), "", "one row a text"),
+    (private(lambda texts: np.ones(len(texts))), "", "one row a text"),
+    (private(lambda texts: []), "", "one row a text"),
+    (private(lambda texts: np.ones((len(texts), 0))), "", "at least one number wide"),
+    (private(lambda texts: np.ones((len(texts), 2 + (len(texts[0]) > 100)))), "",
+     "of width 2 in every call"),
+    (private(lambda texts: np.full((len(texts), 2), np.nan)), "", "finite for every text"),
+    (private(lambda texts: [[1.0] * len(text) for text in texts]), "", "of one width for all"),
+    (private(lambda texts: np.zeros((len(texts), 3, 2))), "", "got (9, 3, 2)"),
+    (audit(PAIR, PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0), trials=1000,
+           attack=dpcore.attacks.Timing()), "attack", "another than Timing where a text"),
+    (private((TINY, str.split, "max")), "pooling", "one of 'mean', 'cls'"),
+    (private(epsilon=0.0), "epsilon", "a finite"),
+    (private(delta=1e-5), "delta", "0 for laplace noise"),
+    (private(noise="gaussian"), "delta", "above 0 for Gaussian noise"),
+    (private(noise="cauchy"), "noise", "one of 'laplace', 'gaussian'"),
+    (encode(["a", ""]), "texts[1]", "a text that is not empty, got ''"),
+    *((worst_pair(texts), "texts", "at least two different texts")
+      for texts in (["a"], ["a", "a"], [])),
+    (lambda: farthest_rows(torch.zeros(3, 2), "linf"), "norm", "one of 'l1', 'l2'"),
+    (move("cuda:99"), "device", "one of this machine"),
+    (move("toaster"), "device", "one of this machine"),
     # Projections and centres from public rows: what they compute, refuse, save and say.
     (lambda: Project(ROWS, 7), "dim", "at most the width, the numbers in a row"),
     (lambda: Project(ROWS[:3], 4), "dim", "at most the number of rows (3)"),
@@ -79,15 +123,12 @@ VALUE_ERRORS = [
     (lambda: Project(ROWS[0], 1), "rows", "an array of finite numbers of shape (n"),
     (lambda: Project("random", 7, width=6), "dim", "at most the width"),
     (lambda: Project("principal", 2), "rows", "vectors of public texts, shape"),
-    (lambda: PrivateEncoder(hashed, list(), epsilon=8.0), "transform", "one transform at least"),
-    (lambda: PrivateEncoder(hashed, [Project(ROWS[:, :5], 2), Clip("l1", 1.0)], epsilon=8.0), "x",
-     "of 5 entries a"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0, center=[1.0, 2.0]), epsilon=8.0), "dim",
-     "of 2 entries a row"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0, center=[1.0, np.nan]), epsilon=8.0), "center",
-     "finite numbers"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0, center=ROWS, public_rows=3), epsilon=8.0),
-     "public_rows", "the number of rows, 50"),
+    (private(transform=[]), "transform", "one transform at least"),
+    (private(transform=[Project(ROWS[:, :5], 2), Clip("l1", 1.0)]), "x", "of 5 entries a"),
+    (private(transform=Clip("l1", 1.0, center=[1.0, 2.0])), "dim", "of 2 entries a row"),
+    (lambda: Clip("l1", 1.0, center=[1.0, np.nan]), "center", "finite numbers"),
+    (lambda: Clip("l1", 1.0, center=ROWS, public_rows=3), "public_rows",
+     "the number of rows, 50"),
     # Sources of noise: every generator, and inputs and outputs of every kind.
     (lambda: noise_sources(nn.Dropout(0.5), X[:0]), "inputs", "tensors with at least one number"),
     # Transforms: those of `dpcore.sensitivity`, with no row outside after rounding to any dtype.
@@ -97,7 +138,13 @@ VALUE_ERRORS = [
     (lambda: MinMax().range(1), "dim of min-max rows", "at least 2, for a row of one entry has"),
 ]  # fmt: skip
 TYPE_ERRORS = [
-    # Noise layers told what they cannot do.
+    # Noise layers.
+    *((partial(kind, value), "", "must be a finite number above 0")
+      for kind in LAYERS for value in ("1", True, [1.0], 1j)),
+    *((partial(kind, torch.tensor(1.0, requires_grad=learnt)), "", "a number, not a tensor")
+      for kind in LAYERS for learnt in (False, True)),
+    *((partial(kind(1.0), x), "x", "a tensor of float64, float32, bfloat16 or float16")
+      for kind in LAYERS for x in (*INTEGERS, [0.0, 1.0], "text")),
     (lambda: LaplaceNoise(), "scale", "given, or else sensitivity and epsilon"),
     (lambda: LaplaceNoise(epsilon=1.0), "scale", "given, or else"),
     (lambda: LaplaceNoise(scale=1.0, epsilon=1.0), "scale", "left out where sensitivity"),
@@ -106,37 +153,40 @@ TYPE_ERRORS = [
     (lambda: LaplaceNoise(sensitivity=1.0, epsilon=1.0, trainable=1), "trainable", "True"),
     (lambda: LaplaceNoise(1.0)(torch.zeros(2), generator=3), "generator", "a torch.Generator"),
     # Encoders with noise as mechanisms: a text is encoded once, by a random encoder for each draw.
-    (lambda: dpcore.audit(torch.nn.Linear(2, 2), PAIR, claim=1.0), "mechanism", "write"),
+    (audit(PAIR, nn.Linear(2, 2)), "mechanism", "write"),
     (lambda: mechanism(hashed, "laplace"), "noise", "a torch module, such as LaplaceNoise"),
     (lambda: mechanism(hashed, LaplaceNoise), "noise", "a torch module"),
     (lambda: mechanism("text", None), "encoder", "a SentenceTransformer, a pair"),
-    (lambda: dpcore.audit(mechanism(hashed, LaplaceNoise(1.0)), (["a"], ["b"]), claim=1.0), "x",
-     "a text (a string)"),
+    (audit((["a"], ["b"])), "x", "a text (a string)"),
     # Private encoders: the noise follows from the transform, what does not suffice is refused.
-    (lambda: PrivateEncoder(lambda texts: 1j * np.ones((len(texts), 2)), Clip("l1", 1.0),
-     epsilon=8.0), "", "real numbers"),
-    (lambda: PrivateEncoder(hashed, lambda x: x, epsilon=8.0), "transform", "Clip, MinMax"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=1.0), "noise", "one of"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, strict=1), "strict",
-     "True or False"),
+    *((private(encoder), "encoder", "a SentenceTransformer, a pair")
+      for encoder in ("MiniLM", None, (1, 2))),
+    (private((TINY, None)), "tokenizer", "the tokenizer of the model"),
+    (private(lambda texts: np.ones((len(texts), 2), complex)), "", "real numbers"),
+    (private(lambda texts: torch.ones(len(texts), 2, dtype=torch.complex64)), "", "real numbers"),
+    (private(lambda texts: texts), "", "real numbers"),
+    (private(lambda texts: {"a": texts}), "", "one tensor"),
+    (private(lambda texts: (np.ones((len(texts), 2)), 1)), "", "no tuple"),
+    (private(transform=lambda x: x), "transform", "Clip, MinMax"),
+    (private(noise=1.0), "noise", "one of"),
+    (private(strict=1), "strict", "True or False"),
+    (encode("a text"), "texts", "a list of texts, not a single string"),
+    (encode(["a", 3]), "texts[1]", "a text (a string), got 3"),
+    (encode(None), "texts", "a list of texts, got None"),
     # Projections and centres from public rows: what they compute, refuse, save and say.
     (lambda: Project([["a"]], 1), "rows", "an array of finite numbers"),
     (lambda: Project(ROWS, 1, width=6), "width", 'left out unless rows are "random"'),
     (lambda: Project(ROWS, 1, rng=6), "rng", 'left out unless rows are "random"'),
     (lambda: Project("random", 2), "width", "given for random directions"),
-    (lambda: PrivateEncoder(hashed, Project(ROWS, 2), epsilon=8.0), "transform", "bounded"),
-    (lambda: PrivateEncoder(hashed, [Clip("l2", 1.0), Project(ROWS, 2)], epsilon=8.0), "transform",
-     "bounded"),
-    (lambda: PrivateEncoder(hashed, Clip("l1", 1.0, public_rows=3), epsilon=8.0), "public_rows",
-     "left out where"),
+    (private(transform=Project(ROWS, 2)), "transform", "bounded"),
+    (private(transform=[Clip("l2", 1.0), Project(ROWS, 2)]), "transform", "bounded"),
+    (lambda: Clip("l1", 1.0, public_rows=3), "public_rows", "left out where"),
     # Transforms: those of `dpcore.sensitivity`, with no row outside after rounding to any dtype.
     (lambda: Normalise(2), "norm", "one of"),
 ]  # fmt: skip
 ATTRIBUTE_ERRORS = [
-    # Private encoders: the noise follows from the transform, what does not suffice is refused.
-    (lambda: PrivateEncoder(lambda text: text.lower(), Clip("l1", 1.0), epsilon=8.0), "",
-     "'list' object has no attribute 'lower'"),
-]  # fmt: skip
+    (private(lambda text: text.lower()), "", "'list' object has no attribute 'lower'"),
+]
 
 
 def test_messages():

