@@ -13,15 +13,7 @@ import warnings
 import numpy as np
 import pytest
 from scipy import stats
-from shared_outputs import (
-    ALPHA,
-    AUDITS,
-    CONFIDENCE,
-    MOST,
-    RESPONSE,
-    laplace,
-    refuted,
-)
+from shared_outputs import ALPHA, AUDITS, CONFIDENCE, MOST, RESPONSE, laplace, refuted
 
 from dpcore import Counts, Pair
 from dpcore.attacks import MajorityVote, Threshold

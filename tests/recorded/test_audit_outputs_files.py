@@ -203,16 +203,10 @@ def test_infinite_estimates_are_strict_json_too():
 
 # The command's work, without its parser.
 
-ASKED = {
-    "rows": "independent", "claim": 0.5, "no_claim": False, "delta": 0.0, "confidence": 0.95,
-    "attack": None, "bound": None, "count_share": None, "guesses": None, "column": (),
-    "label": None, "label_x": None, "paired": False, "arranged": False, "seed": 1, "plot": None,
-    "as_json": False,
-}  # fmt: skip
-
 
 def command(*names, **change):
-    asked = OutputsArguments(files=tuple(map(str, names)), **{**ASKED, **change})
+    options = {"rows": "independent", "claim": 0.5, "seed": 1, **change}
+    asked = OutputsArguments(files=tuple(map(str, names)), **options)
     return run_guarded(lambda: _cli_outputs.run_outputs_audit(asked))
 
 
@@ -293,10 +287,17 @@ def test_the_command_takes_paired_rows(tmp_path, capsys):
         (("x.npy", "y.csv"), {"claim": -1.0}, "--claim must be"),
         (("x.npy", "y.csv"), {"plot": "x.txt"}, "--plot must end in one of"),
         (("both.csv",), {"label": "side"}, "column must be one of 'score', 'member' in both.csv"),
+        (("-", "y.csv"), {}, "--format must be given for standard input"),
+        (("-", "-"), {"format": "csv"}, "a file where outputs are standard input"),
+        (("x.npy", "y.csv"), {"header": "maybe"}, "--header must be one of 'auto', 'yes', 'no'"),
+        (("x.npy", "y.csv"), {"sep": "::"}, "--sep must be one character, or 'tab', got '::'"),
+        (("x.npy", "y.csv"), {"encoding": "utf-9"}, "--encoding must be an encoding that Python"),
+        (("x.npy", "y.csv"), {"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines'"),
     ],
 )
 def test_bad_usage(files, capsys, names, change, text):
-    assert command(*(files[0] / name for name in names), **change) == 2
+    paths = (name if name == "-" else files[0] / name for name in names)
+    assert command(*paths, **change) == 2
     shown = capsys.readouterr()
     assert shown.out == ""
     assert text in shown.err

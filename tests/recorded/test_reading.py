@@ -24,7 +24,6 @@ import dpcore
 from dpcore import OutputsAudit, audit_outputs
 from dpcore.cli import audits as command
 from dpcore.cli.options import OutputsArguments
-from dpcore.cli.status import USAGE, run_guarded
 from dpcore.progress import Progress
 from dpcore.recorded import text_files
 from dpcore.recorded.sides import read_outputs
@@ -150,11 +149,9 @@ def test_columns_that_nobody_chose_are_not_converted(write):
 
 
 def test_a_column_of_pyarrow_and_a_whole_table(write):
-    table = pyarrow.table({"a": [1.5, 2.5, float("nan")], "b": [1, None, 3]})
     path = write(b"", "a.parquet")
-    parquet.write_table(table, path)
-    assert read_outputs(path, "b").tolist() == [1, None, 3]
-    assert read_outputs(path, ["b", "a"]).tolist()[:2] == [[1, 1.5], [None, 2.5]]
+    parquet.write_table(pyarrow.table({"a": [1.5, 2.5], "b": [1, None]}), path)
+    assert read_outputs(path, ["b", "a"]).tolist() == [[1, 1.5], [None, 2.5]]
     sides = [pyarrow.table({"r": side})["r"] for side in SIDES]
     want = audit_outputs(*SIDES, **SETTINGS)
     assert audit_outputs(*sides, **SETTINGS).counts == want.counts
@@ -315,22 +312,6 @@ def test_the_command(write, monkeypatch, capsys):
     record = json.loads(capsys.readouterr().out)
     assert [one["rows"] for one in record["files"]] == [2000, 2001]
     assert record["files"][1]["encoding"] == "iso8859-1"
-
-
-def test_the_command_names_its_options(write, capsys):
-    path = str(write("1\n2\n"))
-    settings = {"files": [path, path], "rows": "independent", "claim": 1.0}
-    for change, text in (
-        ({"files": ["-", path]}, "--format must be given for standard input"),
-        ({"files": ["-", "-"], "format": "csv"}, "a file where outputs are standard input"),
-        ({"header": "maybe"}, "--header must be one of 'auto', 'yes', 'no'"),
-        ({"sep": "::"}, "--sep must be one character, or 'tab', got '::'"),
-        ({"encoding": "utf-9"}, "--encoding must be an encoding that Python knows"),
-        ({"format": "xml"}, "--format must be one of 'csv', 'tsv', 'lines', 'json'"),
-    ):
-        asked = OutputsArguments(**settings | change)
-        assert run_guarded(lambda asked=asked: command.run_outputs_audit(asked), False) == USAGE
-        assert text in capsys.readouterr().err
 
 
 # Memory, and a bar.

@@ -92,13 +92,6 @@ def test_an_encoder_with_noise_of_its_own_needs_none():
     assert dpcore.audit(mechanism(noisy), PAIR, claim=0.3 * loss, trials=50_000, rng=1).refuted
 
 
-def test_small_randomness_is_none_the_less_randomness():
-    own = np.random.default_rng(3)
-    found = mechanism(lambda texts: hashed(texts) + own.laplace(scale=1e-9, size=(len(texts), 1)))
-    found("a", 1, np.random.default_rng(1))
-    assert found.random("a")
-
-
 @pytest.mark.parametrize("device", DEVICES)
 def test_it_runs_where_it_is_told(device):
     found = mechanism(

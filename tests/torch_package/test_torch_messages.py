@@ -185,7 +185,7 @@ TYPE_ERRORS = [
     (lambda: Normalise(2), "norm", "one of"),
 ]  # fmt: skip
 ATTRIBUTE_ERRORS = [
-    (private(lambda text: text.lower()), "", "'list' object has no attribute 'lower'"),
+    (private(lambda text: text.lower()), "", "'list' object has no attribute 'lower'")
 ]
 
 

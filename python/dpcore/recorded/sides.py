@@ -19,36 +19,9 @@ import numpy as np
 
 from ..errors import about, argument_of, invalid, masked, mistyped
 from ..packages import has_all
-from .frames import (
-    ALL,
-    Array,
-    Column,
-    Found,
-    Table,
-    are_x,
-    choose_places,
-    convert_column,
-    describe_table,
-    fill_columns,
-    is_all,
-    list_names,
-    list_needed_places,
-    list_wanted,
-    place_of,
-    read_columns,
-    select_columns,
-)
-from .text_files import (
-    STDIN,
-    HashedFile,
-    Reader,
-    open_file,
-    read_csv,
-    read_json,
-    read_json_lines,
-    read_lines,
-    require_memory,
-)
+from . import frames, text_files
+from .frames import ALL, Array, Column, Found, Table
+from .text_files import STDIN, HashedFile, Reader
 
 _FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]
 
@@ -114,7 +87,7 @@ def read_outputs(
 def read_table(path: Path, column: Any, label: Column | None, reader: Reader) -> Table:
     """Read a file; only the requested columns are parsed."""
     kind = reader.find_kind(path)
-    with open_file(path, reader) as file:
+    with text_files.open_file(path, reader) as file:
         table = _READERS_BY_KIND[kind](file, kind, column, label, reader)
         if not table.columns or not len(table.columns[0]):
             raise ValueError(f"{file.name} must hold at least one row of outputs, got none")
@@ -145,7 +118,7 @@ def _load_numpy(file: HashedFile) -> Any:
 def _open_whole(file: HashedFile) -> io.BytesIO:
     """Return the bytes of a file, for readers that do not read it from start to end."""
     if file.size is not None:
-        require_memory(file.name, file.size)
+        text_files.require_memory(file.name, file.size)
     return io.BytesIO(file.open_bytes().read())
 
 
@@ -173,7 +146,7 @@ def _read_npz(file: HashedFile, kind: str, column: Any, label: Any, reader: Read
     with loaded as archive:
         names = tuple(archive.files)
         sizes = sum(one.file_size for one in archive.zip.infolist())
-        require_memory(file.name, sizes)
+        text_files.require_memory(file.name, sizes)
         with _refused_objects(file):
             columns = tuple(_require_rows(file.name, archive[name]) for name in names)
     return Table(file.name, names, columns, Found("npz", sha256=file.sha256))
@@ -192,7 +165,7 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
         opened = parquet.ParquetFile(whole)
         names = tuple(opened.schema_arrow.names)
         empty = Table(file.name, names, (np.empty(0),) * len(names))
-        places = list_needed_places(empty, column, label)
+        places = frames.list_needed_places(empty, column, label)
         data = opened.read(columns=list(dict.fromkeys(names[place] for place in places)))
     except (OSError, ValueError) as error:
         if argument_of(error):
@@ -201,8 +174,8 @@ def _read_parquet(file: HashedFile, kind: str, column: Any, label: Any, reader: 
     # Names that are there twice were read twice.
     read = [place for place, name in enumerate(names) if name in data.column_names]
     pairs = zip(read, data.columns, strict=True)
-    found = {place: convert_column(values) for place, values in pairs if place in places}
-    columns = fill_columns(found, range(len(names)), opened.metadata.num_rows)
+    found = {place: frames.convert_column(values) for place, values in pairs if place in places}
+    columns = frames.fill_columns(found, range(len(names)), opened.metadata.num_rows)
     return Table(file.name, names, columns, Found("parquet", sha256=file.sha256))
 
 
@@ -213,17 +186,17 @@ def _read_with_pandas(file: HashedFile, whole: io.BytesIO, column: Any, label: A
     except ImportError as error:
         text = "needs pyarrow (pip install pyarrow), or pandas with fastparquet"
         raise ImportError(f"reading {file.name} {text}: {error}") from None
-    table = read_columns(frame, file.name, column, label)
+    table = frames.read_columns(frame, file.name, column, label)
     assert table is not None
     return table._replace(found=Found("parquet", sha256=file.sha256))
 
 
 _READERS_BY_KIND: Final[dict[str, _FileReader]] = {
-    "csv": read_csv,
-    "tsv": read_csv,
-    "lines": read_lines,
-    "json": read_json,
-    "jsonl": read_json_lines,
+    "csv": text_files.read_csv,
+    "tsv": text_files.read_csv,
+    "lines": text_files.read_lines,
+    "json": text_files.read_json,
+    "jsonl": text_files.read_json_lines,
     "npy": _read_npy,
     "npz": _read_npz,
     "parquet": _read_parquet,
@@ -237,7 +210,7 @@ def is_path(value: Any) -> bool:
 
 def has_columns(value: Any) -> bool:
     """Return True for files and frames, of which columns can be chosen."""
-    return is_path(value) or list_names(value) is not None
+    return is_path(value) or frames.list_names(value) is not None
 
 
 def get_display_name(value: Any, otherwise: str) -> str:
@@ -270,10 +243,10 @@ def read_titled(value: Any, column: Any, name: str, reader: Reader) -> tuple[Any
         table = read_table(Path(value), column, None, reader)
         if column is None and table.found.kind == "npy":
             # An array is an output whole, whatever its shape.
-            reader.tables.append(describe_table(table, []))
+            reader.tables.append(frames.describe_table(table, []))
             return table.whole, ()
     elif not isinstance(value, np.ndarray) or column is not None:
-        table = read_columns(value, name, column)
+        table = frames.read_columns(value, name, column)
     return (_detach_to_array(value), ()) if table is None else _take_outputs(table, column, reader)
 
 
@@ -290,13 +263,13 @@ def _take_outputs(
     """
     others = others or {}
     rest = [place for place in range(len(table.columns)) if place not in others]
-    found = select_columns(table, column, rest)
-    places = choose_places(table, column, rest)
+    found = frames.select_columns(table, column, rest)
+    places = frames.choose_places(table, column, rest)
     for place, what in others.items():
         if place in places:
             raise invalid("column", f"another one than {what}", column)
     if table.names is not None or table.found.kind != "frame":
-        reader.tables.append(describe_table(table, [*places, *others]))
+        reader.tables.append(frames.describe_table(table, [*places, *others]))
     return found
 
 
@@ -321,7 +294,7 @@ def read_grouped(
         rows, titles = read_titled(value, column, names[0], reader)
         return rows, titles, _read_groups(names[1], groups, value, rows, reader)
     table = _open_table(value, None, column, groups, names, reader)
-    place = place_of(table, groups, names[1])
+    place = frames.place_of(table, groups, names[1])
     rows, titles = _take_outputs(table, column, reader, {place: names[1]})
     return rows, titles, _read_groups(names[1], table.columns[place], None, rows, reader)
 
@@ -351,10 +324,10 @@ def by_label(
     if is_column(label):
         of = groups if is_column(groups) else None
         table = _open_table(outputs, label, column, of, _NAMES, reader)
-        place = place_of(table, label)
+        place = frames.place_of(table, label)
         no_outputs = {place: "the label"}
         if is_column(groups):
-            where = place_of(table, groups, "groups")
+            where = frames.place_of(table, groups, "groups")
             if where == place:
                 raise invalid("groups", "another column than the label", groups)
             no_outputs[where] = "groups"
@@ -365,12 +338,13 @@ def by_label(
             wide = f"where a file has {others} columns beside the label"
             raise invalid("column", f"given {wide} (a name, or a list of names)", column)
         rows, titles = _take_outputs(table, column, reader, no_outputs)
-        is_x = are_x(table.columns[place], f" of {table.name}", label_x)
+        is_x = frames.are_x(table.columns[place], f" of {table.name}", label_x)
         listed = _read_groups("groups", groups, outputs, rows, reader)
     else:
         found, titles, listed = read_grouped(outputs, column, groups, _NAMES, reader)
         rows = _as_rows(found)
-        is_x = are_x(_read_label_argument(label, outputs, len(rows), reader), label_x=label_x)
+        labels = _read_label_argument(label, outputs, len(rows), reader)
+        is_x = frames.are_x(labels, label_x=label_x)
     sides = rows[is_x], rows[~is_x]
     if not len(sides[0]) or not len(sides[1]):
         sizes = len(sides[0]), len(sides[1])
@@ -430,8 +404,8 @@ def _open_table(
     parsed = column
     if groups is not None:
         # Only the columns that are named are parsed.
-        is_whole = column is None or is_all(column)
-        parsed = ALL if is_whole else [*list_wanted(column), groups]
+        is_whole = column is None or frames.is_all(column)
+        parsed = ALL if is_whole else [*frames.list_wanted(column), groups]
     if is_path(outputs):
         try:
             return read_table(Path(outputs), parsed, label, reader)
@@ -441,7 +415,7 @@ def _open_table(
                 raise
             # The message must name the argument whose column is missing.
             raise about(ValueError(text.replace("column", names[1], 1)), names[1]) from None
-    table = read_columns(outputs, names[0], parsed, label)
+    table = frames.read_columns(outputs, names[0], parsed, label)
     if table is None and isinstance(outputs, np.ndarray) and outputs.ndim == 2:
         table = Table(names[0], None, tuple(outputs.T))
     if table is None:
@@ -495,7 +469,7 @@ def _detach_to_array(value: Any) -> Any:
         # numpy has no bfloat16; float32 holds its values exactly.
         return (tensor.float() if str(tensor.dtype) == "torch.bfloat16" else tensor).numpy()
     is_column = has_all(value, "to_numpy", "dtype") or has_all(value, "to_numpy", "null_count")
-    return convert_column(value) if is_column else value
+    return frames.convert_column(value) if is_column else value
 
 
 def refuse_unlike_marks(sides: Sides) -> None:
