@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from shared_encoders import WIDTH, hashed, minilm, tiny_bert
 from shared_extras import needs
+from shared_messages import check_messages
 
 torch = needs("torch")
 needs("safetensors")
@@ -128,26 +129,22 @@ def test_a_config_that_was_changed(tmp_path, change, message):
 
 
 def test_wrong_folders(tmp_path):
-    with pytest.raises(FileNotFoundError, match="must be one that save_pretrained wrote, got a/b"):
-        PrivateEncoder.from_pretrained("a/b")
-    with pytest.raises(FileNotFoundError, match=r"must hold config\.json"):
-        PrivateEncoder.from_pretrained(tmp_path)
-    (tmp_path / "config.json").write_text("{")
-    with pytest.raises(ValueError, match=r"config\.json must be JSON"):
-        PrivateEncoder.from_pretrained(tmp_path)
-    with pytest.raises(TypeError, match=r"^folder must be a path, got 3"):
-        PrivateEncoder.from_pretrained(3)
     private = PrivateEncoder(hashed, Clip("l1", 1.0), epsilon=8.0)
-    with pytest.raises(TypeError, match=r"^folder must be a path, got None"):
-        private.save_pretrained(None)
-    with pytest.raises(
-        FileExistsError, match=r"^folder must be a folder, or a path where there is"
-    ):
-        private.save_pretrained(tmp_path / "config.json")
-    without_delta = {"format": "dpcore.PrivateEncoder/1", "chosen": False}
-    (tmp_path / "config.json").write_text(json.dumps(without_delta))
-    with pytest.raises(ValueError, match="must be there, got 'delta'"):
-        PrivateEncoder.from_pretrained(tmp_path)
+    load, file = PrivateEncoder.from_pretrained, tmp_path / "config.json"
+    missing = [
+        (lambda: load("a/b"), "folder", "one that save_pretrained wrote, got a/b"),
+        (lambda: load(tmp_path), "", "must hold config.json"),
+    ]
+    check_messages(FileNotFoundError, missing)
+    paths = [(lambda: load(3), "folder", "a path, got 3"),
+             (lambda: private.save_pretrained(None), "folder", "a path, got None")]  # fmt: skip
+    check_messages(TypeError, paths)
+    file.write_text("{")
+    check_messages(ValueError, [(lambda: load(tmp_path), "", "config.json must be JSON")])
+    taken = [(lambda: private.save_pretrained(file), "folder", "a path where there is nothing")]
+    check_messages(FileExistsError, taken)
+    file.write_text(json.dumps({"format": "dpcore.PrivateEncoder/1", "chosen": False}))
+    check_messages(ValueError, [(lambda: load(tmp_path), "", "must be there, got 'delta'")])
 
 
 class Bounding(torch.nn.Module):
