@@ -217,7 +217,7 @@ def test_the_length_of_shards_changes_nothing(monkeypatch, mechanism, attack, si
 
 
 @given(
-    st.integers(0, 10**6), st.integers(1, 10**6), st.integers(1, 10**5), st.floats(1e-9, 1.0),
+    st.integers(0, 10**6), st.integers(1, 20_000), st.integers(1, 10**5), st.floats(1e-9, 1.0),
     st.booleans()
 )  # fmt: skip
 def test_shards_are_whole_blocks_that_cover_the_range(start, trials, block, seconds, travels):

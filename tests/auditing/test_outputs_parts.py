@@ -9,7 +9,6 @@ import os
 import pickle
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -286,13 +285,6 @@ def test_lists_of_numbers_are_still_arrays():
     report = dpcore.audit(rows, PAIR, claim=2.1, trials=5000, rng=1)
     assert report.shape == (2,)
     assert 1.0 < report.epsilon_lower < 2.0
-
-
-def test_strings_of_one_million_audits_take_seconds():
-    begun = time.process_time()
-    report = audited("first letter", 2.2, trials=10**6)
-    assert report.epsilon_lower > 2.15
-    assert time.process_time() - begun < 60.0
 
 
 def test_no_length_tells_more_than_it_does():

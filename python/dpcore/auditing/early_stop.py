@@ -19,14 +19,14 @@ import numpy.typing as npt
 from ..attacks.attack import Choice, Goal, ScoreAttack, choose_events, not_applicable, remarks_on
 from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
-from ..claims.trade_off import Claim, choose_tangent
+from ..claims.trade_off import Claim
 from ..errors import invalid
 from ..events import Never
 from ..events.event import evaluate_event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared
 from ..progress import interrupted_again
-from ..records import Counts, Pair, PartsRead, SeenOutput
+from ..records import Counts, PartsRead, SeenOutput
 from ..results.evidence import Slice, numerator_first
 from ..sampling.driver import Source
 from ..sampling.rows import Evidence, evidence_from_dict, evidence_to_dict, list_doubts
@@ -34,11 +34,8 @@ from ..sampling.slices import iterate_blocks
 from ..sampling.workers import count_workers
 from ..streams import COUNT, PILOT
 from .event_fitting import outputs_inside
-
-Outputs = npt.NDArray[Any]
-
-BLOCK: Final = 256
-"""Trials in a block of an audit that stops early: the first look comes after one block."""
+from .request import BLOCK, Request
+from .selection import Sides
 
 _SLICE_SHARE: Final = 0.25
 """A slice is this share of all trials before it, but at least a block."""
@@ -53,16 +50,12 @@ class Sequence:
 
     Args:
         source: where draws come from.
-        pair: the two inputs.
-        known: the same as attacks know them.
+        request: what is tested, until wealth 1 / (1 - confidence); of a claim that is a curve, the
+            tangent that the first event chooses.
         attack: learns the event of each slice.
-        claim: the epsilon tested, at the pair's whole distance.
-        delta: delta of the claim.
-        confidence: the martingale stops at wealth 1 / (1 - confidence).
         pilot: draws on each side to learn the first event from.
-        curve: a claim of which the first event chooses the tangent that is tested; None where
-            claim and delta are what is tested.
-        tangent: counts of that event in the pilot, the numerator's side first.
+        tangent: counts of the first event in the pilot, the numerator's side first; None but for
+            curves.
         done: trials in the slices so far.
         martingale: bets on the slices so far.
         chosen: the latest event.
@@ -70,14 +63,9 @@ class Sequence:
     """
 
     source: Source
-    pair: Pair
-    known: Pair
+    request: Request
     attack: ScoreAttack
-    claim: float
-    delta: float
-    confidence: float
     pilot: int
-    curve: Claim | None = None
     tangent: Counts | None = None
     done: int = 0
     martingale: Martingale | None = None
@@ -85,7 +73,7 @@ class Sequence:
     label: int = 0
     _counted: list[tuple[Slice, tuple[int, int]]] = field(default_factory=list)
     _evidence: dict[int, list[Evidence]] = field(default_factory=dict)
-    _kept: list[tuple[Outputs, Outputs]] = field(default_factory=list)
+    _kept: list[Sides] = field(default_factory=list)
     _fitted_at: float = 0.0
     remarks: tuple[str, ...] = ()
     read: PartsRead | None = None
@@ -93,8 +81,9 @@ class Sequence:
 
     def __post_init__(self) -> None:
         """Begin to bet, if it is known against which claim."""
-        if self.curve is None:
-            self.martingale = Martingale(self.claim, self.delta)
+        claim = self.request.claim
+        if claim is not None and not isinstance(claim, Claim):
+            self.martingale = Martingale(claim * self.request.pair.distance, self.request.delta)
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -111,28 +100,26 @@ class Sequence:
         """Contradictions to the independence of the rows."""
         return list_doubts([[pair[side] for pair in self._evidence.values()] for side in (0, 1)])
 
-    def run(self, trials: tuple[int, int], keep: Callable[[], None] | None = None) -> bool:
+    def run(self, keep: Callable[[], None] | None = None) -> bool:
         """Count slices until the claim is refuted or the trials are used up.
 
         Args:
-            trials: first trial and the end.
             keep: called after every slice.
 
         Returns:
             True if Ctrl-C ended it.
         """
-        start, stop = trials
-        course = self.source.course
+        start, trials, course = self.request.start, self.request.trials, self.source.course
         course.step("fit", "choosing the event", 2 * self.pilot)
         try:
             if not self._kept:
                 self._learn_from_pilot()
-            course.step("count", "counting until refuted", 2 * (stop - start - self.done))
-            while self.done < stop - start and not self._is_refuted:
+            course.step("count", "counting until refuted", 2 * (trials - self.done))
+            while self.done < trials and not self._is_refuted:
                 course.step("fit")
-                self._choose(stop - start)
+                self._choose(trials)
                 course.step("count")
-                for piece, sides in self._draw_slices(start, stop):
+                for piece, sides in self._draw_slices(start, start + trials):
                     self._count(piece, sides)
                     if keep is not None:
                         keep()
@@ -146,12 +133,10 @@ class Sequence:
 
     @property
     def _is_refuted(self) -> bool:
-        goal = -math.log1p(-self.confidence)
+        goal = -math.log1p(-self.request.confidence)
         return self.martingale is not None and self.martingale.log_wealth >= goal
 
-    def _draw_slices(
-        self, start: int, stop: int
-    ) -> list[tuple[tuple[int, int], tuple[Outputs, Outputs]]]:
+    def _draw_slices(self, start: int, stop: int) -> list[tuple[tuple[int, int], Sides]]:
         """Draw the next slice; with several workers all slices until the next choice."""
         ends = [start + self.done]
         most = _MAX_HISTORY_ELEMENTS // max(1, self.source.elements)
@@ -199,14 +184,11 @@ class Sequence:
             "said": encode_value([self.read, self.remarks, self.inside]),
         }  # fmt: skip
 
-    def restore(
-        self, held: Mapping[str, Any], start: int, refuse: Callable[[str], NoReturn]
-    ) -> None:
+    def restore(self, held: Mapping[str, Any], refuse: Callable[[str], NoReturn]) -> None:
         """Go on from what `to_dict` returned: draw again what is learnt from, and compare it.
 
         Args:
             held: plain data.
-            start: first trial.
             refuse: raises the error about a mechanism that did not begin the run, from what shows
                 it.
 
@@ -236,12 +218,13 @@ class Sequence:
         for before, piece in itertools.pairwise(pieces[:1] + pieces):
             label += (piece.event, piece.direction) != (before.event, before.direction)
             self._bet(piece, label)
-        self._draw_again(start, refuse)
+        self._draw_again(refuse)
         self.done = sum(piece.counts.n for piece in pieces)
 
-    def _draw_again(self, start: int, refuse: Callable[[str], NoReturn]) -> None:
+    def _draw_again(self, refuse: Callable[[str], NoReturn]) -> None:
         """Draw the latest slices again, as many as are learnt from."""
-        ends = [start, *(start + n for n in itertools.accumulate(s.counts.n for s in self.slices))]
+        sizes = (piece.counts.n for piece in self.slices)
+        ends = list(itertools.accumulate(sizes, initial=self.request.start))
         room, first = _MAX_HISTORY_ELEMENTS, len(self.slices)
         while first > 0 and room > 0:
             first -= 1
@@ -253,14 +236,12 @@ class Sequence:
             known = [piece.counts.k, piece.counts.k_prime]
             if self.source.draws.same_bits and hits != known:
                 refuse(f"one with {hits} hits in trials {trials}, where it had {known}")
-            self._keep(*sides)
+            self._keep(sides)
 
     def _test_tangent(self, tangent: Counts) -> None:
         """Test, with all slices, the (epsilon, delta) of the curve that the first event tests."""
-        assert self.curve is not None
-        self.tangent = tangent
-        self.claim, self.delta = choose_tangent(self.curve, tangent)
-        self.martingale = Martingale(self.claim, self.delta)
+        self.tangent, self.request = tangent, self.request.at_tangent(tangent)
+        self.martingale = Martingale(self.request.tangent or 0.0, self.request.delta)
 
     def _size(self, done: int) -> int:
         block = self.source.block
@@ -274,7 +255,8 @@ class Sequence:
     @property
     def _sought(self) -> Claim | None:
         """The curve until its tangent is chosen, then None: later events test that tangent."""
-        return self.curve if self.tangent is None else None
+        claim = self.request.claim
+        return claim if isinstance(claim, Claim) and self.tangent is None else None
 
     def _choose(self, trials: int) -> None:
         """Choose the event of the next slices, if as many draws as that takes have been added."""
@@ -294,18 +276,19 @@ class Sequence:
         )
         halves = outputs[::2], outputs_prime[::2]
         name = f"outputs of {self.source.name}"
-        scores, self.read = read_candidates(self.attack, *halves, self.known, name)
+        scores, self.read = read_candidates(self.attack, *halves, self.request.known, name)
         if not scores:
             if outputs.size:
                 raise not_applicable(self.attack, outputs)
             return Choice(Never(), "x", 0.0, Counts(0, 1, 0, 1))  # type: ignore[arg-type]
-        goal = Goal(min(trials, 2 * seen), self.delta, self.confidence, claim=self._sought)
+        level = self.request.delta, self.request.confidence
+        goal = Goal(min(trials, 2 * seen), *level, claim=self._sought)
         found = choose_events(scores, outputs[1::2], outputs_prime[1::2], goal)
         best, self.remarks = max(found, key=lambda choice: choice.merit), remarks_on(found)
         self.inside = outputs_inside(best.counted, outputs[1::2], outputs_prime[1::2])
         return replace(best, event=best.counted)  # type: ignore[arg-type]
 
-    def _count(self, trials: tuple[int, int], sides: tuple[Outputs, Outputs]) -> None:
+    def _count(self, trials: tuple[int, int], sides: Sides) -> None:
         """Count a slice and bet on it."""
         chosen, size = self.chosen, trials[1] - trials[0]
         assert chosen is not None
@@ -317,11 +300,11 @@ class Sequence:
         )
         if not self.source.draws.native:
             self._look(sides, answers, trials[0])
-        self._keep(*sides)
+        self._keep(sides)
         seen = numerator_first(chosen.counts, chosen.direction)
         guess = (seen.k + 0.5) / (seen.n + 1.0), (seen.k_prime + 0.5) / (seen.n_prime + 1.0)
         counts = Counts(k, size, k_prime, size)
-        piece = Slice(self.pair, chosen.event, chosen.direction, counts, guess)
+        piece = Slice(self.request.pair, chosen.event, chosen.direction, counts, guess)
         self._bet(piece, self.label)
         # One list for both, so that no Ctrl-C can fall between a slice and its NaN.
         self._counted.append((piece, (nan, nan_prime)))
@@ -334,9 +317,7 @@ class Sequence:
             counts.k, counts.k_prime, counts.n, event=label, predicted=piece.guess
         )
 
-    def _look(
-        self, sides: tuple[Outputs, Outputs], answers: list[npt.NDArray[np.bool_]], first: int
-    ) -> None:
+    def _look(self, sides: Sides, answers: list[npt.NDArray[np.bool_]], first: int) -> None:
         """Update, call by call, the evidence on independence of rows and of an event's hits."""
         seen = self._evidence.setdefault(self.label, [Evidence(), Evidence()])
         for begin, stop in iterate_blocks(first, first + len(sides[0]), self.source.block):
@@ -346,8 +327,8 @@ class Sequence:
             for side, outputs in enumerate(sides):
                 seen[side] += Evidence.of_answers(outputs[rows], since, number, answers[side][rows])
 
-    def _keep(self, outputs: Outputs, outputs_prime: Outputs) -> None:
-        self._kept.append((outputs, outputs_prime))
+    def _keep(self, sides: Sides) -> None:
+        self._kept.append(sides)
         while (
             len(self._kept) > 1
             and sum(piece[0].size for piece in self._kept) > _MAX_HISTORY_ELEMENTS

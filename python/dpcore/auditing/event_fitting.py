@@ -321,7 +321,7 @@ class PilotDraws:
             scores, read = read_candidates(attack, outputs, outputs_prime, pair, name)
             scores += self.stated
         source.course.bar.relabel("choosing the event")
-        found = _float_scores(source, outputs, outputs_prime, pair) if self.lattice else ()
+        found = _float_scores(source, (outputs, outputs_prime), pair) if self.lattice else ()
         types = types_apart(outputs, outputs_prime)
 
         trained = outputs, outputs_prime
@@ -420,16 +420,14 @@ def _join_unlike_parts(parts: tuple[Outputs, ...]) -> tuple[Outputs, ...]:
     return parts if len({part.shape[1:] for part in parts}) == 1 else (join_outputs(parts),)
 
 
-def _float_scores(
-    source: Source, outputs: Outputs, outputs_prime: Outputs, pair: Pair
-) -> tuple[Score, ...]:
+def _float_scores(source: Source, sides: Sides, pair: Pair) -> tuple[Score, ...]:
     """Make scores of float properties besides the value: last bits and the sign of zero."""
     rows = max(_MIN_LATTICE_ROWS, _MAX_LATTICE_ELEMENTS // max(1, source.elements))
-    few, few_prime = outputs[:rows], outputs_prime[:rows]
-    floats = [side for side in (few, few_prime) if side.dtype.kind == "f"]
+    few = sides[0][:rows], sides[1][:rows]
+    floats = [side for side in few if side.dtype.kind == "f"]
     zeros = any(bool((np.signbit(side) & (side == 0.0)).any()) for side in floats)
     with np.errstate(over="ignore", invalid="ignore"):
-        found = FloatLattice().candidates(few, few_prime, pair)
+        found = FloatLattice().candidates(*few, pair)
     return (*found, NegativeZeros()) if zeros else tuple(found)
 
 

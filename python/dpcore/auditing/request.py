@@ -58,7 +58,6 @@ from ..sampling.driver import Source
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.workers import count_workers, is_dask_client, runs_in
 from ..streams import MOST_DRAWS, PROBE, Rng, block_of, seed_of, threads_of
-from .early_stop import BLOCK
 from .event_fitting import form_of
 from .provenance import provenance_of
 from .randomness import (
@@ -72,6 +71,9 @@ from .selection import Asked, choose_pair, dim_of, parse_pair, watch_inputs
 
 _DISTANCE_SLACK: Final = 1e-9
 """Relative slack of the distance check: a pair at its sensitivity may be a rounding beyond it."""
+
+BLOCK: Final = 256
+"""Trials in a block of an audit that stops early: the first look comes after one block."""
 
 _ANSWER_BLOCK: Final = 4096
 _SHARED_ANSWER_BLOCK: Final = 16

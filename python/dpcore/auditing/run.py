@@ -53,9 +53,10 @@ from ..sampling.rows import list_doubts
 from ..sampling.sources import CallableDraws, Course, NativeDraws, Place
 from ..sampling.tally import Curve, Hits, Tally, TallyRows, Watch
 from ..streams import COUNT, PILOT, PROBE, Rng
-from .early_stop import BLOCK, Sequence
+from .early_stop import Sequence
 from .event_fitting import PilotDraws
 from .request import (
+    BLOCK,
     OTHER_BITS_NOTE,
     Arguments,
     Request,
@@ -257,11 +258,8 @@ def audit(
         ValueError: pair must be at L1 distance at most 1.0 (neighbour=L1(radius=1.0)), got 8.0
     """
     given = _select_arguments(locals())
-    if checkpoint is None:
-        report: Audit = run_arguments(given, progress)
-    else:
-        with open_run(checkpoint) as run:
-            report = run_arguments(given, progress, run)
+    with nullcontext() if checkpoint is None else open_run(checkpoint) as run:
+        report: Audit = run_arguments(given, progress, run)
     return report
 
 
@@ -658,18 +656,13 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
     if request.claim is None:
         raise invalid("claim", "given, where stop is 'refuted'", None)
     attack = require_scores(request.attack, "where stop is 'refuted'")
-    curve = request.claim if isinstance(request.claim, Claim) else None
-    whole = 0.0 if isinstance(request.claim, Claim) else request.claim * request.pair.distance
     pilot = min(request.trials, BLOCK) if request.pilot is None else request.pilot
-    at = whole, request.delta, request.confidence
-    course = Sequence(source, request.pair, request.known, attack, *at, pilot, curve)
+    course = Sequence(source, request, attack, pilot)
     partial = _run_sequence(request, source, course, run)
     request.course.step("report", "checking the rows")
     checks = request.doubted + course.doubts
     checks = checks if partial else name_row_numbers(checks, source)
     warn_of((*checks, *course.remarks))
-    if course.tangent is not None:
-        request = request.at_tangent(course.tangent)
     slices, (nan, nan_prime) = course.slices, course.nan
     last = Fitted(
         slices[-1].event, slices[-1].direction, None, pilot, np.empty(0),
@@ -678,16 +671,15 @@ def stopped_early(request: Request, source: Source, run: RunFile | None = None) 
     # Over different events: for the record only.
     counts = sum((piece.counts for piece in slices[1:]), slices[0].counts)
     return make_audit(
-        request, source, last, counts, nan=nan, nan_prime=nan_prime, partial=partial,
+        course.request, source, last, counts, nan=nan, nan_prime=nan_prime, partial=partial,
         bound="anytime", stop="refuted", slices=slices, checks=checks,
     )  # fmt: skip
 
 
 def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFile | None) -> bool:
     """Count the slices of an audit with early stop; return True if Ctrl-C ended it."""
-    trials = (request.start, request.start + request.trials)
     if run is None:
-        return course.run(trials)
+        return course.run()
     never = Fitted(Never(), "x", 0.0, course.pilot, np.empty(0))
     fixed = fix_fields(request, source, never)
     if run.fixed is None:
@@ -706,9 +698,9 @@ def _run_sequence(request: Request, source: Source, course: Sequence, run: RunFi
 
     with keep_on_errors(run):
         if held:
-            course.restore(held, request.start, run.refuse_mechanism)
+            course.restore(held, run.refuse_mechanism)
         try:
-            course.run(trials, keep)
+            course.run(keep)
         finally:
             run.slices = course.to_dict()
     return False
