@@ -7,20 +7,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from shared_results import FIRST, OTHER_EVENT, SECOND, STEP, noisy
 
 import dpcore
-from dpcore import Audit, Counts, Laplace, Pair, audit
+from dpcore import Audit, Counts, Laplace, audit
 from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.results.evidence import Finding
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(size=(size, 1))
-
-
-STEP = {"pair": ([0.0], [1.0]), "trials": 1000, "block": 100, "rng": 1, "attack": MajorityVote()}
-FIRST = audit(noisy, claim=1.0, **STEP)
-SECOND = audit(noisy, claim=1.0, start=1000, **STEP)
 
 
 def test_addition():
@@ -31,9 +23,6 @@ def test_addition():
     assert sum([SECOND], FIRST) == both
     drawn = np.concatenate([a.outputs("x", a.ranges[0][0], 1000) for a in (FIRST, SECOND)])
     np.testing.assert_array_equal(both.outputs("x", 0, 2000), drawn)
-
-
-OTHER_EVENT = dpcore.events.Vote.between(Pair([0.0], [3.0]))
 
 
 @pytest.mark.parametrize("start", [0, 100, 900])

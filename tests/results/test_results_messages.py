@@ -5,23 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from shared_messages import check_messages
+from shared_results import FIRST, OTHER_EVENT, SECOND
 
-import dpcore
-from dpcore import Laplace, Pair, audit
-from dpcore.attacks import MajorityVote
-
-
-def noisy(x, size, rng):
-    return x + rng.laplace(size=(size, 1))
-
-
-STEP = {"pair": ([0.0], [1.0]), "trials": 1000, "block": 100, "rng": 1, "attack": MajorityVote()}
-
-FIRST = audit(noisy, claim=1.0, **STEP)
-
-SECOND = audit(noisy, claim=1.0, start=1000, **STEP)
-
-OTHER_EVENT = dpcore.events.Vote.between(Pair([0.0], [3.0]))
+from dpcore import Laplace, Pair
 
 VALUE_ERRORS = [
     # Audits of disjoint trials added together, and what each part may hold.

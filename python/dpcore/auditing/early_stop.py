@@ -21,8 +21,7 @@ from ..attacks.candidates import read_candidates
 from ..bounds import Martingale
 from ..claims.trade_off import Claim
 from ..errors import invalid
-from ..events import Never
-from ..events.event import evaluate_event
+from ..events.event import Never, evaluate_event
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared
 from ..progress import interrupted_again

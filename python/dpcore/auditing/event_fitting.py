@@ -20,8 +20,7 @@ from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, r
 from ..attacks.candidates import has_rare_presence, read_candidates
 from ..attacks.rows import NegativeZeros
 from ..errors import about, show
-from ..events import Never
-from ..events.event import Event, Score, evaluate_event, scores_of
+from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms.answers import (
     bytes_of,
     call_facts,

@@ -34,9 +34,8 @@ from ..errors import (
     suggest_arguments,
     suggest_word,
 )
-from ..events import Never, event_of
+from ..events import Event, EventRecord, Never, event_of
 from ..events.device_outputs import move_to_host
-from ..events.event import Event, EventRecord
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import mechanism_attribute

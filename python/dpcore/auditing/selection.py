@@ -29,8 +29,7 @@ from ..attacks.bins import Marks, marks_of, sorted_values
 from ..attacks.candidates import read_candidates
 from ..attacks.parts import remember_parts
 from ..errors import about, flag, invalid, message, mistyped, vector
-from ..events import Above
-from ..events.event import Score, score_attribute, scores_of
+from ..events.event import Above, Score, score_attribute, scores_of
 from ..mechanisms import Native
 from ..mechanisms.declarations import clean_pair, mechanism_attribute
 from ..pairs import Search, Searched, explore, zeros_ones
