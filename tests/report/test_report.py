@@ -9,6 +9,7 @@ import sys
 from dataclasses import replace
 
 import pytest
+from shared_pages import AUDITS
 
 import dpcore
 from dpcore import Counts, Laplace, Pair, audit, progress, published
@@ -16,10 +17,9 @@ from dpcore.attacks import Coordinatewise, MajorityVote
 from dpcore.results.evidence import Finding
 
 VOTE = MajorityVote()
-REFUTED = audit(published.DPText(1.0), trials=10**5, rng=1, attack=VOTE)
-PASSED = audit(published.LaplaceMechanism(1.0), trials=10**5, rng=1, attack=VOTE)
-UNCLAIMED = audit(dpcore.Identity(), trials=1000, rng=1, attack=VOTE)
-KEPT = audit(published.DPText(1.0, nan="keep"), trials=10**4, rng=1, attack=VOTE)
+REFUTED, PASSED, UNCLAIMED, KEPT = (
+    AUDITS[name] for name in ("refuted", "not refuted", "no claim", "nan")
+)
 USUAL = audit(published.HalfNoise(1.0), trials=10**4, rng=1)
 
 
@@ -71,6 +71,7 @@ def test_what_a_report_says():
     assert "NaN entries" not in shown
     assert rows(KEPT)["NaN entries"] == f"{KEPT.nan:,} on x, {KEPT.nan_prime:,} on x'"
     assert rows(UNCLAIMED)["claim"] == "none given"
+    assert repr(REFUTED).startswith("<Audit of DPText(epsilon=1.0, sensitivity=1.0, nan='zero'): ")
 
 
 def test_no_report_says_that_a_mechanism_is_private():
@@ -172,11 +173,6 @@ def test_long_inputs_are_shortened():
 
     report = audit(mechanism, (Table(), 1), trials=100, attack=attack)
     assert rows(report)["pair"] == "x = a b 1 2, x' = 1"
-
-
-def test_repr_is_one_line():
-    assert repr(REFUTED).startswith("<Audit of DPText(epsilon=1.0, sensitivity=1.0, nan='zero'): ")
-    assert "\n" not in repr(REFUTED)
 
 
 def test_html_is_escaped():

@@ -468,13 +468,10 @@ def _checked_seeding(fn: Callable[..., Any], seeded: str | None) -> str:
         return seeded
     style = _find_style(fn)
     found = seeded or ("own" if style is None else "rng")
+    by_keyword = {"rng": 0} if found == "rng" and style == "keyword" else {}
+    by_position = (0, 0) if found == "rng" and style != "keyword" else (0,)
     try:
-        if found != "rng":
-            signature.bind(0)
-        elif style == "keyword":
-            signature.bind(0, rng=0)
-        else:
-            signature.bind(0, 0)
+        signature.bind(*by_position, **by_keyword)
     except TypeError:
         takes = "fn(x) or fn(x, rng)" if seeded is None else f"one that seeded={seeded!r} can call"
         found = f"{dotted_name(fn)}{signature}: bind its other arguments with a lambda"

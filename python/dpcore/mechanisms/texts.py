@@ -252,14 +252,12 @@ def compare_batches(
             "one that gives a text the same vector alone and in any batch (up to "
             f"{rounding:g} of its norm; rounding= changes that)"
         )
-        raise about(
-            ValueError(
-                f"{name} must be {requirement}, got another one for {shown[where]}, "
-                f"{largest:.3g} of its norm away, in a batch with {(others or ['none'])[0]}{more}"
-            ),
-            name,
-            rounding="",
+        batch_words = f"in a batch with {(others or ['none'])[0]}{more}"
+        found_words = (
+            f"another one for {shown[where]}, {largest:.3g} of its norm away, {batch_words}"
         )
+        error = ValueError(f"{name} must be {requirement}, got {found_words}")
+        raise about(error, name, rounding="")
     return BatchCheck(largest, rounding, len(texts))
 
 

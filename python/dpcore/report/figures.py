@@ -341,9 +341,12 @@ def _find_bend(audit: Audit) -> float:
     if isinstance(audit.claim, Claim):
         # The tangent of slope -1: 1 - 2 a = delta(0).
         return (1.0 - float(audit.claim.delta(0.0))) / 2.0
-    assert audit.claimed_epsilon is not None
-    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
-    return (1.0 - audit.delta) / (1.0 + grow)
+    return (1.0 - audit.delta) / (1.0 + _compute_likelihood_ratio(audit))
+
+
+def _compute_likelihood_ratio(audit: Audit) -> float:
+    """Compute e^epsilon of the claim at the distance of the pair, at most e^700."""
+    return math.exp(min(700.0, (audit.claimed_epsilon or 0.0) * audit.pair.distance))
 
 
 def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
@@ -354,8 +357,7 @@ def _compute_claimed_trade_off(audit: Audit, errors: np.ndarray) -> np.ndarray:
     """
     if isinstance(audit.claim, Claim):
         return np.asarray(audit.claim.trade_off(errors))
-    assert audit.claimed_epsilon is not None
-    grow = math.exp(min(700.0, audit.claimed_epsilon * audit.pair.distance))
+    grow = _compute_likelihood_ratio(audit)
     first = 1.0 - audit.delta - grow * errors
     second = (1.0 - audit.delta - errors) / grow
     return np.maximum(0.0, np.maximum(first, second))
