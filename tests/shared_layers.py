@@ -95,7 +95,7 @@ SHARED = {
 }  # fmt: skip
 """Names that mean the same wherever they are defined."""
 
-MOST_ATTRIBUTE_QUERIES = 155
+MOST_ATTRIBUTE_QUERIES = 100
 """Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
 
 QUERIES = {
