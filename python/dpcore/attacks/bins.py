@@ -12,11 +12,11 @@ import numpy as np
 from ..errors import invalid
 from ..events.device_outputs import numpy_of
 from ..packages import is_tensor
+from ..pairs.differences import is_exact_in_float64
 from ..records import Pair
 from .arrays import (
     APART,
     EXACT,
-    LARGEST_WHOLE,
     SAME,
     Array,
     Flags,
@@ -270,13 +270,6 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
         if not is_exact_in_float64(rows[part]):
             raise invalid("outputs", "within 2**53 where they are whole numbers", rows[part])
         yield part, np.require(rows[part], np.float64, ("C", "A"))
-
-
-def is_exact_in_float64(rows: Array) -> bool:
-    """Return True if float64 holds these numbers without rounding whole ones."""
-    if rows.dtype.kind not in "iu" or rows.dtype.itemsize < 8 or rows.size == 0:
-        return True
-    return int(rows.max()) <= LARGEST_WHOLE and int(rows.min()) >= -LARGEST_WHOLE
 
 
 def transform_columns(rows: Array, transform: str) -> Floats:

@@ -11,24 +11,9 @@ from .pair_search import drive as drive
 from .pair_search import explore as explore
 
 __all__ = [
-    "L1",
-    "L2",
-    "AddRemove",
-    "Box",
-    "Domain",
-    "Linf",
-    "Neighbour",
-    "Records",
-    "Replace",
-    "Search",
-    "Searched",
-    "dimension",
-    "distance",
-    "distances",
-    "patterns",
-    "search",
-    "zeros_ones",
-]
+    "L1", "L2", "AddRemove", "Box", "Domain", "Linf", "Neighbour", "Records", "Replace", "Search",
+    "Searched", "dimension", "distance", "distances", "patterns", "search", "zeros_ones",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -66,18 +66,8 @@ class _RecordRelation(Record):
 
     most: ClassVar[float] = 1
     limit: ClassVar[str]
-
-    def apart(self, pair: Pair) -> float:
-        """Count the records in which the two datasets differ."""
-        raise NotImplementedError
-
-    def holds(self, pair: Pair, domain: Domain) -> bool:
-        """Return True if the two datasets are neighbours of the domain."""
-        raise NotImplementedError
-
-    def _near(self, x: Any, place: int, record: Any) -> Any:
-        """Return the neighbour of x that has this record at this place."""
-        raise NotImplementedError
+    replaced: ClassVar[int]
+    """Records that the new one of a neighbour replaces: 1, or 0 where it is added."""
 
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield datasets of one repeated record, then random ones, with one record changed.
@@ -94,7 +84,8 @@ class _RecordRelation(Record):
             yield from (Pair(x, self._near(x, 0, other)) for other in self.values or ())
         while True:
             x = domain.draw(rng)
-            yield Pair(x, self._near(x, self._place(x, rng), self._record(domain, rng)))
+            place = int(rng.integers(len(x) + 1 - self.replaced))
+            yield Pair(x, self._near(x, place, self._record(domain, rng)))
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
         """Change a record that both datasets share, or the one in which they differ.
@@ -110,20 +101,19 @@ class _RecordRelation(Record):
         x, x_prime = sorted((pair.x, pair.x_prime), key=len)
         own = self._record(domain, rng)
         place = min(_first_difference(x, x_prime), len(x_prime) - 1)
-        match rng.integers(4):
-            case 0:
-                return Pair(x, self._near(x, place, own))
-            case 1:
-                place = self._place(x, rng)
-                return Pair(x, self._near(x, place, own))
-            case 2:
-                x = _insert_record(x, int(rng.integers(len(x))), own)
-            case _:
-                x = _make_constant_dataset(x, own)
+        kind = rng.integers(4)
+        if kind < 2:
+            place = int(rng.integers(len(x) + 1 - self.replaced)) if kind else place
+            return Pair(x, self._near(x, place, own))
+        if kind == 2:
+            x = _insert_record(x, int(rng.integers(len(x))), own)
+        else:
+            x = _make_constant_dataset(x, own)
         return Pair(x, self._near(x, place, x_prime[place]))
 
-    def _place(self, x: Any, rng: np.random.Generator) -> int:
-        return int(rng.integers(len(x)))
+    def _near(self, x: Any, place: int, record: Any) -> Any:
+        """Return the neighbour of x that has this record at this place."""
+        return _join_records(x, place, place + self.replaced, [record])
 
     def _record(self, domain: Domain, rng: np.random.Generator) -> Any:
         """Draw a record: one of the values, or one that the domain draws."""
@@ -157,6 +147,7 @@ class Replace(_RecordRelation, word="Replace"):
 
     __slots__ = ()
     limit = "two data sets of which at most 1 record is replaced"
+    replaced = 1
 
     def apart(self, pair: Pair) -> float:
         """Count the places in which the two datasets differ.
@@ -173,13 +164,8 @@ class Replace(_RecordRelation, word="Replace"):
 
     def holds(self, pair: Pair, domain: Domain) -> bool:
         """Return True if both datasets lie in the domain and differ in exactly one record."""
-        if not (domain.contains(pair.x) and domain.contains(pair.x_prime)):
-            return False
-        unequal = [not inputs_equal(a, b) for a, b in zip(pair.x, pair.x_prime, strict=True)]
-        return sum(unequal) == 1
-
-    def _near(self, x: Any, place: int, record: Any) -> Any:
-        return _insert_record(x, place, record)
+        inside = domain.contains(pair.x) and domain.contains(pair.x_prime)
+        return inside and count_replaced(pair.x, pair.x_prime) == 1
 
 
 @suggest_arguments
@@ -204,6 +190,7 @@ class AddRemove(_RecordRelation, word="AddRemove"):
 
     __slots__ = ()
     limit = "two data sets of which one has at most 1 record more, the others in the same order"
+    replaced = 0
 
     def apart(self, pair: Pair) -> float:
         """Count the records to add or remove to turn one dataset into the other; inf beyond 200.
@@ -222,15 +209,9 @@ class AddRemove(_RecordRelation, word="AddRemove"):
         if not domain.contains(short) or len(long) != len(short) + 1:
             return False
         place = _first_difference(short, long)
-        if not _records_equal(short, _remove_record(long, place)):
+        if count_replaced(short, _remove_record(long, place)):
             return False
         return domain.contains(_remove_record(long, 0 if place else len(long) - 1))
-
-    def _near(self, x: Any, place: int, record: Any) -> Any:
-        return _join_records(x, place, place, [record])
-
-    def _place(self, x: Any, rng: np.random.Generator) -> int:
-        return int(rng.integers(len(x) + 1))
 
 
 def _as_tuple(values: Any) -> tuple[Any, ...]:
@@ -246,10 +227,6 @@ def _records_of_pair(pair: Pair) -> tuple[list[Any], list[Any]]:
     if parts is None:
         raise mistyped("pair", "two data sets: lists, arrays or texts", (pair.x, pair.x_prime))
     return parts[1], parts[2]
-
-
-def _records_equal(first: Any, second: Any) -> bool:
-    return len(first) == len(second) and all(map(inputs_equal, first, second))
 
 
 def _first_difference(first: Any, second: Any) -> int:

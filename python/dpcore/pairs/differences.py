@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
-from ..packages import converts_to_array, has_all, imported_module
+from ..packages import converts_to_array, has_all, is_tensor
 from ..records import Pair, pair_of
 
 Floats = npt.NDArray[np.float64]
@@ -145,10 +145,7 @@ def _fingerprint_value(value: Any, left: list[int]) -> Hashable:
 
 
 def _digest_array(value: Any, left: list[int]) -> Hashable:
-    torch = imported_module("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        value = value.detach().cpu()
-    array = np.asarray(value)
+    array = np.asarray(value.detach().cpu() if is_tensor(value) else value)
     if array.dtype.hasobject:
         return _fingerprint_value([array.shape, array.ravel().tolist()], left)
     left[1] -= array.nbytes
@@ -195,20 +192,20 @@ def entry_gaps(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> npt.NDArray
         Float64 of the same shape; integers beyond 2**53 are subtracted before they are rounded.
     """
     kinds = {first.dtype.kind, second.dtype.kind}
-    if kinds <= set("iu") and any(_exceeds_floats(side) for side in (first, second)):
+    if kinds <= set("iu") and not all(map(is_exact_in_float64, (first, second))):
         pairs = zip(first.ravel().tolist(), second.ravel().tolist(), strict=True)
         return np.array([float(abs(b - a)) for a, b in pairs]).reshape(first.shape)
     x, x_prime = first.astype(np.float64), second.astype(np.float64)
     alike = (x == x_prime) | (np.isnan(x) & np.isnan(x_prime))
     with np.errstate(over="ignore", invalid="ignore"):
-        found: npt.NDArray[np.float64] = np.where(alike, 0.0, np.abs(x_prime - x))
-    return found
+        return np.where(alike, 0.0, np.abs(x_prime - x))
 
 
-def _exceeds_floats(array: npt.NDArray[Any]) -> bool:
-    return bool(array.size) and (
-        int(array.max()) > _MAX_EXACT_INTEGER or int(array.min()) < -_MAX_EXACT_INTEGER
-    )
+def is_exact_in_float64(array: npt.NDArray[Any]) -> bool:
+    """Return True if float64 holds these numbers without rounding whole ones."""
+    if array.dtype.kind not in "iu" or array.dtype.itemsize < 8 or array.size == 0:
+        return True
+    return int(array.max()) <= _MAX_EXACT_INTEGER and int(array.min()) >= -_MAX_EXACT_INTEGER
 
 
 def differing_points(x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Floats, Floats] | None:

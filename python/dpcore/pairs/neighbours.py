@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, get_args, runtime_checkable
+from typing import Any, ClassVar, Final, Literal, Protocol, cast, get_args, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
@@ -231,14 +231,9 @@ def neighbour_of(value: Any) -> Neighbour:
         return NORM_BALLS[name](radius)
     parts = [getattr(value, part, None) for part in _RELATION_METHODS]
     if isinstance(value, type) or not all(map(callable, parts)):
-        raise mistyped(
-            "neighbour",
-            f"a neighbour relation with {', '.join(_RELATION_METHODS)} "
-            f"(dpcore.pairs.{_RELATION_EXAMPLES})",
-            value,
-        )
-    relation: Neighbour = value
-    return relation
+        methods = f"a neighbour relation with {', '.join(_RELATION_METHODS)}"
+        raise mistyped("neighbour", f"{methods} (dpcore.pairs.{_RELATION_EXAMPLES})", value)
+    return cast(Neighbour, value)
 
 
 @suggest_arguments
@@ -369,8 +364,11 @@ class _NormBall(Record):
         for pair in patterns(space.dim, "one" if self.norm == "l1" else "all"):
             # Clipping also gives them the entries of the domain: integers, say.
             yield Pair(space.clip(pair.x), space.clip(pair.x_prime))
-        for start, signs in _iterate_combinations(_list_bases(space), _list_directions(space.dim)):
-            yield self._pair(start, signs, space)
+        bases, signs = _list_bases(space), _list_directions(space.dim)
+        places = itertools.product(range(len(bases)), range(len(signs)))
+        # Those that are early in both lists come first.
+        for row, column in sorted(places, key=sum):
+            yield self._pair(bases[row], signs[column], space)
         while True:
             base = np.asarray(space.draw(rng), dtype=np.float64)
             yield self._pair(base, rng.choice([-1.0, 0.0, 1.0], space.dim), space)
@@ -536,24 +534,14 @@ def _list_bases(space: Bounded) -> list[Floats]:
     return list({base.tobytes(): base for base in clipped}.values())
 
 
-def _iterate_combinations(
-    bases: list[Floats], signs: list[Floats]
-) -> Iterator[tuple[Floats, Floats]]:
-    """Yield all combinations, those that are early in both lists first."""
-    ranks = itertools.product(range(len(bases)), range(len(signs)))
-    for row, column in sorted(ranks, key=sum):
-        yield bases[row], signs[column]
-
-
 def _choose_group(base: Floats, change: Floats, rng: np.random.Generator) -> npt.NDArray[np.bool_]:
     """Choose the entries that a move changes."""
     place = int(rng.integers(base.size))
-    alone: npt.NDArray[np.bool_] = np.arange(base.size) == place
-    level: npt.NDArray[np.bool_] = base == base[place]
-    alike: npt.NDArray[np.bool_] = change == change[place]
-    everything = np.ones(base.size, dtype=np.bool_)
+    alone = np.arange(base.size) == place
     others = ~alone if base.size > 1 else alone
-    return (alone, others, level, alike, everything)[rng.integers(5)]
+    everything = np.ones(base.size, dtype=np.bool_)
+    groups = alone, others, base == base[place], change == change[place], everything
+    return np.asarray(groups[rng.integers(5)])
 
 
 class _AnyInput:

@@ -88,9 +88,8 @@ class Search(Record, word="Search"):
             ValueError: if no neighbours were found.
         """
         instance("rng", rng, np.random.Generator)
-        tries = itertools.islice(
-            self.neighbour.starts(self.domain, rng), _TRIES_PER_PAIR * self.candidates
-        )
+        tries = self.neighbour.starts(self.domain, rng)
+        tries = itertools.islice(tries, _TRIES_PER_PAIR * self.candidates)
         found = self._distinct(tries, self.candidates, ())
         if not found:
             requirement = f"large enough to hold two neighbours by {self.neighbour!r}"
@@ -130,8 +129,7 @@ class Search(Record, word="Search"):
     ) -> Iterator[Pair]:
         for _ in range(tries):
             # The smaller of two ranks: the best pair gets most of the moves.
-            rank = int(rng.integers(len(best), size=2).min())
-            pair = best[rank][0]
+            pair = best[rng.integers(len(best), size=2).min()][0]
             # One move climbs; now and then two at once leave a ridge.
             for _ in range(1 + int(rng.integers(3) == 0)):
                 pair = self.neighbour.move(pair, self.domain, rng)
@@ -304,8 +302,7 @@ def explore(
         best_pair = ranked[0][0] if ranked else best_pair
         evaluations += len(merits)
         if len(merits) < len(pool):
-            course = evaluations, number, len(rounds), plan.seconds, True
-            return best_pair, Searched(*course)
+            return best_pair, Searched(evaluations, number, len(rounds), plan.seconds, True)
         if number + 1 < len(rounds):
             width = rounds[number + 1][0]
             best = ranked[: (width + 1) // 2]
