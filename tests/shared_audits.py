@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import json
+import pickle
+
 import numpy as np
 from scipy import stats
 
+import dpcore
 from dpcore import Pair
+from dpcore.events import Above
+from dpcore.report import encoding
 
 ALPHA = 1e-4
 AUDITS = 200
@@ -18,3 +24,27 @@ UNIT = Pair([0.0], [1.0])
 
 def rng(seed=1):
     return np.random.default_rng(seed)
+
+
+def count_overclaims(attack, mechanism, pair=(0.0, 1.0), true=0.0):
+    """Count the small audits whose bound is above the true loss."""
+    options = {"attack": attack, "trials": 1000, "confidence": CONFIDENCE}
+    found = (dpcore.audit(mechanism, pair, rng=seed, **options) for seed in range(AUDITS))
+    return sum(audit.epsilon_lower > true for audit in found)
+
+
+def count_refutations(mechanism, loss, pair=UNIT, audits=AUDITS, **settings):
+    """Count the small audits that refute a claim of the exact loss, with the exact bound."""
+    options = {"trials": 400, "claim": loss, "confidence": CONFIDENCE, "bound": "exact"} | settings
+    return sum(dpcore.audit(mechanism, pair, rng=s, **options).refuted for s in range(audits))
+
+
+def assert_kept(score):
+    """A score is the same after pickling, and so is an event after pickling and in JSON."""
+    event = Above(score, 0.25, "below")
+    for one in (score, event):
+        assert pickle.loads(pickle.dumps(one)) == one
+        assert hash(pickle.loads(pickle.dumps(one))) == hash(one)
+    text = json.dumps(encoding.encode_value(event), allow_nan=False)
+    assert encoding.decode_value(json.loads(text)) == event
+    assert hash(encoding.decode_value(json.loads(text))) == hash(event)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from dpcore.attacks.attack import Goal
-from dpcore.attacks.coordinatewise import Coordinatewise
+from dpcore.attacks.entrywise import Coordinatewise
 from dpcore.bounds.binomial import every_coordinate
 from dpcore.records import Counts
 

@@ -209,8 +209,7 @@ def test_every_fit_fits_together():
     train = both_sides(mechanism, pair, 5000, 1)
     found = list(fit_scores(*train, pair, 16))
     assert len(found) > 6
-    for fitted in found:
-        score = AdditiveScore.of(fitted)
+    for score in found:
         assert np.isfinite(score(train[0])).all()
         # A score tells the draws that fitted it apart, if it says anything at all.
         assert score(train[0]).mean() >= score(train[1]).mean()

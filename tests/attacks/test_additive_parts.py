@@ -9,25 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpcore.attacks.additive import (
-    Additive,
-    AdditiveScore,
-    Part,
-    Patterns,
-    code_by_class,
-    code_by_column,
-    order_by_hash,
-)
-from dpcore.attacks.arrays import (
-    EXACT,
-    Grain,
-    clear_runs,
-    even_runs,
-    log_ratios,
-    round_weights,
-    shrink_log_ratios,
-    smooth_bins,
-)
+from dpcore.attacks import additive, arrays
+from dpcore.attacks.arrays import EXACT, Grain
 from dpcore.attacks.bins import Layout, bin_column, classes_of_columns
 from dpcore.records import Pair
 
@@ -173,7 +156,7 @@ def test_runs_are_the_best_of_all_partitions():
     k = random.integers(0, 60, size=(40, 7)).astype(float)
     k_prime = random.integers(0, 60, size=(40, 7)).astype(float)
     k[:5], k_prime[:3] = 0.0, 0.0
-    found = clear_runs(k, k_prime)
+    found = arrays.clear_runs(k, k_prime)
     for row in range(40):
         assert found[row].tolist() == brute_runs(k[row], k_prime[row]).tolist()
     assert {len(set(row)) for row in found.tolist()} > {1}
@@ -183,44 +166,44 @@ def test_equal_histograms_are_one_run_and_weigh_nothing():
     random = np.random.default_rng(1)
     k, k_prime = random.poisson(1000.0, size=(2, 200, 40)).astype(float)
     n = k.sum(axis=1, keepdims=True), k_prime.sum(axis=1, keepdims=True)
-    runs = clear_runs(k, k_prime)
+    runs = arrays.clear_runs(k, k_prime)
     # A second run must add 5 to a statistic that the best of 39 cuts does not often reach.
     assert (runs.max(axis=1) == 0).mean() > 0.5
-    for some in (runs, even_runs(k, k_prime, 4), None):
-        weights = smooth_bins(k, k_prime, *n, some)
+    for some in (runs, arrays.even_runs(k, k_prime, 4), None):
+        weights = arrays.smooth_bins(k, k_prime, *n, some)
         # The standard deviation of a raw log ratio is .045.
         assert np.sqrt((weights**2).mean()) < 0.02
     # The control: a difference of ten deviations is kept.
     k[:, :20] *= 1.5
     n = k.sum(axis=1, keepdims=True), n[1]
-    weights = smooth_bins(k, k_prime, *n, clear_runs(k, k_prime))
+    weights = arrays.smooth_bins(k, k_prime, *n, arrays.clear_runs(k, k_prime))
     gaps = weights[:, :20].mean(axis=1) - weights[:, 20:].mean(axis=1)
     assert np.abs(gaps - np.log(1.5)).mean() < 0.02
 
 
 def test_even_runs_have_even_mass():
     k, k_prime = np.ones((1, 12)), np.ones((1, 12))
-    assert even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
-    assert even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
+    assert arrays.even_runs(k, k_prime, 4)[0].tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 3]
+    assert arrays.even_runs(np.zeros((1, 3)), np.zeros((1, 3)), 4).tolist() == [[0, 0, 0]]
 
 
 def test_shrinking_keeps_signs_and_what_is_clear():
     random = np.random.default_rng(1)
     truth = np.where(np.arange(1000) < 10, 3.0, 0.0)
     noisy = truth + random.normal(size=1000) * 0.2
-    found = shrink_log_ratios(noisy, np.full(1000, 0.04))
+    found = arrays.shrink_log_ratios(noisy, np.full(1000, 0.04))
     assert (np.abs(found) <= np.abs(noisy)).all()
     assert (found * noisy >= 0.0).all()
     assert np.allclose(found[:10], noisy[:10], rtol=0.05)
     ridge = np.square(found[10:]).mean() / np.square(noisy[10:]).mean()
     assert ridge < 0.5
     # Nothing but noise is shrunk to next to nothing.
-    alone = shrink_log_ratios(noisy[10:], np.full(990, 0.045))
+    alone = arrays.shrink_log_ratios(noisy[10:], np.full(990, 0.045))
     assert np.square(alone).mean() < 0.05 * np.square(noisy[10:]).mean()
 
 
 def test_log_ratios_are_those_of_the_shares():
-    ratios, variances = log_ratios(np.array([200, 0, 0]), np.array([100, 5, 0]), 1000, 500)
+    ratios, variances = arrays.log_ratios(np.array([200, 0, 0]), np.array([100, 5, 0]), 1000, 500)
     assert ratios[0] == pytest.approx(0.0, abs=0.01)
     assert ratios[1] < -2.0
     assert ratios[2] == 0.0
@@ -229,10 +212,10 @@ def test_log_ratios_are_those_of_the_shares():
 
 def test_sums_of_grained_weights_are_exact_in_any_order():
     random = np.random.default_rng(1)
-    weights = round_weights(random.normal(size=1000) * 5.0)
+    weights = arrays.round_weights(random.normal(size=1000) * 5.0)
     sums = {float(np.add.reduce(random.permutation(weights)[:, None])[0]) for _ in range(50)}
     assert len(sums) == 1
-    assert np.abs(weights - round_weights(weights)).max() == 0.0
+    assert np.abs(weights - arrays.round_weights(weights)).max() == 0.0
     raw = random.normal(size=1000)
     assert len({float(np.add.reduce(random.permutation(raw)[:, None])[0]) for _ in range(50)}) > 1
 
@@ -250,17 +233,17 @@ def flags(size, seed, *, linked):
     return rows
 
 
-def patterns_of(rows, rows_prime, coding=code_by_column, **options):
+def patterns_of(rows, rows_prime, coding=additive.code_by_column, **options):
     sample = np.concatenate([rows, rows_prime])
     own = np.arange(rows.shape[1])
     found = Layout.of_sample(sample, "values", [EXACT] * own.size, 8, own)
-    return Patterns.of(rows, rows_prime, found, coding(found, **options))
+    return additive.Patterns.of(rows, rows_prime, found, coding(found, **options))
 
 
 def test_flags_that_differ_only_jointly_are_seen_only_by_their_pattern():
     rows, rows_prime = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
     fresh, fresh_prime = flags(20000, 3, linked=True), flags(20000, 4, linked=False)
-    found = Additive().candidates(rows, rows_prime, Pair("a", "b"))
+    found = additive.Additive().candidates(rows, rows_prime, Pair("a", "b"))
     gaps = {
         bool(score.patterns.size): float(score(fresh).mean() - score(fresh_prime).mean())
         for score in found
@@ -281,11 +264,11 @@ def test_independent_flags_are_separate_parts_and_linked_ones_are_not():
 def test_patterns_by_class_forget_the_order():
     rows, rows_prime = flags(20000, 1, linked=True), flags(20000, 2, linked=False)
     classes = np.array([0, 0, 1, 1])
-    found = patterns_of(rows, rows_prime, code_by_class, classes=classes)
+    found = patterns_of(rows, rows_prime, additive.code_by_class, classes=classes)
     assert found.keys.tolist() == list(range(9))
     sums = np.unique(rows.reshape(-1, 2, 2).sum(axis=2) @ [1, 3], return_counts=True)[1]
     assert sorted(found.k) == sorted(sums)
-    assert found.parts == [Part(None, False)]
+    assert found.parts == [additive.Part(None, False)]
 
 
 def test_many_columns_have_patterns_of_random_bits():
@@ -294,16 +277,16 @@ def test_many_columns_have_patterns_of_random_bits():
     found = patterns_of(rows, rows)
     assert found.keys.size == 5
     assert found.keys.max() < 2**53
-    assert found.parts == [Part(None, False)]
+    assert found.parts == [additive.Part(None, False)]
     assert found.weights().tolist() == [0.0] * 5
 
 
 def test_every_pattern_is_found_through_its_hash():
     keys = np.unique(np.random.default_rng(1).integers(2**52, size=3000, dtype=np.uint64))
-    order, first = order_by_hash(keys)
+    order, first = additive.order_by_hash(keys)
     assert first[0] == 0
     assert first[-1] == keys.size
-    score = AdditiveScore(
+    score = additive.AdditiveScore(
         "values", keys[1:] - 0.5, [0, keys.size - 1], np.append(keys, np.uint64(0)), keys,
         np.zeros(keys.size, np.uint32), np.arange(keys.size), np.zeros((0, keys.size + 1)),
     )  # fmt: skip

@@ -29,10 +29,8 @@ def asked(source):
         return
     for node in ast.walk(ast.parse(source)):
         wanted = []
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in (
-            "isinstance",
-            "issubclass",
-        ):
+        called = getattr(node.func, "id", "") if isinstance(node, ast.Call) else ""
+        if called in ("isinstance", "issubclass"):
             wanted = node.args[1:]
         elif isinstance(node, ast.Compare) and "type(" in ast.unparse(node):
             wanted = [node.left, *node.comparators]

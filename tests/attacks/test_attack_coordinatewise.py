@@ -11,7 +11,7 @@ from scipy.stats import binom
 from shared_coordinates import ALPHA, CONFIDENCE, certified, constant, geometric, laplace
 
 import dpcore
-from dpcore.attacks.coordinatewise import Coordinatewise
+from dpcore.attacks.entrywise import Coordinatewise
 from dpcore.events.every_coordinate import EveryCoordinate, Intervals
 from dpcore.published import HalfNoise
 from dpcore.records import Pair
@@ -50,12 +50,8 @@ def test_sets_in_words():
 
 
 GROUPS = [
-    ((0, 1, 2, 3, 4),),
-    ((1, 2), (3, 4)),
-    ((0, 2, 4), (1, 3)),
-    ((4,), (0, 3, 1)),
-    ((3, 2),),
-]
+    ((0, 1, 2, 3, 4),), ((1, 2), (3, 4)), ((0, 2, 4), (1, 3)), ((4,), (0, 3, 1)), ((3, 2),),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("groups", GROUPS, ids=str)

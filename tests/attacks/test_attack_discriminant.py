@@ -7,7 +7,7 @@ import pytest
 
 import dpcore
 from dpcore.attacks import Discriminant, Threshold
-from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.classifier import LinearScore
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int16])

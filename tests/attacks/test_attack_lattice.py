@@ -11,15 +11,10 @@ from scipy.stats import binom
 from shared_extras import needs
 
 import dpcore
+from dpcore.attacks import lattice
 from dpcore.attacks.arrays import FINEST
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.lattice import (
-    FinerThan,
-    FloatLattice,
-    LowBits,
-    _find_expected_cuts,
-    _tabulate_entries,
-)
+from dpcore.attacks.lattice import FinerThan, FloatLattice, LowBits
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Never
 from dpcore.experiments.floating_point import SYSTEMS
@@ -37,9 +32,8 @@ def audit(mechanism, pair=PAIR, trials=2 * 10**5, pilot=2**14, seed=1, goal=None
     half = pilot // 2
     first, second = ([mechanism(x, half, rng) for x in (pair.x, pair.x_prime)] for _ in range(2))
     scores = FloatLattice().candidates(*first, pair)
-    found = max(
-        choose_events(scores, *second, goal or Goal(trials)), key=lambda choice: choice.merit
-    )
+    choices = choose_events(scores, *second, goal or Goal(trials))
+    found = max(choices, key=lambda choice: choice.merit)
     hits = [int(found.event(mechanism(x, trials, rng)).sum()) for x in (pair.x, pair.x_prime)]
     counts = dpcore.Counts(hits[0], trials, hits[1], trials)
     ordered = counts if found.direction == "x" else counts.swapped()
@@ -97,9 +91,9 @@ def rounded_once(x, size, rng):
 def test_expected_cuts_are_never_hit_from_the_coarser_end(ends, side):
     rng = np.random.default_rng(1)
     outputs = [end + rng.laplace(0.0, 4.0, (10**5, 1)) for end in ends]
-    table = _tabulate_entries(*outputs, (0,), ends)
+    table = lattice._tabulate_entries(*outputs, (0,), ends)
     first, last = np.triu_indices(table.edges.size, 1)
-    places = np.argwhere(_find_expected_cuts(table, first, last, side))
+    places = np.argwhere(lattice._find_expected_cuts(table, first, last, side))
     cuts = [
         (table.edges[first[w]], table.edges[last[w]], -int(table.exponents[e])) for w, e in places
     ]
@@ -148,17 +142,12 @@ def test_the_scale_does_not_matter(scale):
 @pytest.mark.parametrize(
     "pair",
     [
-        Pair([1.0], [0.0]),
-        Pair([5.0], [6.0]),
-        Pair([0.3], [1.3]),
-        Pair([0.1], [0.2]),
-        Pair([-1.0], [1.0]),
-        Pair(np.zeros(8), np.ones(8)),
-        Pair([0.0, 1.0, 7.0], [1.0, 0.0, 7.0]),
+        Pair([1.0], [0.0]), Pair([5.0], [6.0]), Pair([0.3], [1.3]), Pair([0.1], [0.2]),
+        Pair([-1.0], [1.0]), Pair(np.zeros(8), np.ones(8)), Pair([0.0, 1.0, 7.0], [1.0, 0.0, 7.0]),
         Pair(np.linspace(0.0, 1.0, 5), np.linspace(1.0, 2.0, 5)),
     ],
     ids=str,
-)
+)  # fmt: skip
 @pytest.mark.parametrize("mechanism", [laplace(10.0), normal(10.0)], ids=["laplace", "normal"])
 def test_other_pairs_leave_traces_too(pair, mechanism):
     bound, _, event = audit(mechanism, pair, trials=10**5, pilot=2**16)
@@ -226,11 +215,9 @@ def test_diffprivlib_is_certified(name):
 # What is left alone.
 
 PROTECTED = {
-    "geometric": geometric,
-    "discrete normal": discrete_normal,
-    "snapped": snapped,
+    "geometric": geometric, "discrete normal": discrete_normal, "snapped": snapped,
     "rounded once": rounded_once,
-}
+}  # fmt: skip
 QUIET = (FinerThan(FINEST, -1.0, 1.0),)
 
 
@@ -283,12 +270,7 @@ def test_opendp_is_left_alone():
 
 @pytest.mark.parametrize(
     "outputs",
-    [
-        np.arange(20).reshape(10, 2),
-        np.ones((10, 1), bool),
-        np.array([["a"]] * 10),
-        np.empty((9, 0)),
-    ],
+    [np.arange(20).reshape(10, 2), np.ones((10, 1), bool), [["a"]] * 10, np.empty((9, 0))],
     ids=["int", "bool", "text", "empty"],
 )
 def test_outputs_without_low_bits_have_no_candidates(outputs):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import pickle
 from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from shared_audits import assert_kept
 
 from dpcore.attacks.arrays import FINEST, lowest_bit
 from dpcore.attacks.lattice import FinerThan, LowBits, classify_exponents, find_cells, is_finer
@@ -132,8 +132,7 @@ def test_scores_are_records_in_words():
         LowBits(np.array([0.0, 1.0]), np.array([-53]), np.array([[1.0, -1.0]]), (0, 3)),
     )
     for score in scores:
-        assert pickle.loads(pickle.dumps(score)) == score
-        assert hash(pickle.loads(pickle.dumps(score))) == hash(score)
+        assert_kept(score)
         assert score.merged
     assert scores[0] != FinerThan(53, -0.5, 0.25)
     assert str(scores[0]) == "[entry 0 is in [-0.5, 0.5) and no multiple of 2^-53]"

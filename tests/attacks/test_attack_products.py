@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from shared_audits import AUDITS, CONFIDENCE, MOST
+from shared_audits import MOST, count_refutations
 from shared_pairs_of_columns import LOSS, UNIT, correlated, likelihood, told, twisted
 
 import dpcore
@@ -72,25 +72,13 @@ def test_many_faint_pairs_are_added():
 @pytest.mark.parametrize("mechanism", [twisted(), twisted(i=2, j=7, width=12)], ids=["32", "12"])
 def test_a_true_claim_is_refuted_as_seldom_as_promised(mechanism):
     """At the exact loss, ln 19, with the exact bound at 90 %: significance 1e-4."""
-    refuted = [
-        dpcore.audit(
-            mechanism, UNIT, attack=Products(), trials=400, claim=LOSS,
-            confidence=CONFIDENCE, bound="exact", rng=seed,
-        ).refuted
-        for seed in range(AUDITS)
-    ]  # fmt: skip
-    assert sum(refuted) <= MOST
+    assert count_refutations(mechanism, LOSS, attack=Products()) <= MOST
 
 
 def test_control_two_thirds_of_the_loss_are_refuted_often():
-    refuted = [
-        dpcore.audit(
-            twisted(), UNIT, attack=Products(), trials=2000, claim=LOSS * 2 / 3,
-            confidence=CONFIDENCE, bound="exact", rng=seed,
-        ).refuted
-        for seed in range(20)
-    ]  # fmt: skip
-    assert sum(refuted) > 15
+    options = {"attack": Products(), "trials": 2000, "audits": 20}
+    refuted = count_refutations(twisted(), LOSS * 2 / 3, **options)
+    assert refuted > 15
 
 
 def candidates(mechanism, size=2**14, seed=3):

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from shared_audits import AUDITS, CONFIDENCE, MOST
+from shared_audits import MOST, count_refutations
 from shared_pairs_of_columns import LOSS, UNIT, odd, secret, told
 
 import dpcore
@@ -115,24 +115,12 @@ def noisy_count(x, size, rng):
 )
 def test_a_true_claim_is_refuted_as_seldom_as_promised(mechanism, loss):
     """At the exact loss with the exact bound at 90 %: significance 1e-4."""
-    refuted = [
-        dpcore.audit(
-            mechanism, UNIT, trials=400, claim=loss, confidence=CONFIDENCE, bound="exact", rng=seed
-        ).refuted
-        for seed in range(AUDITS)
-    ]
-    assert sum(refuted) <= MOST
+    assert count_refutations(mechanism, loss) <= MOST
 
 
 def test_control_two_thirds_of_the_loss_are_refuted_often():
-    refuted = [
-        dpcore.audit(
-            odd(), UNIT, trials=2000, claim=LOSS * 2 / 3,
-            confidence=CONFIDENCE, bound="exact", rng=seed,
-        ).refuted
-        for seed in range(20)
-    ]  # fmt: skip
-    assert sum(refuted) > 15
+    refuted = count_refutations(odd(), LOSS * 2 / 3, trials=2000, audits=20)
+    assert refuted > 15
 
 
 @pytest.mark.parametrize("columns", [1, 20])

@@ -10,11 +10,15 @@ from shared_messages import check_messages
 from dpcore import _core, attacks
 from dpcore.attacks.additive import Additive
 from dpcore.attacks.attack import attack_of
-from dpcore.attacks.coordinatewise import Coordinatewise
-from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.classifier import Boosted, Classifier, Features, Linear, LinearScore
+from dpcore.attacks.entrywise import Coordinatewise
+from dpcore.attacks.histogram import Cells, Histogram, Letters, Outcomes
 from dpcore.attacks.lattice import FinerThan, LowBits
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.residues import ResidueRatio
+from dpcore.attacks.rows import Closer, Coordinate, RowMin, RowSum, Special
+from dpcore.attacks.support import AtAtoms, Outside, Repeats
+from dpcore.attacks.threshold import Threshold
 from dpcore.attacks.timing import Timing
 from dpcore.attacks.words import TokenRatios
 from dpcore.events.every_coordinate import EveryCoordinate, Intervals
@@ -28,6 +32,23 @@ HALF_LINE = Intervals(np.zeros(1), True)
 PAIR = Pair(0, 1)
 
 SCORE = TokenRatios(("to", "boston", "é"), [1.0, -0.5, 4.0], [0, 1, 3], [8.0, 16.0, 0.0, 32.0])
+
+FEATURES = Features([0.0], 0.0, [], [], [])
+
+TABLES = Letters("whole", [0], [2], [], [], [])
+
+
+class Opaque:
+    """Neither a container nor hashable."""
+
+    __hash__ = None
+
+    def __repr__(self):
+        return "Opaque()"
+
+
+OPAQUE = np.array([Opaque()] * 40)
+
 
 VALUE_ERRORS = [
     # The additive attack: what it makes of outputs, and what it reaches.
@@ -54,7 +75,7 @@ VALUE_ERRORS = [
     (lambda: Coordinatewise()(ROWS[:1], ROWS, Pair([0, 0], [1, 1])), "outputs", "at least two"),
     # Linear discriminants: what the score adds up, and which directions the attack finds.
     (lambda: LinearScore([0], [0.0, 1.0], [1.0]), "centres", "of shape (1,)"),
-    (lambda: LinearScore([], [], []), "entries", "of shape"),
+    (lambda: LinearScore([], [], []), "entries", "not empty"),
     (lambda: LinearScore([0], [np.nan], [1.0]), "centres", "finite"),
     (lambda: LinearScore([-1], [0.0], [1.0]), "entries", "an array of numbers at least 0"),
     (lambda: LinearScore([0.5], [0.0], [1.0]), "entries", "whole numbers"),
@@ -98,6 +119,39 @@ VALUE_ERRORS = [
      lengths=[0.0]), "lengths", "one more than the 3 starts"),
     (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
      lengths=SCORE.lengths, reader="letters"), "reader", "one of 'words'"),
+    # Classifiers: what they learn, and the features.
+    (lambda: Classifier("forest"), "model", "one of 'logistic', 'boosting'"),
+    (lambda: Classifier(rows=1), "rows", "an integer at least 2, got 1"),
+    (lambda: Linear(FEATURES, [1.0, 2.0]), "weights", "of shape (1,)"),
+    (lambda: Features([0.0], 0.0, [0], [1.0], []), "highs", "of shape (1,)"),
+    (lambda: FEATURES(np.zeros((3, 2))), "outputs", "of 1 entries"),
+    # Histograms: letters, cells and outcomes.
+    (lambda: Histogram(0), "bins", "an integer at least 1, got 0"),
+    (lambda: Outcomes(("a",), [1.0, 2.0]), "values", "one for each of 1 keys"),
+    (lambda: Outcomes(("a",), [1.0], -1), "unit", "a finite number at"),
+    (lambda: Letters("signs", [0], [2], [], [], []), "kind", "one of 'whole'"),
+    (lambda: Cells(TABLES, (1,), (2,), [0, 1], [0.0]), "values", "one for"),
+    (lambda: Cells(TABLES, (1,), (3,), [0, 1], [0.0]), "ends", "one for each"),
+    (lambda: Cells(TABLES, (1, 2), (2, 2), [0, 1], []), "ends", "increasing"),
+    # Differences of supports: what the scores count.
+    (lambda: Special("zero"), "kind", "one of 'nan', 'inf', got 'zero'"),
+    (lambda: Outside([0.0], [1.0, 2.0]), "highs", "of shape (1,)"),
+    (lambda: Outside([2.0], [1.0]), "lows", "at most highs"),
+    (lambda: Outside([np.nan], [1.0]), "lows", "at most highs"),
+    (lambda: Outside([0.0], [1.0])(np.zeros((2, 2))), "outputs", "of 1 ent"),
+    (lambda: Repeats(-1.0), "tolerance", "a finite number at least 0"),
+    (lambda: AtAtoms([0], [0.0, 1.0], [1.0], [1]), "lows", "of shape (1,)"),
+    (lambda: AtAtoms([2], [0.0], [1.0], [1])(np.zeros((2, 2))), "outputs", "of at least 3 entries"),
+    # Thresholds on simple scores.
+    (lambda: Threshold("mean"), "score", "one of 'coordinate', 'l1', "),
+    (lambda: Threshold(-1), "score", "an integer at least 0, got -1"),
+    (lambda: Coordinate(-1), "index", "an integer at least 0, got -1"),
+    (lambda: Coordinate(3)(np.zeros((2, 2))), "outputs", "of at least 4 "),
+    (lambda: Closer("l3", [0.0], [1.0]), "norm", "one of 'l1', 'l2', got"),
+    (lambda: Closer("l1", [0.0], [1.0, 2.0]), "x_prime", "of 1 entries"),
+    (lambda: Closer("l1", [np.inf], [1.0]), "x", "a non-empty vector of fi"),
+    (lambda: Closer("l1", [0.0], [1.0])(np.zeros((2, 2))), "outputs", "of 1"),
+    (lambda: RowMin()(np.zeros((3, 0))), "outputs", "of at least 1 entries"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # The additive attack: what it makes of outputs, and what it reaches.
@@ -123,6 +177,24 @@ TYPE_ERRORS = [
     # Texts as rows of tokens, whatever array or object holds them; the tables of their ratios.
     (lambda: TokenRatios(tokens=SCORE.tokens, values=SCORE.values, starts=SCORE.starts,
      lengths=SCORE.lengths, reader=3), "reader", "one of 'words'"),
+    # Classifiers: what they learn, and the features.
+    (lambda: Classifier(None), "model", "one of 'logistic', 'boosting'"),
+    (lambda: Classifier(rows=1e5), "rows", "an integer at least 2, got 1"),
+    (lambda: Linear(None, [1.0]), "features", "a Features, got None"),
+    (lambda: Boosted(None, None), "features", "a Features, got None"),
+    (lambda: FEATURES(np.array(["a"])), "outputs", "real numbers"),
+    # Histograms: letters, cells and outcomes.
+    (lambda: Histogram(2.0), "bins", "an integer at least 1, got 2.0"),
+    (lambda: Histogram().candidates(OPAQUE, OPAQUE, PAIR), "outputs", "hashable objects, got Op"),
+    (lambda: Outcomes((Opaque(),), [1.0]), "outputs", "hashable objects, got"),
+    (lambda: Cells(None, (1,), (2,), [0, 1], [0.0, 1.0]), "letters", "a"),
+    # Differences of supports: what the scores count.
+    (lambda: Repeats(None), "tolerance", "a finite number at least 0"),
+    (lambda: Special("nan")(np.array(["a"])), "outputs", "real numbers"),
+    # Thresholds on simple scores.
+    (lambda: Threshold(True), "score", "None, a name, an index or a "),
+    (lambda: Threshold(1.5), "score", "None, a name, an index or a "),
+    (lambda: RowSum()(np.array(["a"])), "outputs", "real numbers, got dty"),
 ]  # fmt: skip
 
 

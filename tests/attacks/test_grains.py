@@ -6,19 +6,8 @@ import numpy as np
 import pytest
 from shared_formats import FORMATS, PLACES, farthest
 
-from dpcore.attacks.arrays import (
-    APART,
-    EXACT,
-    NEAR,
-    SAME,
-    Grain,
-    coarsest_grain,
-    cuts_of,
-    grain_of,
-    grains_of,
-    steps_of,
-    sum_grains,
-)
+from dpcore.attacks import arrays
+from dpcore.attacks.arrays import APART, EXACT, NEAR, SAME, Grain
 from dpcore.events.device_outputs import BITS, of_format, stated_bits
 
 RNG = np.random.default_rng(20)
@@ -33,7 +22,7 @@ def sides(made, offset=0.0):
 @pytest.mark.parametrize("kept_as", [None, np.float64])
 def test_a_format_is_found_whatever_holds_it(name, kept_as):
     made = sides(FORMATS[name])
-    grain = grain_of(*(side if kept_as is None else side.astype(kept_as) for side in made))
+    grain = arrays.grain_of(*(side if kept_as is None else side.astype(kept_as) for side in made))
     assert grain.bits == PLACES[name] == BITS[name]
     assert grain.middle == pytest.approx(np.median(np.abs(np.concatenate(made))), rel=0.1)
     last = 2.0 ** -(PLACES[name] - 1)
@@ -45,9 +34,9 @@ def test_a_format_is_found_whatever_holds_it(name, kept_as):
 def test_the_coarser_side_decides():
     plain, _ = sides(FORMATS["float64"])
     _, narrow = sides(FORMATS["float32"])
-    assert grain_of(plain, narrow.astype(np.float64)).bits == 24
+    assert arrays.grain_of(plain, narrow.astype(np.float64)).bits == 24
     # One number may be short by chance.
-    assert grain_of(plain, np.full(1000, 0.5)).bits == 53
+    assert arrays.grain_of(plain, np.full(1000, 0.5)).bits == 53
 
 
 @pytest.mark.parametrize(
@@ -69,7 +58,7 @@ def test_the_coarser_side_decides():
 )
 def test_what_was_never_rounded_is_exact(values):
     values = np.asarray(values)
-    assert grain_of(values, values) == EXACT
+    assert arrays.grain_of(values, values) == EXACT
     assert EXACT.exact
     assert EXACT.at(1e9) == 0.0
 
@@ -86,19 +75,19 @@ def test_what_was_never_rounded_is_exact(values):
     ],
 )
 def test_what_was_rounded_is_not_exact(values):
-    assert grain_of(np.asarray(values), np.asarray(values)).bits == 53
+    assert arrays.grain_of(np.asarray(values), np.asarray(values)).bits == 53
 
 
 def test_a_rare_number_that_is_not_whole_is_seen_beyond_the_sample():
     values = np.zeros(100_000)
     values[-1] = 0.1
-    assert grain_of(values, values).bits == 53
+    assert arrays.grain_of(values, values).bits == 53
 
 
 def test_each_column_has_its_own_grain():
     bit, noise = np.repeat([0.0, 1.0], 500), NOISE[0][:1000]
     rows = np.column_stack([bit, 2.5e9 + noise, noise])
-    grains = grains_of(rows, rows)
+    grains = arrays.grains_of(rows, rows)
     assert grains[0] == EXACT
     assert grains[1].typical == pytest.approx(8 * np.spacing(2.5e9))
     assert grains[2].typical < 1e-14
@@ -110,59 +99,59 @@ def test_an_adapter_says_which_format_it_converted():
     told = of_format(few, "bfloat16")
     assert stated_bits(told) == stated_bits(told[:1]) == stated_bits(told[:, np.newaxis]) == 8
     assert np.array_equal(told, few)
-    assert grain_of(told, told) == Grain(8, 100.25)
+    assert arrays.grain_of(told, told) == Grain(8, 100.25)
 
 
 def test_grains_of_sums_and_of_the_coarsest():
     fine, coarse = Grain(53, 1.0), Grain(24, 4.0)
-    assert coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
-    assert coarsest_grain([EXACT, EXACT]) == EXACT
-    total = sum_grains([fine, coarse])
+    assert arrays.coarsest_grain([fine, coarse, EXACT]) == Grain(24, 4.0)
+    assert arrays.coarsest_grain([EXACT, EXACT]) == EXACT
+    total = arrays.sum_grains([fine, coarse])
     assert total.bits == 53
     assert total.absolute == fine.typical + coarse.typical
-    weighted = sum_grains([fine, coarse], np.array([0.0, -2.0]))
+    weighted = arrays.sum_grains([fine, coarse], np.array([0.0, -2.0]))
     assert weighted.absolute == 2 * coarse.typical
     # A sum in doubles rounds even what was exact.
-    assert 0.0 < sum_grains([Grain(0, 100.0)]).absolute < 1e-12
+    assert 0.0 < arrays.sum_grains([Grain(0, 100.0)]).absolute < 1e-12
 
 
 def test_steps():
     grain = Grain(53, 1.0)
     values = np.array([1.0, 1.0, 1.0 + 4e-16, 1.5, 2.0])
-    assert steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
-    assert steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
+    assert arrays.steps_of(values, grain).tolist() == [SAME, SAME, APART, APART]
+    assert arrays.steps_of(values, EXACT).tolist() == [SAME, APART, APART, APART]
     crowd = 1.0 + np.arange(40) * 4e-16
-    assert (steps_of(crowd, grain) == NEAR).all()
-    assert steps_of(np.array([1.0]), grain).size == 0
+    assert (arrays.steps_of(crowd, grain) == NEAR).all()
+    assert arrays.steps_of(np.array([1.0]), grain).size == 0
 
 
 def test_a_long_computation_leaves_one_number_where_nothing_is_near():
     grain = Grain(53, 1.0)
     atom = 1.0 + np.array([0.0, 100.0, 900.0]) * np.spacing(1.0)
     alone = np.concatenate([[0.5], atom, [1.5]])
-    assert steps_of(alone, grain).tolist() == [APART, SAME, SAME, APART]
+    assert arrays.steps_of(alone, grain).tolist() == [APART, SAME, SAME, APART]
     # Exact numbers are never joined, nor are those that others lie near, nor wider runs.
-    assert (steps_of(alone, EXACT) == APART).all()
+    assert (arrays.steps_of(alone, EXACT) == APART).all()
     beside = np.insert(alone, 4, 1.0 + 1e5 * np.spacing(1.0))
-    assert (steps_of(beside, grain) == APART).all()
+    assert (arrays.steps_of(beside, grain) == APART).all()
     wide = np.concatenate([[0.5], 1.0 + np.array([0.0, 3000.0, 6000.0]) * np.spacing(1.0), [1.5]])
-    assert (steps_of(wide, grain) == APART).all()
+    assert (arrays.steps_of(wide, grain) == APART).all()
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_noise_of_64_last_places_is_no_single_number(name):
     values, _ = sides(FORMATS[name], farthest(name))
     values = np.unique(values.astype(np.float64))
-    steps = steps_of(values, Grain(PLACES[name], farthest(name)))
+    steps = arrays.steps_of(values, Grain(PLACES[name], farthest(name)))
     assert (steps != SAME).all()
 
 
 def test_cuts_lie_apart_or_are_16_tolerances_from_each_other():
     sparse = np.sort(NOISE[0][:500])
-    assert cuts_of(sparse, Grain(53, 1.0)).size == 499
+    assert arrays.cuts_of(sparse, Grain(53, 1.0)).size == 499
     dense = np.unique(FORMATS["bfloat16"](NOISE[0]).astype(np.float64))
     grain = Grain(8, 1.0)
     middle = dense[np.abs(dense) < 2.0]
-    places = cuts_of(middle, grain)
+    places = arrays.cuts_of(middle, grain)
     assert 3 <= places.size <= 4.0 / (16 * grain.typical) + 2
-    assert cuts_of(np.array([1.0]), grain).size == 0
+    assert arrays.cuts_of(np.array([1.0]), grain).size == 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import dpcore
-from dpcore import Laplace, published
+from dpcore import Laplace, attacks, published
 from dpcore.attacks import MajorityVote
 from dpcore.exact import vote_log_probabilities
 
@@ -142,3 +142,17 @@ def test_an_attack_returns_an_event():
     for found in (None, 1, np.ones(3, bool)):
         with pytest.raises(TypeError, match="event must be a callable outputs -> bools, got"):
             dpcore.audit(Laplace(1.0), trials=500, attack=lambda a, b, pair, found=found: found)
+
+
+@pytest.mark.parametrize("value", [7.0, "same", np.nan, -np.inf], ids=str)
+@pytest.mark.parametrize("attack", [attacks.Threshold, attacks.Support, attacks.Histogram])
+def test_outputs_that_never_differ_certify_nothing(attack, value):
+    def repeat_value(x, size, rng):
+        return np.full((size, 2), value)
+
+    if isinstance(value, str) and attack is not attacks.Histogram:
+        with pytest.raises(ValueError, match="attack must be one that applies to these outputs"):
+            dpcore.audit(repeat_value, UNIT, attack=attack(), trials=1000)
+        return
+    report = dpcore.audit(repeat_value, UNIT, attack=attack(), trials=1000, rng=1)
+    assert report.epsilon_lower == 0.0

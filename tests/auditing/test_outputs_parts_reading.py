@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from shared_examples import examples
 
 from dpcore.attacks.candidates import OfParts, parts_of, presence_parts
-from dpcore.attacks.discriminant import LinearScore
+from dpcore.attacks.classifier import LinearScore
 from dpcore.attacks.parts import Part, Parts, remember_parts
 from dpcore.attacks.products import SignProducts
 from dpcore.attacks.rows import Coordinate, RowMax

@@ -8,6 +8,8 @@ from shared_messages import check_messages
 from dpcore import Pair
 from dpcore.pairs import L1, AddRemove, Box, Linf, Records, Replace, drive, patterns, search
 
+BOX = Box(0, 1, 2)
+
 VALUE_ERRORS = [
     # The usual pairs, neighbour relations and domains.
     (lambda: patterns(0, "all"), "dim", "an integer at least 1"),
@@ -33,6 +35,9 @@ VALUE_ERRORS = [
      "large enough"),
     (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: float("nan"),
      np.random.default_rng(1)), "merit of a pair", "a real number"),
+    (lambda: search(BOX, L1(1.0), rounds=0), "rounds", "an integer at least 1"),
+    (lambda: search(BOX, L1(1.0), budget="many"), "budget", "a whole number"),
+    (lambda: search(BOX, L1(1.0), budget=511), "budget", "at least rounds x candidates = 512, got"),
 ]  # fmt: skip
 TYPE_ERRORS = [
     # The usual pairs, neighbour relations and domains.
@@ -57,6 +62,11 @@ TYPE_ERRORS = [
      "a callable"),
     (lambda: drive(search(Box(0, 1, 2), L1(1.0)), lambda pair, size: "good",
      np.random.default_rng(1)), "merit of a pair", "a real number"),
+    (lambda: search(3, L1(1.0)), "domain", "a domain with dim, draw and contains, got 3"),
+    (lambda: search(Box, L1(1.0)), "domain", "contains, an instance and not the class"),
+    (lambda: search(BOX, 1.0), "neighbour", "a neighbour relation"),
+    (lambda: search(BOX, L1), "neighbour", "a neighbour relation"),
+    (lambda: search(BOX, L1(1.0), candidates=1.5), "candidates", "an integer"),
 ]  # fmt: skip
 ZERO_DIVISION_ERRORS = [
     # The search for the pair that leaks most, against exact oracles of two mechanisms.

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import dpcore
-from dpcore.structure import CHECKS, FAULTS, Fault, inspect
+from dpcore.structure import CHECKS, FAULTS, inspect
 
 MASKED = np.ma.masked_array([0.0, 1.0], [False, True])
 
@@ -203,11 +203,6 @@ def test_bad_input(change, error, text):
     arguments = {"mechanism": laplace, "x": [0.0, 1.0], "rng": 1, **change}
     with pytest.raises(error, match=text):
         inspect(arguments.pop("mechanism"), arguments.pop("x"), **arguments)
-
-
-def fault(**change):
-    first = FAULTS[0]
-    return Fault(**{name: getattr(first, name) for name in first.__slots__} | change)
 
 
 def test_outputs_of_changing_shape():

@@ -9,12 +9,10 @@ from .additive import Additive
 from .attack import Attack, AuditAttack
 from .attack import ScoreAttack as ScoreAttack
 from .auto import Auto
-from .classifier import Classifier
-from .coordinatewise import Coordinatewise
-from .discriminant import Discriminant
+from .classifier import Classifier, Discriminant
+from .entrywise import Coordinatewise, MajorityVote, choose
 from .histogram import Histogram
 from .lattice import FloatLattice
-from .majority import MajorityVote, choose
 from .products import Products
 from .residues import Residues
 from .support import Support

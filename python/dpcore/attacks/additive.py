@@ -22,35 +22,12 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, integer, invalid, suggest_arguments
 from ..events.event import Score
+from ..pairs.differences import is_exact_in_float64
 from ..records import Pair
-from .arrays import (
-    Array,
-    Codes,
-    Flags,
-    Floats,
-    Merged,
-    Places,
-    Whole,
-    Words,
-    clear_runs,
-    count_values,
-    even_runs,
-    freeze_arrays,
-    grains_of,
-    log_ratios,
-    round_weights,
-    shrink_log_ratios,
-    smooth_bins,
-)
+from . import arrays
+from .arrays import Array, Codes, Flags, Floats, Merged, Places, Whole, Words
 from .attack import ScoreAttack
-from .bins import (
-    TRANSFORMS,
-    Layout,
-    classes_of_columns,
-    float_blocks,
-    is_exact_in_float64,
-    scale_of,
-)
+from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, scale_of
 from .rows import read_both_sides, read_numbers
 
 _KEY_BITS: Final = 52
@@ -180,16 +157,14 @@ class Patterns(NamedTuple):
     def of(cls, rows: Array, rows_prime: Array, layout: Layout, coding: Coding) -> Patterns:
         """Count the patterns of a pilot; those met once are left out."""
         sides = [_pattern_keys(side, layout, coding) for side in (rows, rows_prime)]
-        keys, counts = count_values(*sides)
-        often = np.flatnonzero(counts.sum(axis=0) >= 2)
+        keys, counts = arrays.count_values(*sides)
+        total = counts.sum(axis=0, dtype=float)
+        often = np.flatnonzero(total >= 2)
         if often.size > _MAX_PATTERNS:
-            most = np.argpartition(counts[:, often].sum(axis=0, dtype=float), -_MAX_PATTERNS)[
-                -_MAX_PATTERNS:
-            ]
+            most = np.argpartition(total[often], -_MAX_PATTERNS)[-_MAX_PATTERNS:]
             often = often[np.sort(most)]
-        parts = _independent_parts(
-            coding, layout, (rows[:_DEPENDENCE_ROWS], rows_prime[:_DEPENDENCE_ROWS])
-        )
+        heads = [side[:_DEPENDENCE_ROWS] for side in (rows, rows_prime)]
+        parts = _independent_parts(coding, layout, heads)
         k, k_prime = counts[:, often].astype(np.float64)
         return cls(coding, keys[often], k, k_prime, parts, (len(rows), len(rows_prime)))
 
@@ -203,7 +178,7 @@ class Patterns(NamedTuple):
         for part in self.parts:
             which = self._number_restrictions(part.columns)
             k, k_prime = (np.bincount(which, side) for side in (self.k, self.k_prime))
-            weights += shrink_log_ratios(*log_ratios(k, k_prime, *self.sizes))[which]
+            weights += arrays.shrink_log_ratios(*arrays.log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
     def groups(self) -> Whole:
@@ -220,7 +195,7 @@ class Patterns(NamedTuple):
         order = np.argsort(-seen, kind="stable")[:_MAX_WEIGHT_GROUPS]
         order = order[seen[order] >= _MIN_GROUP_OUTPUTS]
         numbers = np.zeros(seen.size, dtype=np.int64)
-        numbers[order] = np.arange(1, order.size + 1)
+        numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
     def _number_restrictions(self, columns: Whole | None) -> Whole:
@@ -232,7 +207,7 @@ class Patterns(NamedTuple):
         return np.unique((digits * radices).sum(axis=1), return_inverse=True)[1]
 
 
-def _independent_parts(coding: Coding, layout: Layout, samples: tuple[Array, ...]) -> list[Part]:
+def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> list[Part]:
     """Find sets of columns that do not depend on each other on either side, with any symbols."""
     live, valued = coding.sizes > 1, layout.valued()
     either = np.flatnonzero(live | valued)
@@ -304,40 +279,17 @@ def order_by_hash(keys: Words) -> tuple[Places, npt.NDArray[np.uint32]]:
     return order, np.searchsorted(hashes[order], every).astype(np.uint32)
 
 
-class Fitted(NamedTuple):
-    """An additive score in parts.
-
-    Args:
-        layout: its columns and bins.
-        keys: what every bin adds to the pattern, or nothing.
-        patterns: the patterns that weigh something or have bin weights of their own, increasing.
-        groups: the row of bin weights that each uses.
-        pattern_weights: one for each pattern.
-        weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
-    """
-
-    layout: Layout
-    keys: Words
-    patterns: Words
-    groups: Whole
-    pattern_weights: Floats
-    weights: Floats
-
-
 class Pilot:
     """Rows of numbers of both sides, and what several fits have in common."""
 
     def __init__(self, rows: Array, rows_prime: Array, pair: Pair, bins: int) -> None:
         """Take a sample of both sides."""
         self.sides = rows, rows_prime
-        self.pair, self.bins = pair, bins
-        most = min(
-            max(_BIN_SAMPLE_NUMBERS // rows.shape[1], _BIN_SAMPLE_ROWS[0]), _BIN_SAMPLE_ROWS[1]
-        )
+        self.pair, self.bins, self.columns = pair, bins, rows.shape[1]
+        most = int(np.clip(_BIN_SAMPLE_NUMBERS // self.columns, *_BIN_SAMPLE_ROWS))
         heads = [side[:most] for side in self.sides]
-        self.grains = grains_of(*heads)
+        self.grains = arrays.grains_of(*heads)
         self.sample = np.concatenate([head.astype(np.float64) for head in heads])
-        self.columns = rows.shape[1]
         self.own = np.arange(self.columns)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
@@ -364,7 +316,7 @@ class Pilot:
         return totals
 
 
-def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[Fitted]:
+def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterator[AdditiveScore]:
     """Fit the scores to try on pilot outputs.
 
     Args:
@@ -386,7 +338,7 @@ def fit_scores(rows: Array, rows_prime: Array, pair: Pair, bins: int) -> Iterato
         yield from _fit_columns(pilot, "sorted")
 
 
-def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
+def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
     """Fit scores of columns that are taken to be independent."""
     classes = classes_of_columns(pilot.pair, transform, pilot.columns)
     kinds = [pilot.own] if classes.max() + 1 == pilot.columns else [pilot.own, classes]
@@ -395,17 +347,17 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[Fitted]:
         members = np.bincount(some)[:, None]
         sides = pilot.counts(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS)
         k, k_prime = (_sum_by_class(side[0], some) for side in sides)
-        runs: list[Places | None] = [clear_runs(k, k_prime)]
+        runs: list[Places | None] = [arrays.clear_runs(k, k_prime)]
         if k.shape[1] > _FEW_BINS_LIMIT and transform != "sorted":
             # Few bins are for weak signals, and best where several columns share them.
             if some is kinds[-1]:
-                runs += [even_runs(k, k_prime, 2), even_runs(k, k_prime, 4)]
+                runs += [arrays.even_runs(k, k_prime, 2), arrays.even_runs(k, k_prime, 4)]
             if some is pilot.own and transform == "values":
                 runs.append(None)
         n, n_prime = (members * len(side) for side in pilot.sides)
         for each in runs:
-            flat = found.flat(smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
-            yield Fitted(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
+            flat = found.flat(arrays.smooth_bins(k, k_prime, n, n_prime, each)[some])[None]
+            yield AdditiveScore.of(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
 def _sum_by_class(counts: Floats, kinds: Whole) -> Floats:
@@ -413,7 +365,7 @@ def _sum_by_class(counts: Floats, kinds: Whole) -> Floats:
     return np.array([counts[kinds == kind].sum(axis=0) for kind in range(kinds.max() + 1)])
 
 
-def _fit_patterns(pilot: Pilot) -> Iterator[Fitted]:
+def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
     """Fit scores of patterns, alone and with values given the pattern."""
     classes = classes_of_columns(pilot.pair, "values", pilot.columns)
     found = pilot.layout("values", classes)
@@ -430,39 +382,39 @@ def _fit_patterns(pilot: Pilot) -> Iterator[Fitted]:
 
 def _fit_given_patterns(
     pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole
-) -> Iterator[Fitted]:
+) -> Iterator[AdditiveScore]:
     """Fit the pattern alone, then with values given the symbol and given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
-    none = np.zeros(patterns.keys.size, dtype=np.int64)
-    yield Fitted(found, keys, patterns.keys, none, weights, np.zeros((0, found.symbols.size)))
+    start, none = (found, keys, patterns.keys), np.zeros(patterns.keys.size, dtype=np.int64)
+    yield AdditiveScore.of(*start, none, weights, np.zeros((0, found.symbols.size)))
     if not found.valued().any():
         return
     groups, ordinary = patterns.groups(), found.ordinary()
     sides = pilot.counts(found, keys, patterns.keys, groups)
     sides = [np.where(ordinary, side, 0.0) for side in sides]
     usual = np.where(ordinary, _weights_given_symbol(sides, classes)[classes], 0.0)
-    yield Fitted(found, keys, patterns.keys, none, weights, found.flat(usual)[None])
+    yield AdditiveScore.of(*start, none, weights, found.flat(usual)[None])
     if groups.any() and patterns.coding.radices is not None:
         own = np.where(ordinary, _weights_given_symbol(sides, pilot.own), 0.0)
         bins = np.where(ordinary, _weights_given_pattern(sides, own), 0.0)
-        yield Fitted(found, keys, patterns.keys, groups, weights, found.flat(bins))
+        yield AdditiveScore.of(*start, groups, weights, found.flat(bins))
 
 
 def _weights_given_symbol(sides: list[Floats], kinds: Whole) -> Floats:
     """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
-    return smooth_bins(k, k_prime, n, n_prime, clear_runs(k, k_prime))
+    return arrays.smooth_bins(k, k_prime, n, n_prime, arrays.clear_runs(k, k_prime))
 
 
 def _weights_given_pattern(sides: list[Floats], usual: Floats) -> Floats:
     """Compute weights given the pattern: the usual ones and what surely differs from them."""
     k, k_prime = sides
     n, n_prime = (side.sum(axis=2, keepdims=True) for side in sides)
-    ratios, variances = log_ratios(k, k_prime, n, n_prime)
+    ratios, variances = arrays.log_ratios(k, k_prime, n, n_prime)
     seen = k + k_prime > 0
     moved = np.where(seen, ratios - usual, 0.0)
-    beyond = shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
+    beyond = arrays.shrink_log_ratios(moved, variances, axis=(0, 2), live=seen)
     # The group of all other patterns keeps the usual weights.
     beyond[0] = 0.0
     return usual + beyond
@@ -529,7 +481,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     def __post_init__(self) -> None:
         """Freeze the arrays; the core checks that they fit."""
         choice("transform", self.transform, TRANSFORMS)
-        freeze_arrays(self)
+        arrays.freeze_arrays(self)
         self._check_lengths()
         if not (np.isfinite(self.pattern_weights).all() and np.isfinite(self.weights).all()):
             raise invalid("weights", "finite", self.weights)
@@ -555,17 +507,25 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
             raise invalid("groups", f"below {len(self.weights)}, a row of weights", self.groups)
 
     @classmethod
-    def of(cls, fitted: Fitted) -> AdditiveScore:
-        """Return the score of a fit, without patterns that change nothing."""
-        weights = round_weights(fitted.weights)
-        pattern_weights = round_weights(fitted.pattern_weights)
-        kept = (pattern_weights != 0.0) | (fitted.groups > 0)
-        keys = fitted.keys if kept.any() else fitted.keys[:0]
-        return cls(
-            fitted.layout.transform, fitted.layout.edges, fitted.layout.offsets, keys,
-            fitted.patterns[kept], fitted.groups[kept].astype(np.uint32),
-            pattern_weights[kept], weights,
-        )  # fmt: skip
+    def of(
+        cls, layout: Layout, keys: Words, patterns: Words, groups: Whole, pattern_weights: Floats,
+        weights: Floats,
+    ) -> AdditiveScore:  # fmt: skip
+        """Return the score of a fit, without patterns that change nothing.
+
+        Args:
+            layout: its columns and bins.
+            keys: what every bin adds to the pattern, or nothing.
+            patterns: the patterns of the pilot, increasing.
+            groups: the row of bin weights that each uses.
+            pattern_weights: one for each pattern.
+            weights: of every bin, shape `(groups, bins)`; no rows if bins weigh nothing.
+        """
+        pattern_weights = arrays.round_weights(pattern_weights)
+        kept = (pattern_weights != 0.0) | (groups > 0)
+        codes, keys = groups[kept].astype(np.uint32), keys if kept.any() else keys[:0]
+        tables = patterns[kept], codes, pattern_weights[kept], arrays.round_weights(weights)
+        return cls(layout.transform, layout.edges, layout.offsets, keys, *tables)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the scores of outputs, shape `(size,)`.
@@ -601,8 +561,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
     def _count_bins(self) -> int:
         """Return the largest number of bins that the weights of a column distinguish."""
         starts = self.offsets + 2 * np.arange(self.offsets.size)
-        steps = np.diff(self.weights, axis=1, append=0.0) != 0.0
-        changes = steps.any(axis=0)
+        changes = (np.diff(self.weights, axis=1, append=0.0) != 0.0).any(axis=0)
         # Neither the step to NaN nor the one to the next column is an edge.
         columns = zip(starts[:-1], starts[1:] - 2, strict=True)
         return 1 + max(int(np.count_nonzero(changes[a:b])) for a, b in columns)
@@ -665,12 +624,10 @@ class Additive(ScoreAttack):
             At least one score, if the attack applies.
         """
         rows = read_both_sides(outputs, outputs_prime)
-        if (
-            rows is None
-            or not all(map(is_exact_in_float64, rows))
-            or scale_of(*rows) > _MAX_OUTPUT_MAGNITUDE
-        ):
+        if rows is None or not all(map(is_exact_in_float64, rows)):
             return ()
-        scores = [AdditiveScore.of(fitted) for fitted in fit_scores(*rows, pair, self.bins)]
+        if scale_of(*rows) > _MAX_OUTPUT_MAGNITUDE:
+            return ()
+        scores = list(fit_scores(*rows, pair, self.bins))
         telling = [score for score in scores if score.weights.any() or score.patterns.size]
         return tuple(dict.fromkeys(telling or scores[:1]))

@@ -9,7 +9,7 @@ step) are distinguished at any distance.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Final
 
@@ -69,6 +69,11 @@ _RUN_PENALTY: Final = 5.0
 """Amount that another run of bins must add to twice the log-likelihood."""
 _WEIGHT_STEPS_PER_UNIT: Final = 2.0**20
 """Weights are multiples of 1 / `_WEIGHT_STEPS_PER_UNIT`: sums of them are exact in any order."""
+_CACHED_NUMBERS: Final = 2**17
+"""Numbers that stay in the cache."""
+_MAX_ATOM_ROWS: Final = 2**17
+_MAX_COARSE_ATOM_ROWS: Final = 2**13
+"""Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
 
 
 class Merged(Record):
@@ -79,14 +84,19 @@ class Merged(Record):
     merged = True
 
 
-def freeze_arrays(record: Any) -> None:
+def freeze_arrays(record: Any, *alike: str) -> None:
     """Replace the fields of a frozen dataclass that are arrays of numbers by read-only arrays.
 
     Fields of the types `Floats`, `Whole`, `Words` and `Codes` are.
 
+    Args:
+        record: the dataclass.
+        *alike: names of fields that must be vectors of one length.
+
     Raises:
         TypeError: if a field does not hold real numbers, or one of `Words` or `Codes` no integers.
-        ValueError: if a field holds others than whole numbers of its type.
+        ValueError: if a field holds others than whole numbers of its type, or vectors are not as
+            long as the first.
     """
     for field in fields(record):
         if field.type in _DTYPES_BY_ALIAS:
@@ -99,6 +109,45 @@ def freeze_arrays(record: Any) -> None:
             if field.type != "Floats" and not (values == given).all():
                 raise invalid(field.name, f"whole numbers that {values.dtype} holds", given)
             object.__setattr__(record, field.name, frozen_array(values))
+    for name in alike:
+        shape, first = getattr(record, name).shape, getattr(record, alike[0])
+        if shape != (first.size,):
+            raise invalid(name, f"of shape ({first.size},), as {alike[0]}", shape)
+
+
+def whole_floats(rows: Array) -> Flags:
+    """Return which floats are whole numbers below 2^53; beyond, all are, by rounding."""
+    # In float16 the limit itself would overflow.
+    rows = np.asarray(rows, np.float64)
+    with np.errstate(invalid="ignore"):
+        return np.asarray((np.abs(rows) < LARGEST_WHOLE) & (rows == np.rint(rows)))
+
+
+def chunk_slices(
+    rows: Array, most: int = _CACHED_NUMBERS, width: int | None = None
+) -> Iterator[slice]:
+    """Cut rows into slices of about as many numbers as the cache holds.
+
+    Args:
+        rows: shape `(size, ...)`.
+        most: numbers in a slice, which has one row at least.
+        width: numbers in a row; None for the second dimension.
+    """
+    step = max(1, most // max(1, rows.shape[1] if width is None else width))
+    for first in range(0, len(rows), step):
+        yield slice(first, first + step)
+
+
+def first_rows(rows: Array) -> Array:
+    """Return the first rows, as many as a search for atoms looks at."""
+    coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
+    return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
+
+
+def finite_values(*values: Array) -> Floats:
+    """Return all finite values, sorted, as float64."""
+    pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
+    return np.sort(pooled[np.isfinite(pooled)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,23 +191,18 @@ EXACT: Final = Grain(0)
 
 def grains_of(rows: Array, rows_prime: Array) -> tuple[Grain, ...]:
     """Return the grain of every column of two sets of rows, shape `(size, columns)` each."""
-    sides = rows, rows_prime
-    columns = rows.shape[1]
+    sides, columns = (rows, rows_prime), rows.shape[1]
     if all(side.dtype.kind != "f" for side in sides):
         return tuple([EXACT] * columns)
     most = int(np.clip(_FORMAT_SAMPLE_NUMBERS // max(1, columns), *_FORMAT_SAMPLE_ROWS))
     own = min(stated_bits(side) for side in sides if side.dtype.kind == "f")
     with np.errstate(invalid="ignore", over="ignore"):
         samples = [np.asarray(side[:most], np.float64) for side in sides]
-        middles = _median_magnitudes(
-            np.concatenate([sample[: _FORMAT_SAMPLE_ROWS[0]] for sample in samples])
-        )
-        full = _use_all_bits(samples, own)
-        usual = [Grain(own, middle) for middle in middles.tolist()]
-        return tuple(
-            usual[i] if full[i] else _judge_column([side[:, i] for side in sides], own, most)
-            for i in range(columns)
-        )
+        heads = np.concatenate([sample[: _FORMAT_SAMPLE_ROWS[0]] for sample in samples])
+        grains = [Grain(own, middle) for middle in _median_magnitudes(heads).tolist()]
+        for i in np.flatnonzero(~_use_all_bits(samples, own)):
+            grains[i] = _judge_column([side[:, i] for side in sides], own, most)
+    return tuple(grains)
 
 
 def grain_of(values: Array, values_prime: Array) -> Grain:
@@ -227,11 +271,9 @@ def _judge_column(sides: Sequence[Array], own: int, most: int) -> Grain:
     # A step that leaves bits of the format unused at the largest number was not made by rounding.
     step = int(lowest_bit(np.ascontiguousarray(pooled)).min())
     used = int(np.frexp(np.abs(pooled).max())[1]) - step
-    if (own - used) * pooled.size >= _CERTAIN_FORMAT_BITS and _all_multiples(
-        sides, pooled, step, np.inf
-    ):
-        return EXACT
-    return Grain(own, middle)
+    is_sure = (own - used) * pooled.size >= _CERTAIN_FORMAT_BITS
+    is_grid = is_sure and _all_multiples(sides, pooled, step, np.inf)
+    return EXACT if is_grid else Grain(own, middle)
 
 
 def _finite_values(values: Array) -> Floats:
@@ -261,9 +303,7 @@ def _all_multiples(sides: Sequence[Array], sample: Floats, exponent: int, limit:
     """Return True if all finite numbers are multiples of 2^exponent; a sample is tested first."""
     step = 2.0 ** max(exponent, -1022)
     for values in (sample, *sides):
-        if values.dtype.kind != "f":
-            continue
-        steps = _finite_values(values) / step
+        steps = _finite_values(values) / step if values.dtype.kind == "f" else np.zeros(0)
         if (steps != np.rint(steps)).any() or (np.abs(steps) > limit).any():
             return False
     return True
@@ -291,8 +331,8 @@ def steps_of(values: Floats, grain: Grain) -> npt.NDArray[np.int8]:
     first, last = find_runs(wide)
     width = values[last] - values[first]
     beyond = np.concatenate([[np.inf], gaps[wide], [np.inf]])
-    alone = np.minimum(beyond[1:], beyond[:-1]) >= _RUN_ISOLATION_FACTOR * width
-    alone &= width > 0.0
+    isolated = np.minimum(beyond[1:], beyond[:-1]) >= _RUN_ISOLATION_FACTOR * width
+    alone = isolated & (width > 0.0)
     alone[alone] = width[alone] <= _MAX_RUN_TOLERANCES * grain.at(values[last[alone]])
     moved = np.cumsum(np.append(0, gaps > 0.0))
     # Noise of a few hundred last places is such a run as well, but one of many values.
@@ -486,7 +526,12 @@ def clear_runs(k: Array, k_prime: Array) -> Places:
         value = best[:, :end] + _run_likelihood(*inside) - _RUN_PENALTY / 2.0
         start[:, end] = value.argmax(axis=1)
         best[:, end] = value.max(axis=1)
-    return _number_runs(start)
+    # From the starts of the last runs backwards.
+    begins, rows, last = np.zeros(start.shape, np.bool_), np.arange(tables), np.full(tables, bins)
+    for _ in range(bins):
+        last = start[rows, last]
+        begins[rows, last] = True
+    return np.cumsum(begins[:, :-1], axis=1) - 1
 
 
 def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
@@ -494,15 +539,3 @@ def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)
-
-
-def _number_runs(start: Places) -> Places:
-    """Return the number of the run of each bin, from the starts of the last runs."""
-    tables, places = start.shape
-    begins = np.zeros((tables, places), dtype=np.bool_)
-    rows = np.arange(tables)
-    end = np.full(tables, places - 1)
-    for _ in range(places - 1):
-        end = start[rows, end]
-        begins[rows, end] = True
-    return np.cumsum(begins[:, :-1], axis=1) - 1

@@ -6,9 +6,10 @@ that are expected to certify most.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import MISSING, dataclass, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar, Final, NamedTuple, Protocol
 
 import numpy as np
@@ -123,10 +124,9 @@ def column_grains(*sides: Array) -> tuple[Grain, ...]:
 
 def part_grains(score: Any, *sides: Array) -> tuple[Grain, ...]:
     """Return the grains of the parts that a score reads; none for a score of whole outputs."""
-    if not isinstance(score, OfParts):
-        return ()
-    grains = _grains_by_part(score.parts.parts, *sides)
-    return tuple(grains[part] for part in score.parts.parts)
+    parts = score.parts.parts if isinstance(score, OfParts) else ()
+    grains = _grains_by_part(parts, *sides)
+    return tuple(grains[part] for part in parts)
 
 
 def _grains_by_part(parts: Sequence[Part], *sides: Array) -> dict[Part, Grain]:
@@ -176,18 +176,17 @@ def choose_events(
     Returns:
         One choice for each score.
     """
-    grains = column_grains(outputs, outputs_prime)
-    found = []
+    sides, found = (outputs, outputs_prime), []
+    grains = column_grains(*sides)
     with remember_parts():
-        wanted = [part for one in scores if isinstance(one, OfParts) for part in one.parts.parts]
-        together = Parts(tuple(dict.fromkeys(wanted)))
-        for side in (outputs, outputs_prime) if wanted else ():
+        parts = [score.parts.parts if isinstance(score, OfParts) else () for score in scores]
+        together = Parts(tuple(dict.fromkeys(itertools.chain(*parts))))
+        for side in sides if together.parts else ():
             together(side)
-        of_parts = _grains_by_part(together.parts, outputs, outputs_prime)
-        for score in scores:
-            values, values_prime = scores_of(score, outputs), scores_of(score, outputs_prime)
-            parts = score.parts.parts if isinstance(score, OfParts) else ()
-            own = tuple(of_parts[part] for part in parts) or grains
+        of_parts = _grains_by_part(together.parts, *sides)
+        for score, read in zip(scores, parts, strict=True):
+            values, values_prime = (scores_of(score, side) for side in sides)
+            own = tuple(of_parts[part] for part in read) or grains
             grain = score_grain(score, own, values, values_prime)
             found.append(best_threshold(score, values, values_prime, grain, goal))
     return found
@@ -300,11 +299,8 @@ def _choose_event(
         # Nothing is left of any: what is counted must at least not be a matter of rounding.
         merits = np.where((least == most).all(axis=0), merits, -math.inf)
     # The luck of a flag is not that of the best of many thresholds.
-    free = (
-        _UNPENALISED_CAUTIONS
-        if isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
-        else 0
-    )
+    is_flag = isinstance(score, OfParts) and points.size <= _MAX_FLAG_THRESHOLDS
+    free = _UNPENALISED_CAUTIONS if is_flag else 0
     merits = merits - _LOWERED_CAUTION_PENALTY * max(0, lowered - free)
     which, place = divmod(int(np.argmax(merits)), points.size)
     k, k_prime = plain.reshape(2, 2, -1)[which // 2, :, place].tolist()
@@ -526,10 +522,8 @@ class ScoreAttack(AuditAttack):
         if not scores:
             raise not_applicable(self, outputs)
         rest, rest_prime = outputs[cut:], outputs_prime[cut_prime:]
-        goal = Goal(10 * len(outputs))
-        return max(
-            choose_events(scores, rest, rest_prime, goal), key=lambda found: found.merit
-        ).counted
+        choices = choose_events(scores, rest, rest_prime, Goal(10 * len(outputs)))
+        return max(choices, key=lambda found: found.merit).counted
 
     @property
     def scoring(self) -> ScoreAttack:
@@ -628,11 +622,8 @@ def attack_name(attack: AuditAttack) -> str:
     given, kind = attack.given, type(attack.given)
     if not kind.__module__.startswith(f"{__package__}."):
         return name_of(given)
-    plain = all(
-        field.default is not MISSING and getattr(given, field.name) == field.default
-        for field in fields(given)
-    )
-    return kind.__name__ if plain else repr(given)
+    changed = [one for one in fields(given) if getattr(given, one.name) != one.default]
+    return repr(given) if changed else kind.__name__
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -12,7 +12,7 @@ from ..records import Pair
 from .additive import Additive
 from .arrays import Array
 from .attack import Choice, Goal, ScoreAttack
-from .discriminant import Discriminant
+from .classifier import Discriminant
 from .histogram import Histogram
 from .products import Products
 from .residues import Residues

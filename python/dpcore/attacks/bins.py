@@ -14,23 +14,8 @@ from ..events.device_outputs import numpy_of
 from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
 from ..records import Pair
-from .arrays import (
-    APART,
-    EXACT,
-    SAME,
-    Array,
-    Flags,
-    Floats,
-    Grain,
-    Places,
-    Whole,
-    Words,
-    coarsest_grain,
-    cuts_of,
-    steps_of,
-    sum_grains,
-)
-from .rows import chunk_slices
+from . import arrays
+from .arrays import Array, Flags, Floats, Grain, Places, Whole, Words
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
@@ -46,7 +31,7 @@ _MIN_ATOM_SHARE: Final = 0.005
 _MAX_SENTINELS: Final = 8
 _ATOM_REACH_TOLERANCES: Final = 16.0
 """An atom's bin reaches so many tolerances into a continuum around it."""
-_TAIL_LEVELS: Final = (0.001, 0.003, 0.01, 0.03)
+_TAIL_LEVELS: Final = np.array([0.001, 0.003, 0.01, 0.03])
 _OUTPUTS_PER_BIN: Final = 100
 TRANSFORMS: Final = ("values", "differences", "sorted")
 _CONVERTED_NUMBERS: Final = 2**20
@@ -60,17 +45,15 @@ def sorted_values(values: Floats) -> Floats:
     return found[: found.size - int(np.count_nonzero(np.isnan(found)))]
 
 
-def scale_of(*arrays: Array) -> float:
+def scale_of(*sides: Array) -> float:
     """Return the largest finite magnitude in arrays of numbers; 0 for anything else."""
     largest = 0.0
-    for array in arrays:
+    for array in sides:
         if array.dtype.kind in "iubf" and array.size:
-            ends = float(array.max()), float(array.min())
             # Most arrays hold only finite numbers, and are not copied then.
-            if not all(map(math.isfinite, ends)):
-                finite = array[np.isfinite(array)]
-                ends = float(finite.max(initial=0.0)), float(finite.min(initial=0.0))
-            largest = max(largest, *map(abs, ends))
+            if not (math.isfinite(array.max()) and math.isfinite(array.min())):
+                array = np.append(array[np.isfinite(array)], 0.0)
+            largest = max(largest, abs(float(array.max())), abs(float(array.min())))
     return largest
 
 
@@ -112,7 +95,7 @@ class Marks(NamedTuple):
         return Marks(points, lows[first], highs[first], self.grain)
 
 
-def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Marks:
+def marks_of(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) -> Marks:
     """Find thresholds worth trying: between numbers that are surely two, dense in both tails.
 
     Where values lie too close for that, some between them are tried as well: an event is worth
@@ -131,14 +114,14 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     # Infinities lie beyond every finite value, one unit of scale away.
     reach = max(1.0, scale_of(finite))
     pooled = np.clip(pooled, -2.0 * reach, 2.0 * reach)
-    steps = steps_of(pooled, grain)
-    gaps = np.flatnonzero(steps == APART)
+    steps = arrays.steps_of(pooled, grain)
+    gaps = np.flatnonzero(steps == arrays.APART)
     if gaps.size > _MAX_THRESHOLDS:
         places = np.searchsorted(gaps, _list_ranks(pooled.size))
         gaps = np.unique(gaps[np.minimum(places, gaps.size - 1)])
     clean = gaps.size
     if clean + 1 < pooled.size:
-        rounded = np.flatnonzero(steps != APART)
+        rounded = np.flatnonzero(steps != arrays.APART)
         rounded = rounded[pooled[rounded + 1] > pooled[rounded]]
         places = np.searchsorted(rounded, _list_ranks(pooled.size))
         gaps = np.append(gaps, np.unique(rounded[places[places < rounded.size]]))
@@ -148,12 +131,12 @@ def marks_of(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Mark
     if clean == gaps.size:
         return Marks(points, points, points, grain)
     # Between two copies of one number nothing is left of an event.
-    moved = np.where(steps[gaps[order]] == SAME, np.inf, grain.at(points))
+    moved = np.where(steps[gaps[order]] == arrays.SAME, np.inf, grain.at(points))
     tolerance = np.where(order < clean, 0.0, moved)
     return Marks(points, points - tolerance, points + tolerance, grain)
 
 
-def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = EXACT) -> Floats:
+def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = arrays.EXACT) -> Floats:
     """Return the thresholds of `marks_of` that lie in wide gaps; all of them where none does."""
     marks = marks_of(values, values_prime, grain)
     clean: Floats = marks.points[marks.lows == marks.points]
@@ -193,7 +176,7 @@ def bin_column(values: Floats, grain: Grain, bins: int) -> Column:
         The bins; at least one, and the one for NaN.
     """
     finite = np.sort(values[np.isfinite(values)])
-    gaps = cuts_of(finite, grain)
+    gaps = arrays.cuts_of(finite, grain)
     sizes = np.diff(np.concatenate([[0], gaps + 1, [finite.size]]))
     heavy = _find_atoms(sizes)
     ordinary = int(sizes[~heavy].sum())
@@ -230,9 +213,7 @@ def _cut_levels(bins: int, size: int) -> Floats:
     """Return the levels of the cuts, as shares: even, and closer in the tails."""
     bins = max(1, min(bins, size // _OUTPUTS_PER_BIN))
     even = np.arange(1, bins) / bins
-    tails = np.array(
-        [level for level in _TAIL_LEVELS if level < 1.0 / bins and level * size >= 4.0]
-    )
+    tails = _TAIL_LEVELS[(1.0 / bins > _TAIL_LEVELS) & (_TAIL_LEVELS * size >= 4.0)]
     return np.concatenate([tails, even, 1.0 - tails])
 
 
@@ -266,7 +247,7 @@ def float_blocks(rows: Array) -> Iterator[tuple[slice, Floats]]:
     if rows.dtype == np.float64 and rows.flags.c_contiguous and rows.flags.aligned:
         yield slice(0, len(rows)), rows
         return
-    for part in chunk_slices(rows, _CONVERTED_NUMBERS):
+    for part in arrays.chunk_slices(rows, _CONVERTED_NUMBERS):
         if not is_exact_in_float64(rows[part]):
             raise invalid("outputs", "within 2**53 where they are whole numbers", rows[part])
         yield part, np.require(rows[part], np.float64, ("C", "A"))
@@ -314,18 +295,20 @@ class Layout(NamedTuple):
             bins: see `bin_column`.
             classes: the class of every column, shape `(columns,)`.
         """
-        values, grains = transform_columns(sample, transform), _transform_grains(grains, transform)
-        made = []
+        values, made = transform_columns(sample, transform), []
+        if transform == "sorted":
+            grains = [arrays.coarsest_grain(grains)] * len(grains)
+        elif transform == "differences":
+            grains = [grains[0], *map(arrays.sum_grains, itertools.pairwise(grains))]
         for kind in range(int(classes.max()) + 1):
             members = np.flatnonzero(classes == kind)
-            grain = coarsest_grain([grains[i] for i in members.tolist()])
+            grain = arrays.coarsest_grain([grains[i] for i in members.tolist()])
             made.append(bin_column(values[:, members].ravel(), grain, bins))
         edges, symbols = zip(*(made[kind] for kind in classes.tolist()), strict=True)
-        offsets = np.cumsum([0, *(each.size for each in edges)]).astype(np.int64)
-        sizes = np.array([each.size for each in symbols])
-        ranks = np.arange(sizes.max())
-        starts = np.cumsum(sizes) - sizes
-        places = np.where(ranks < sizes[:, None], starts[:, None] + ranks, -1)
+        offsets = np.cumsum([0, *map(len, edges)]).astype(np.int64)
+        sizes = np.array([*map(len, symbols)])[:, None]
+        ranks, starts = np.arange(sizes.max()), np.cumsum(sizes)[:, None] - sizes
+        places = np.where(ranks < sizes, starts + ranks, -1)
         return cls(transform, np.concatenate(edges), offsets, np.concatenate(symbols), places)
 
     def core(self, keys: Words) -> tuple[str, Floats, Whole, Words]:
@@ -359,15 +342,6 @@ class Layout(NamedTuple):
     def flat(self, spread: Array) -> Array:
         """Return what `spread` was made of."""
         return np.ascontiguousarray(spread[..., self.places >= 0])
-
-
-def _transform_grains(grains: Sequence[Grain], transform: str) -> Sequence[Grain]:
-    """Return the grains of the columns of a transform."""
-    if transform == "sorted":
-        return [coarsest_grain(grains)] * len(grains)
-    if transform == "differences":
-        return [grains[0], *(sum_grains(pair) for pair in itertools.pairwise(grains))]
-    return grains
 
 
 def classes_of_columns(pair: Pair, transform: str, columns: int) -> Whole:

@@ -10,8 +10,9 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,18 +23,7 @@ from ..records import Pair, PartsRead, Record
 from . import objects
 from .arrays import Array, Floats
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
-from .parts import (
-    MODULI,
-    Node,
-    Part,
-    Parts,
-    open_node,
-    read_array,
-    read_part,
-    remember_parts,
-    rows_within,
-    take_array_step,
-)
+from .parts import Node, Part, Parts, open_node, read_part, remember_parts, rows_within
 
 Steps = tuple[tuple[str, Any], ...]
 
@@ -50,6 +40,8 @@ _MAX_NAMED_MEMBERS: Final = 1024
 _MIN_READABLE_SHARE: Final = 0.5
 """Strings are read as numbers, fields or JSON where this share of them can be."""
 _MAX_PART_DEPTH: Final = 8
+_MODULI: Final = (1.0, 10.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0, *(2.0**k for k in range(5, 21)))
+"""Moduli of numbers and times that are tried where a column spreads far beyond them."""
 _FLOAT64_BITS: Final = 53
 """Bits of whole numbers that a float64 holds."""
 _MAX_NUMBER_WORDS: Final = 16
@@ -82,7 +74,8 @@ _SHOWN_PARTS: Final = 3
 _ENTRY_PATTERN: Final = re.compile(r"\bentr(?:y|ies) (\d+(?:(?:, \d+)* and \d+)?)\b")
 
 
-class _RankedPart(NamedTuple):
+@dataclass(slots=True, eq=False)
+class _RankedPart:
     merit: float
     order: int
     part: Part
@@ -99,30 +92,22 @@ class _ColumnScreen:
 
     def __init__(self, split: int, most: int, is_presence: bool = False) -> None:
         self.split, self.most, self.is_presence = split, most, is_presence
-        self.total = self.seen = self.skipped = 0
+        self.total = self.compared = self.skipped = 0
         self.kept: list[_RankedPart] = []
         self.copies: dict[int, _RankedPart] = {}
         self.columns: dict[int, Floats] = {}
 
-    def skip(self, parts: int) -> None:
-        """Take note of parts that are not compared."""
-        self.seen += parts
-        self.skipped += parts
-
-    @property
-    def is_full(self) -> bool:
-        """True once no further column is compared."""
-        return self.seen - self.skipped >= MOST_PARTS
-
     def see(self, part: Part, column: Floats) -> None:
         """Compare one column, unless it is constant or a copy of an earlier one."""
-        self.seen += 1
+        self.compared += 1
         first = column[0]
         if (column == first).all() or np.isnan(column).all():
             return
         key = hash(column.tobytes())
         if key in self.copies:
-            self._prefer(key, part)
+            # A plainer part of the same values stands for the one that was found first.
+            known = self.copies[key]
+            known.part = min(known.part, part, key=lambda one: one.cost)
             return
         self.total += 1
         merit = chi_square_deviate(column[: self.split], column[self.split :])
@@ -131,13 +116,6 @@ class _ColumnScreen:
         self.kept.append(self.copies[key])
         if len(self.kept) > 4 * self.most:
             self._drop()
-
-    def _prefer(self, key: int, part: Part) -> None:
-        """Let a plainer part of the same values stand for the one that was found first."""
-        known = self.copies[key]
-        if part.cost < known.part.cost:
-            self.copies[key] = known._replace(part=part)
-            self.kept = [self.copies[key] if one is known else one for one in self.kept]
 
     def _drop(self) -> None:
         self.kept = sorted(self.kept, key=lambda one: (-one.merit, one.order))[: self.most]
@@ -201,8 +179,8 @@ def _explore_sides(
     sides = [outputs[:rows], outputs_prime[:rows]]
     screen = _ColumnScreen(len(sides[0]), most, is_presence)
     _explore_node(_pool_sides(*sides), (), screen, name)
-    read = PartsRead(screen.seen, screen.seen - screen.skipped, min(map(len, sides)))
-    return screen.best(*sides), read
+    found = screen.compared + screen.skipped
+    return screen.best(*sides), PartsRead(found, screen.compared, min(map(len, sides)))
 
 
 @remember_parts()
@@ -241,21 +219,18 @@ def derived_parts(outputs: Array, outputs_prime: Array) -> Parts:
     sides = [side[:rows] for side in (outputs, outputs_prime)]
     if outputs.dtype.kind == "b" or sides[0].shape[1:] != sides[1].shape[1:]:
         return Parts(())
-    pooled = np.concatenate(sides).reshape(len(sides[0]) + len(sides[1]), width)
-    screen, split = _ColumnScreen(len(sides[0]), _MAX_KEPT_PARTS), len(sides[0])
-    for i in range(width):
-        column = pooled[:, i]
-        steps: Steps = (("entry", i),) if outputs.ndim > 1 else ()
-        own: float | None = None
-        parts = _parts_of_array(column, steps)
-        for part in (one for one in parts if one.measure in ("bit", "modulo")):
-            derived = np.full(len(column), np.nan)
-            read_array(column, None, part, derived)
-            merit = chi_square_deviate(derived[:split], derived[split:])
-            if merit < _MIN_DERIVED_DEVIATIONS:
-                continue
-            if own is None:
-                own = chi_square_deviate(*np.split(column.astype(np.float64), [split]))
+    split = len(sides[0])
+    screen = _ColumnScreen(split, _MAX_KEPT_PARTS)
+    for i, column in enumerate(np.concatenate(sides).reshape(-1, width).T):
+        found: list[tuple[Part, Floats, float]] = []
+        for part in _parts_of_array(column, (("entry", i),) if outputs.ndim > 1 else ()):
+            if part.measure in ("bit", "modulo"):
+                derived = np.full(len(column), np.nan)
+                read_part(column, None, part, derived)
+                merit = chi_square_deviate(derived[:split], derived[split:])
+                found += [(part, derived, merit)] if merit >= _MIN_DERIVED_DEVIATIONS else []
+        own = chi_square_deviate(*np.split(column.astype(np.float64), [split])) if found else 0.0
+        for part, derived, merit in found:
             if merit > own:
                 screen.see(part, derived)
     return screen.best()
@@ -285,31 +260,26 @@ def chi_square_deviate(column: Floats, column_prime: Floats) -> float:
         values = np.sort(pooled)
         edges = np.unique(values[np.linspace(0, values.size - 1, _COMPARISON_BINS).astype(np.intp)])
         codes = np.searchsorted(edges, pooled)
-    size = int(codes.max()) + 1
-    k = np.bincount(codes[: column.size], minlength=size).astype(np.float64)
-    k_prime = np.bincount(codes[column.size :], minlength=size).astype(np.float64)
+    halves, size = np.split(codes, [column.size]), int(codes.max()) + 1
+    k, k_prime = (np.bincount(half, minlength=size).astype(np.float64) for half in halves)
     share = column.size / max(1, column_prime.size)
     total = k + k_prime
     statistic = float(((k - share * k_prime) ** 2 / np.maximum(total, 1.0)).sum() / share)
     freedom = max(1, int(np.count_nonzero(total)) - 1)
     # Far in the tail the probability itself is 0 in a double, its logarithm is not.
-    half, tail = freedom / 2.0, float(gammaincc(freedom / 2.0, statistic / 2.0))
-    if tail < 1e-280:
-        log_tail = (half - 1.0) * np.log(statistic / 2.0) - statistic / 2.0 - gammaln(half)
-    else:
-        log_tail = np.log(tail)
-    return -float(ndtri_exp(log_tail))
+    half, point = freedom / 2.0, statistic / 2.0
+    tail = float(gammaincc(half, point))
+    far = (half - 1.0) * np.log(point) - point - gammaln(half) if tail < 1e-280 else np.log(tail)
+    return -float(ndtri_exp(far))
 
 
 def _pool_sides(outputs: Array, outputs_prime: Array) -> Array:
     """Return both sides in one array, as objects where they are of two kinds."""
     sides = [outputs, outputs_prime]
     if outputs.dtype.kind == outputs_prime.dtype.kind:
-        try:
+        # Two tables of different fields, rows of different lengths have no common array.
+        with suppress(TypeError, ValueError):
             return np.concatenate(sides)
-        except (TypeError, ValueError):
-            # Two tables of different fields, rows of different lengths.
-            pass
     # numpy would write numbers as strings.
     flat = [side.astype(object) if side.ndim == 1 else listed(list(side)) for side in sides]
     return np.concatenate(flat)
@@ -320,18 +290,18 @@ def _explore_node(node: Node, steps: Steps, screen: _ColumnScreen, name: str) ->
     held, texts = open_node(node)
     found = _presence_parts if screen.is_presence else _own_parts
     for part in found(held, texts, steps, name):
-        if isinstance(part, int) or screen.is_full:
-            screen.skip(part if isinstance(part, int) else 1)
+        if isinstance(part, int) or screen.compared >= MOST_PARTS:
+            screen.skipped += part if isinstance(part, int) else 1
             continue
         column = np.full(len(node), np.nan)
         read_part(held, texts, part, column)
         screen.see(part, column)
-    screen.skip(_unread_letters(held, texts))
+    screen.skipped += _unread_letters(held, texts)
     for step, inner in _steps_inwards(held, texts):
         if screen.is_presence and step == ("view", "keys"):
             continue  # Which keys are there is seen without their order.
         if len(steps) >= _MAX_PART_DEPTH:
-            screen.skip(1)
+            screen.skipped += 1
         elif inner is not None:
             _explore_node(inner, (*steps, step), screen, name)
 
@@ -340,7 +310,7 @@ def _unread_letters(held: Bunch | Array, texts: Texts | None) -> int:
     """Return the number of places in the middle of long texts that no part reads."""
     found = [texts]
     if isinstance(held, Bunch):
-        wanted = {objects.TEXT, objects.BYTES} & set(held.present())
+        wanted = {objects.TEXT, objects.BYTES} & set(held.present)
         found = [held.texts(kind)[1] for kind in sorted(wanted)]
     long = [one for one in found if one is not None and one.items is not None]
     return max([0, *(int(one.lengths.max(initial=0)) - 2 * one.most for one in long)])
@@ -369,7 +339,7 @@ def _presence_parts(
 ) -> Iterator[Part | int]:
     """Yield the parts of a node that say what is there, of which kind and how long."""
     if isinstance(held, Bunch):
-        kinds = held.present()
+        kinds = held.present
         yield from _parts_of_kinds(held, steps)
         if set(kinds) - {objects.MISSING, objects.NOTHING, objects.NUMBER, objects.OTHER}:
             yield Part(steps, "length")
@@ -388,10 +358,10 @@ def _steps_inwards(
     elif texts is not None:
         yield from _steps_into_texts(Bunch(held.tolist()))
     elif held.ndim > 1:
-        yield from ((("entry", i), take_array_step(held, "entry", i)) for i in range(held[:1].size))
+        rows = held.reshape(len(held), math.prod(held.shape[1:]))
+        yield from ((("entry", i), rows[:, i]) for i in range(rows.shape[1]))
     else:
-        for field in held.dtype.names or ():
-            yield ("field", field), take_array_step(held, "field", field)
+        yield from ((("field", name), held[name]) for name in held.dtype.names or ())
 
 
 def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
@@ -400,9 +370,8 @@ def _parts_of_array(array: Array, steps: Steps) -> Iterator[Part]:
     if kind not in "buifcmM":
         return
     numbers = array.view(np.int64) if kind in "mM" else array
-    bits = 0
-    if kind in "iumM" and array.size:
-        bits = max(int(numbers.max()).bit_length(), int(numbers.min()).bit_length())
+    ends = (numbers.max(), numbers.min()) if kind in "iumM" and array.size else ()
+    bits = max((int(end).bit_length() for end in ends), default=0)
     values = numbers if kind == "c" else numbers.astype(np.float64)
     yield from _parts_of_numbers(values, bits, 2, steps)
 
@@ -421,7 +390,7 @@ def _parts_of_numbers(values: Array, bits: int, words: int, steps: Steps) -> Ite
         return
     low, high = np.quantile(finite, (0.1, 0.9))
     whole = bool((finite == np.rint(finite)).all())
-    for modulus in MODULI:
+    for modulus in _MODULI:
         if modulus <= high - low and not (whole and modulus <= 1):
             yield Part(steps, "modulo", modulus)
 
@@ -446,7 +415,7 @@ def _parts_of_texts(texts: Texts, steps: Steps) -> Iterator[Part | int]:
 
 def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
     """Yield whether something is there, and its kinds."""
-    kinds = bunch.present()
+    kinds = bunch.present
     if objects.MISSING in kinds:
         yield Part(steps, "there")
     # The most frequent kind is what all others leave.
@@ -456,7 +425,7 @@ def _parts_of_kinds(bunch: Bunch, steps: Steps) -> Iterator[Part]:
 
 def _parts_of_objects(bunch: Bunch, steps: Steps, name: str) -> Iterator[Part | int]:
     """Yield the parts of Python objects, by their kinds."""
-    kinds = bunch.present()
+    kinds = bunch.present
     yield from _parts_of_kinds(bunch, steps)
     if objects.NUMBER in kinds:
         bits = bunch.longest()
@@ -527,7 +496,7 @@ def _parts_of_intervals(values: Floats, rows: int, steps: Steps) -> Iterator[Par
 
 def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[Any]]]:
     """Yield places of sequences, keys of mappings and views, and what is there."""
-    kinds = bunch.present()
+    kinds = bunch.present
     if objects.SEQUENCE in kinds:
         rows = bunch.rows[1]
         yield from ((("place", i), held) for i, held in enumerate(bunch.places()))
@@ -548,17 +517,15 @@ def _steps_into_objects(bunch: Bunch) -> Iterator[tuple[tuple[str, Any], list[An
 
 def _is_pairs(row: Any) -> bool:
     """Return True for a sequence of pairs whose first entries name the second ones."""
-    return len(row) > 0 and all(
-        isinstance(one, (tuple, list)) and len(one) == 2 and isinstance(one[0], (str, int))
-        for one in row
-    )
+    is_list = len(row) > 0 and all(isinstance(one, (tuple, list)) and len(one) == 2 for one in row)
+    return is_list and all(isinstance(one[0], (str, int)) for one in row)
 
 
 def _order_changes(rows: list[list[Any]]) -> bool:
     """Return True if keys that two mappings share come in different orders."""
     for one, other in zip(rows, rows[1:] + rows[:1], strict=True):
-        held, own = set(other), set(one)
-        if [key for key in one if key in held] != [key for key in other if key in own]:
+        shared = {*one} & {*other}
+        if [key for key in one if key in shared] != [key for key in other if key in shared]:
             return True
     return False
 
@@ -588,14 +555,12 @@ def _is_json(text: str) -> bool:
 
 def _parts_of_others(found: list[Any], steps: Steps, name: str) -> Part:
     """Return a table of objects that have no parts; raise where they do not repeat."""
-    requirement = "numbers, strings, containers of these, or objects that repeat"
-    where = f" ({Part(steps, 'value')})" if steps else ""
-    for one in found:
-        if not is_hashable(one):
-            raise mistyped(name + where, requirement, type(one))
-    table = Counter(found)
-    if len(table) > max(_FEW_VALUES_LIMIT, len(found) / _MIN_MEAN_REPEATS):
-        raise mistyped(name + where, requirement, type(found[0]))
+    odd = next((one for one in found if not is_hashable(one)), None)
+    table = Counter(found if odd is None else ())
+    if odd is not None or len(table) > max(_FEW_VALUES_LIMIT, len(found) / _MIN_MEAN_REPEATS):
+        requirement = "numbers, strings, containers of these, or objects that repeat"
+        where = f" ({Part(steps, 'value')})" if steps else ""
+        raise mistyped(name + where, requirement, type(found[0] if odd is None else odd))
     return Part(steps, "which", tuple(one for one, _ in table.most_common(_MAX_KEPT_PARTS)))
 
 
@@ -634,9 +599,8 @@ class OfParts(Record, word="OfParts"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output on a usual machine, about."""
-        return int(score_attribute(self.score, "cost")) + sum(
-            part.cost for part in self.parts.parts
-        )
+        own = int(score_attribute(self.score, "cost"))
+        return own + sum(part.cost for part in self.parts.parts)
 
     def __getattr__(self, name: str) -> Any:
         """Return the attribute of the inner score, or raise an AttributeError."""
@@ -653,7 +617,12 @@ class OfParts(Record, word="OfParts"):
         names, text = self.parts.names(), score_name(self.score)
         if text == "entry 0" and self.parts.parts[0].is_flag:
             return f"[{names[0]}][{self.parts.parts[0].say(False)}]"
-        said = _ENTRY_PATTERN.sub(lambda found: _name_entries(found[1], names), text)
+
+        def name_entries(found: re.Match[str]) -> str:
+            """Return "3, 4 and 7" as the names of these parts."""
+            return re.sub(r"\d+", lambda number: names[int(number[0])], found[1])
+
+        said = _ENTRY_PATTERN.sub(name_entries, text)
         if len(names) == 1:
             said = said.replace("the output's cell", f"the cell of {names[0]}")
             return said.replace("the output", names[0])
@@ -663,11 +632,6 @@ class OfParts(Record, word="OfParts"):
         listed = f"parts ({', '.join(names[:_SHOWN_PARTS])}{more})"
         said = text.replace("entries", listed, 1)
         return said if said != text else f"{text} of the {listed}"
-
-
-def _name_entries(numbers: str, names: list[str]) -> str:
-    """Return "3, 4 and 7" as the names of these parts."""
-    return re.sub(r"\d+", lambda found: names[int(found[0])], numbers)
 
 
 @remember_parts()
@@ -700,25 +664,19 @@ def read_candidates(
         parts, read = derived_parts(*sides), PartsRead(width, width, min(map(len, sides)))
     else:
         parts, read = parts_of(*sides, name)
-    found = attack.candidates(
-        *[
-            side if side.dtype.kind in "buifUSmM" else side[:_MAX_COMPARED_OBJECTS]
-            for side in sides
-        ],
-        pair,
-    )
+    limits = [None if one.dtype.kind in "buifUSmM" else _MAX_COMPARED_OBJECTS for one in sides]
+    heads = [side[:most] for side, most in zip(sides, limits, strict=True)]
+    found = attack.candidates(*heads, pair)
     if not parts.parts:
         return tuple(found), read
     most = _MAX_COMPARED_OBJECTS if regular else max(1, _MAX_FITTED_NUMBERS // len(parts.parts))
-    columns = parts(sides[0][:most]), parts(sides[1][:most])
+    columns = [parts(side[:most]) for side in sides]
     made = [_narrow_to_part(parts, one) for one in attack.candidates(*columns, _NO_INPUTS)]
     # A sum over many parts carries the noise of all, and one of them may say everything.
-    for i in (
-        rank_columns(*columns)[:_MAX_SINGLE_PARTS] if len(parts.parts) > 1 and not regular else ()
-    ):
-        single = columns[0][:, [i]], columns[1][:, [i]]
-        alone = parts.only([i])
-        made += [OfParts(alone, one) for one in attack.candidates(*single, _NO_INPUTS)]
+    ranks = rank_columns(*columns) if len(parts.parts) > 1 and not regular else []
+    for i in ranks[:_MAX_SINGLE_PARTS]:
+        single = [side[:, [i]] for side in columns]
+        made += [OfParts(parts.only([i]), s) for s in attack.candidates(*single, _NO_INPUTS)]
     made += [] if regular else _score_whole_values(parts, made)
     # A user's own score is one of outputs, never of their parts.
     own = {id(one) for one in found}
@@ -731,9 +689,7 @@ def _score_whole_values(parts: Parts, made: list[OfParts]) -> list[OfParts]:
 
     They often say the same, and are what a reader understands.
     """
-    single = [
-        one for one in made if len(one.parts.parts) == 1 and score_attribute(one.score, "alone")
-    ]
+    single = [s for s in made if len(s.parts.parts) == 1 and score_attribute(s.score, "alone")]
     steps = {one.parts.parts[0].steps for one in single}
     flags = [part for part in parts.parts if part.is_flag and part.steps in steps]
     return [OfParts(Parts((part,)), single[0].score) for part in flags[:_MAX_WHOLE_VALUES]]

@@ -19,34 +19,20 @@ import numpy as np
 
 from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..events.event import Score
-from ..records import Pair, Record
-from .arrays import (
-    Array,
-    Flags,
-    Floats,
-    Grain,
-    Merged,
-    Whole,
-    count_values,
-    cuts_of,
-    freeze_arrays,
-    grain_of,
-    grains_of,
-)
+from ..records import Pair, Record, set_fields
+from . import arrays
+from .arrays import Array, Flags, Floats, Grain, Merged, Whole
 from .attack import ScoreAttack
 from .bins import SHARE
 from .objects import as_hashable
-from .rows import (
-    Atoms,
-    atoms_of,
-    chunk_slices,
-    finite_values,
-    first_rows,
-    loose_of,
-    read_numbers,
-    whole_floats,
-)
+from .rows import Atoms, atoms_of, loose_of, read_numbers
 
+_OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
+    "text": (str, ""),
+    "bytes": (bytes, b""),
+    "real": (Real, 0),
+}
+"""Class of the objects that have letters of a kind, and what stands for others."""
 _LETTER_KINDS: Final = ("whole", "words", "text", "bytes", "real")
 _MAX_UNCUT_RANGE: Final = 2**16
 """Columns of whole numbers with a longer range are cut into words of 16 bits."""
@@ -105,7 +91,7 @@ class Letters(Record, word="Letters"):
     def __post_init__(self) -> None:
         """Freeze the tables."""
         choice("kind", self.kind, _LETTER_KINDS)
-        freeze_arrays(self)
+        arrays.freeze_arrays(self)
 
     @classmethod
     def of_whole(cls, outputs: Array, outputs_prime: Array, kind: str) -> Letters:
@@ -136,12 +122,12 @@ class Letters(Record, word="Letters"):
         """
         outputs = np.asarray(outputs)
         if outputs.dtype == object:
-            wanted = {"text": str, "bytes": bytes, "real": Real}.get(self.kind, Integral)
+            wanted, other = _OBJECT_LETTERS.get(self.kind, (Integral, 0))
             fits = np.frompyfunc(lambda item: isinstance(item, wanted), 1, 1)(outputs).astype(bool)
-            filled = np.where(fits, outputs, wanted() if self.kind in ("text", "bytes") else 0)
+            filled = np.where(fits, outputs, other)
             outputs = np.array(filled.tolist()).reshape(outputs.shape)
         elif self.kind in ("whole", "words") and outputs.dtype.kind == "f":
-            fits = whole_floats(outputs)
+            fits = arrays.whole_floats(outputs)
             outputs = np.where(fits, outputs, 0.0).astype(np.int64)
         else:
             return outputs, None
@@ -150,7 +136,7 @@ class Letters(Record, word="Letters"):
     def chunks(self, outputs: Array) -> Iterator[tuple[slice, Array]]:
         """Cut rows into slices that stay in the cache, each with its raw columns."""
         width = self.sizes.size
-        for part in chunk_slices(outputs, width=width):
+        for part in arrays.chunk_slices(outputs, width=width):
             raw = raw_columns(self.kind, outputs[part], width)
             if raw.shape[1] != width:
                 raise invalid("outputs", f"of {width} columns, as the pilot's", raw.shape)
@@ -252,7 +238,7 @@ class RealColumn(NamedTuple):
 
     def cuts(self, bins: int) -> Floats:
         """Return edges of bins of the values that are no atoms, in gaps between pilot values."""
-        gaps = cuts_of(self.values, self.grain)
+        gaps = arrays.cuts_of(self.values, self.grain)
         ranks = np.cumsum(loose_of(self.values, self.atoms))
         if bins < 2 or not gaps.size or not self.loose:
             return np.empty(0)
@@ -279,23 +265,19 @@ def _edge_shares(bins: int) -> Floats:
 
     Where noise is added in the wrong place, the tails tell most.
     """
-    inner = np.arange(1, bins) / bins
-    tails = (
-        np.array([1.0 / (4 * bins), 1.0 / (16 * bins)])
-        if bins >= _MIN_BINS_WITH_TAILS
-        else np.empty(0)
-    )
-    return np.sort(np.concatenate([inner, tails, 1.0 - tails]))
+    tails = np.array([4.0, 16.0]) if bins >= _MIN_BINS_WITH_TAILS else np.empty(0)
+    tails = 1.0 / (tails * bins)
+    return np.sort(np.concatenate([np.arange(1, bins) / bins, tails, 1.0 - tails]))
 
 
 def real_columns(rows: Array, rows_prime: Array) -> list[RealColumn]:
     """Return every column of real numbers as the pilot shows it."""
-    first, second = first_rows(rows), first_rows(rows_prime)
-    pooled = (finite_values(first[:, i], second[:, i]) for i in range(rows.shape[1]))
-    return [
-        RealColumn(values, atoms_of(values, grain), grain)
-        for values, grain in zip(pooled, grains_of(first, second), strict=True)
-    ]
+    sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
+    found = []
+    for *both, grain in zip(*(side.T for side in sides), arrays.grains_of(*sides), strict=True):
+        values = arrays.finite_values(*both)
+        found.append(RealColumn(values, atoms_of(values, grain), grain))
+    return found
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -323,12 +305,10 @@ class Outcomes(Merged, word="Outcomes"):
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        for name in ("unit", "middle"):
-            object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
-        grid = self.unit, self.middle
+        grid = real("unit", self.unit, low=0.0), real("middle", self.middle, low=0.0)
         keys = tuple(_make_key(key, grid) for key in self.keys)
-        object.__setattr__(self, "keys", keys)
-        freeze_arrays(self)
+        set_fields(self, keys=keys, unit=grid[0], middle=grid[1])
+        arrays.freeze_arrays(self)
         if self.values.shape != (len(keys),):
             raise invalid("values", f"one for each of {len(keys)} keys", self.values.shape)
 
@@ -345,9 +325,8 @@ class Outcomes(Merged, word="Outcomes"):
 
 def items_of(outputs: Array) -> list[Any]:
     """Return every output as one Python object, a row as a tuple."""
-    if outputs.ndim == 1:
-        return list(outputs.tolist())
-    return [tuple(row) for row in outputs.reshape(len(outputs), -1).tolist()]
+    rows = outputs.reshape(len(outputs), -1).tolist() if outputs.ndim > 1 else outputs.tolist()
+    return list(map(tuple, rows)) if outputs.ndim > 1 else rows
 
 
 def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
@@ -357,8 +336,7 @@ def keys_of(outputs: Array, grid: Grid = (0.0, 0.0)) -> Iterable[Hashable]:
 
 def _make_key(item: Any, grid: Grid) -> Hashable:
     """Return the key of an object in a table: the object, its floats rounded to the grid."""
-    if isinstance(item, np.generic):
-        item = item.item()
+    item = item.item() if isinstance(item, np.generic) else item
     if isinstance(item, complex):
         item = (item.real, item.imag)
     if isinstance(item, float):
@@ -373,17 +351,15 @@ def _make_key(item: Any, grid: Grid) -> Hashable:
 
 def _round_to_grid(value: float, grid: Grid) -> float:
     unit, middle = grid
-    if unit == 0.0:
-        return value
     if abs(value) > middle > 0.0:
         unit *= 2.0 ** math.frexp(abs(value) / middle)[1]
-    return math.floor(value / unit + _GRID_OFFSET) * unit
+    return math.floor(value / unit + _GRID_OFFSET) * unit if unit else value
 
 
 def grid_of(*sides: Array) -> Grid:
     """Return the grid for the floats in objects of both sides: 4,096 tolerances at their middle."""
     found = [list(_iterate_floats(items_of(side))) for side in sides]
-    grain = grain_of(*(np.array(values, np.float64) for values in found))
+    grain = arrays.grain_of(*(np.array(values, np.float64) for values in found))
     return (0.0, 0.0) if grain.exact else (_GRID_TOLERANCES * grain.typical, grain.middle)
 
 
@@ -427,9 +403,8 @@ class Cells(Merged, word="Cells"):
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
         instance("letters", self.letters, Letters)
-        for name in ("stops", "ends"):
-            object.__setattr__(self, name, tuple(map(int, getattr(self, name))))
-        freeze_arrays(self)
+        set_fields(self, stops=tuple(map(int, self.stops)), ends=tuple(map(int, self.ends)))
+        arrays.freeze_arrays(self)
         starts = (0, *self.ends)
         if len(self.ends) != len(self.stops) or starts[-1] != self.ladders.size:
             raise invalid("ends", f"one for each of {len(self.stops)} stops", self.ends)
@@ -522,9 +497,8 @@ class Histogram(ScoreAttack):
             return self._tabulate_floats(*sides)
         if None in kinds or len(kinds) > 1:
             return _tabulate_objects(*sides)
-        return _tabulate_cells(
-            sides, Letters.of_whole(*sides, str(kinds.pop())), _MIN_OUTPUTS_PER_CELL
-        )
+        letters = Letters.of_whole(*sides, str(kinds.pop()))
+        return _tabulate_cells(sides, letters, _MIN_OUTPUTS_PER_CELL)
 
     def _tabulate_floats(self, *sides: Array) -> tuple[Score, ...]:
         rows = tuple(map(read_numbers, sides))
@@ -592,7 +566,7 @@ def _number_rows(
 
 def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
     """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
-    keys, counts = count_values(*(code[code >= 0] for code in codes))
+    keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:
         frequent = np.sort(np.argsort(-counts.sum(axis=0), kind="stable")[:_MAX_CELLS])
         keys, counts = keys[frequent], counts[:, frequent]
@@ -601,10 +575,11 @@ def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
 
 def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
     """Return shrunken log ratios of all cells; one for each order of the cells."""
-    found: list[Floats] = []
-    for a in _PSEUDO_COUNTS:
-        shares = [np.log((k + a) / (len(side) + a)) for k, side in zip(counts, sides, strict=True)]
-        found.append(shares[0] - shares[1])
+    n, n_prime = map(len, sides)
+    found = [
+        np.log((counts[0] + a) / (n + a)) - np.log((counts[1] + a) / (n_prime + a))
+        for a in _PSEUDO_COUNTS
+    ]
     orders = [np.argsort(values, kind="stable") for values in found]
     return found[:1] if np.array_equal(orders[0], orders[1]) else found
 

@@ -19,20 +19,10 @@ from ..errors import choice, integer, invalid, real
 from ..events.event import Score
 from ..pairs.differences import group_columns
 from ..records import Pair, set_fields
-from .arrays import (
-    EVERY,
-    FINEST,
-    Array,
-    Flags,
-    Floats,
-    Merged,
-    Places,
-    Whole,
-    freeze_arrays,
-    lowest_bit,
-)
+from . import arrays
+from .arrays import Array, Flags, Floats, Merged, Places, Whole
 from .attack import ScoreAttack
-from .rows import chunk_slices, read_numbers
+from .rows import read_numbers
 
 _COARSEST_EXPONENT: Final = 1023
 _CHUNK_NUMBERS: Final = 2**13
@@ -103,7 +93,7 @@ class FinerThan(Merged, word="FinerThan"):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        exponent = integer("exponent", self.exponent, -_COARSEST_EXPONENT, FINEST)
+        exponent = integer("exponent", self.exponent, -_COARSEST_EXPONENT, arrays.FINEST)
         low = real("low", self.low)
         high = real("high", self.high, low=low, open_low=True)
         columns = tuple(integer("columns", column, 0) for column in self.columns)
@@ -175,9 +165,8 @@ class LowBits(Merged, word="LowBits"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check them."""
-        columns = tuple(integer("columns", column, 0) for column in self.columns)
-        object.__setattr__(self, "columns", columns)
-        freeze_arrays(self)
+        set_fields(self, columns=tuple(integer("columns", column, 0) for column in self.columns))
+        arrays.freeze_arrays(self)
         shape = (self.edges.size - 1, self.exponents.size + 1)
         if self.table.shape != shape:
             raise invalid("table", f"of shape {shape}", self.table.shape)
@@ -199,7 +188,7 @@ class LowBits(Merged, word="LowBits"):
         table = np.pad(self.table, ((1, 1), (0, 0))).ravel()
         place = classify_exponents(self.exponents)
         for column in self.columns:
-            for part in chunk_slices(outputs, _CHUNK_NUMBERS, 1):
+            for part in arrays.chunk_slices(outputs, _CHUNK_NUMBERS, 1):
                 values = np.ascontiguousarray(read_entries(outputs[part], (column,))[:, 0])
                 total[part] += table[find_cells(values, self.edges, place)]
         return total
@@ -247,7 +236,7 @@ def is_finer(values: Floats, exponent: int) -> Flags:
 
 def classify_exponents(exponents: Whole) -> Places:
     """Return the class of every exponent that `lowest_bit` may give, from -1074 on."""
-    return np.searchsorted(exponents, np.arange(-FINEST, EVERY + 1), side="right")
+    return np.searchsorted(exponents, np.arange(-arrays.FINEST, arrays.EVERY + 1), side="right")
 
 
 def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
@@ -258,7 +247,7 @@ def find_cells(values: Floats, edges: Floats, place: Places) -> Places:
     """
     bins = np.searchsorted(edges, values, side="right")
     bins *= int(place[-1]) + 1
-    bins += place[lowest_bit(values) + FINEST]
+    bins += place[arrays.lowest_bit(values) + arrays.FINEST]
     return bins
 
 
@@ -310,12 +299,11 @@ class FloatLattice(ScoreAttack):
             return ()
         size = min(len(outputs), len(outputs_prime))
         found: list[tuple[float, Score]] = []
-        for columns, ends in _group_entries(outputs, pair):
-            found += _choose_cuts(
-                _tabulate_entries(outputs[:size], outputs_prime[:size], columns, ends)
-            )
+        for group in _group_entries(outputs, pair):
+            table = _tabulate_entries(outputs[:size], outputs_prime[:size], *group)
+            found += _choose_cuts(table)
         if not found:
-            return (FinerThan(FINEST, -1.0, 1.0),)
+            return (FinerThan(arrays.FINEST, -1.0, 1.0),)
         found.sort(key=lambda item: -item[0])
         return tuple(score for _, score in found[:_MAX_LATTICE_SCORES])
 
@@ -333,9 +321,11 @@ class Table(NamedTuple):
     counts: Whole
 
 
-def _group_entries(
-    outputs: Array, pair: Pair
-) -> Sequence[tuple[tuple[int, ...], tuple[float, ...]]]:
+_Group = tuple[tuple[int, ...], tuple[float, ...]]
+"""Entries that are treated alike, and their x_i and x'_i."""
+
+
+def _group_entries(outputs: Array, pair: Pair) -> Sequence[_Group]:
     """Return groups of entries that are treated alike, each with its x_i and x'_i."""
     dim = outputs.size // len(outputs)
     x, x_prime = (_as_finite_vector(side, dim) for side in (pair.x, pair.x_prime))
@@ -362,7 +352,7 @@ def _tabulate_entries(
     pooled = np.concatenate(sides)
     finite = pooled[np.isfinite(pooled)]
     edges = _choose_edges(finite, (0.0, *ends))
-    exponents = _choose_exponents(lowest_bit(pooled), _middle_spread(finite))
+    exponents = _choose_exponents(arrays.lowest_bit(pooled), finite)
     shape = (edges.size + 1, exponents.size + 1)
     place, size = classify_exponents(exponents), shape[0] * shape[1]
     found = [np.bincount(find_cells(side, edges, place), minlength=size) for side in sides]
@@ -389,25 +379,21 @@ def _choose_edges(finite: Floats, centres: tuple[float, ...]) -> Floats:
     return np.asarray(edges[np.isfinite(edges)])
 
 
-def _choose_exponents(found: Whole, spread: float) -> Whole:
-    """Return exponents far below the spread that leave a share of the numbers on either side."""
+def _choose_exponents(found: Whole, finite: Floats) -> Whole:
+    """Return exponents far below the spread that leave a share of the numbers on either side.
+
+    The spread is half the width of the middle 98 % of finite numbers.
+    """
+    ends = np.quantile(finite, (0.01, 0.99), method="nearest") if finite.size else np.zeros(2)
+    spread = float(ends[1] / 2.0 - ends[0] / 2.0)
     if spread <= 0.0:
         return np.empty(0, dtype=np.int64)
     kinds, times = np.unique(found, return_counts=True)
     below = np.cumsum(times) - times
     worth = (below >= 4) & (found.size - below >= max(4, found.size // 1000))
     kinds = kinds[worth & (kinds < int(np.frexp(spread)[1]) - _LOW_ORDER_DEPTH)]
-    return kinds[
-        np.linspace(0, kinds.size - 1, min(kinds.size, _MAX_TRIED_EXPONENTS)).astype(np.int64)
-    ]
-
-
-def _middle_spread(finite: Floats) -> float:
-    """Return half the width of the middle 98 % of finite numbers."""
-    if finite.size == 0:
-        return 0.0
-    low, high = np.quantile(finite, (0.01, 0.99), method="nearest")
-    return float(high / 2.0 - low / 2.0)
+    places = np.linspace(0, kinds.size - 1, min(kinds.size, _MAX_TRIED_EXPONENTS))
+    return kinds[places.astype(np.int64)]
 
 
 def _choose_cuts(table: Table) -> list[tuple[float, Score]]:
@@ -451,12 +437,8 @@ def _rule_out(merit: Floats, likely: Flags, trace: Floats, variance: Floats) -> 
     """Set the merit of cuts without a trace to minus infinity, in place."""
     seen = likely & (trace >= _TRACE_STANDARD_ERRORS[1]) & (variance >= _MIN_TRACE_VARIANCE[1])
     best = np.max(merit, initial=-np.inf, where=seen)
-    seen |= (
-        (trace >= _TRACE_STANDARD_ERRORS[0])
-        & (variance >= _MIN_TRACE_VARIANCE[0])
-        & (merit > best + _UNEXPECTED_CUT_MARGIN)
-    )
-    merit[~seen] = -np.inf
+    clear = (trace >= _TRACE_STANDARD_ERRORS[0]) & (variance >= _MIN_TRACE_VARIANCE[0])
+    merit[~(seen | (clear & (merit > best + _UNEXPECTED_CUT_MARGIN)))] = -np.inf
 
 
 def _find_expected_cuts(table: Table, first: Places, last: Places, side: int) -> Flags:

@@ -10,6 +10,7 @@ import datetime
 import functools
 import itertools
 import json
+import math
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, fields, is_dataclass
@@ -29,6 +30,7 @@ _MAX_UNCUT_CHARACTERS: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
 _END_CHARACTERS: Final = 1024
 """Characters kept at either end of those: more than any part reads."""
+_FROM_END: Final = slice(None, -_END_CHARACTERS - 1, -1)
 _COUNTS_BEFORE_TABLE: Final = 2
 """Values that are counted one by one before a table of all members is made."""
 DELIMITERS: Final = ",;\t|"
@@ -62,15 +64,12 @@ class Texts:
     def of_items(cls, items: Sequence[Any], is_bytes: bool) -> Texts:
         """Read single strings, or single bytes objects."""
         lengths = np.fromiter(map(len, items), np.int64, len(items))
-        width, code = int(lengths.max(initial=0)), "S" if is_bytes else "U"
+        width, kind = int(lengths.max(initial=0)), "S" if is_bytes else "U"
         if width <= _MAX_UNCUT_CHARACTERS:
-            heads = np.array(items, dtype=f"{code}{max(1, width)}")
-            return cls(lengths, _to_character_codes(heads))
-        heads = np.array([one[:_END_CHARACTERS] for one in items], dtype=f"{code}{_END_CHARACTERS}")
-        tails = np.array(
-            [one[: -_END_CHARACTERS - 1 : -1] for one in items], dtype=f"{code}{_END_CHARACTERS}"
-        )
-        return cls(lengths, _to_character_codes(heads), _to_character_codes(tails), items)
+            return cls(lengths, _to_character_codes(np.array(items, f"{kind}{max(1, width)}")))
+        kind, cuts = f"{kind}{_END_CHARACTERS}", (slice(_END_CHARACTERS), _FROM_END)
+        ends = [_to_character_codes(np.array([one[cut] for one in items], kind)) for cut in cuts]
+        return cls(lengths, ends[0], ends[1], items)
 
     @property
     def most(self) -> int:
@@ -88,9 +87,8 @@ class Texts:
         inside = self.lengths > place if place >= 0 else self.lengths >= -place
         if self.items is not None and not -_END_CHARACTERS <= place < _END_CHARACTERS:
             # Of a text among objects only the ends are kept as numbers.
-            letters = [
-                one[place] if has else 0 for one, has in zip(self.items, inside, strict=True)
-            ]
+            reached = zip(self.items, inside, strict=True)
+            letters = [one[place] if has else 0 for one, has in reached]
             codes: Any = [ord(one) if isinstance(one, str) else one for one in letters]
         elif place >= 0:
             codes = self.heads[:, min(place, width - 1)]
@@ -106,12 +104,9 @@ class Texts:
         if self.items is not None:
             letter = bytes([code]) if isinstance(self.items[0], bytes) else chr(code)
             return np.fromiter((one.count(letter) for one in self.items), np.float64)
-        counts = np.count_nonzero(self.heads == code, axis=1)
-        if code == 0:
-            # What lies beyond the end is no letter.
-            counts = counts - (self.heads.shape[1] - self.lengths)
-        found: Floats = counts.astype(np.float64)
-        return found
+        # What lies beyond the end is no letter.
+        beyond = self.heads.shape[1] - self.lengths if code == 0 else 0
+        return np.asarray(np.count_nonzero(self.heads == code, axis=1) - beyond, np.float64)
 
     def numbers(self, most: int | None = None) -> Floats:
         """Read the first strings, or all, as decimal numbers; NaN for other strings."""
@@ -126,10 +121,8 @@ class Texts:
     def _strings(self) -> Sequence[Any]:
         if self.items is not None:
             return self.items
-        wide = self.heads.dtype == np.uint32
-        kind = f"{'U' if wide else 'S'}{self.heads.shape[1]}"
-        strings: list[Any] = np.ascontiguousarray(self.heads).view(kind)[:, 0].tolist()
-        return strings
+        kind = f"{'S' if self.is_bytes else 'U'}{self.heads.shape[1]}"
+        return list(np.ascontiguousarray(self.heads).view(kind)[:, 0].tolist())
 
 
 def _to_character_codes(array: Array) -> Array:
@@ -147,7 +140,7 @@ def parse_number(text: Any) -> float:
     try:
         return float(text)
     except ValueError:
-        return float("nan")
+        return math.nan
 
 
 class _AbsentType:
@@ -254,17 +247,13 @@ class Bunch:
         classes: set[Any] = set(map(type, items))
         known = {one: _classify_type(one) for one in classes}
         if len(classes) == 1:
-            self.kinds = np.full(len(items), next(iter(known.values())), np.int8)
+            self.kinds = np.full(len(items), known[classes.pop()], np.int8)
         else:
             self.kinds = np.fromiter(map(known.__getitem__, map(type, items)), np.int8, len(items))
         self._texts: dict[int, tuple[Places, Texts]] = {}
         self._members: dict[int, tuple[Places, Members]] = {}
-        self._present = sorted(set(known.values()))
+        self.present = sorted(set(known.values()))
         self._compared = 0
-
-    def present(self) -> list[int]:
-        """Return the kinds that occur, with the kind of missing items."""
-        return self._present
 
     def of_kind(self, kind: int) -> tuple[Places, list[Any]]:
         """Return the places of the items of a kind, and the items."""
@@ -400,9 +389,9 @@ class Bunch:
     def lengths(self) -> Floats:
         """Count the characters, entries or members of every item; NaN for other kinds."""
         lengths = np.full(len(self.items), np.nan)
-        for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present()}:
-            where, found = self.of_kind(kind)
-            sized: Any = {SEQUENCE: self.rows, MAPPING: self.maps}.get(kind, (where, found))[1]
+        for kind in {TEXT, BYTES, SEQUENCE, MAPPING, SET} & {*self.present}:
+            readers: dict[int, Any] = {SEQUENCE: self.rows, MAPPING: self.maps}
+            where, sized = readers.get(kind) or self.of_kind(kind)
             lengths[where] = list(map(len, sized))
         return lengths
 
@@ -529,11 +518,9 @@ def _read_complex(item: Any) -> complex:
 def _read_seconds(item: Any) -> float:
     """Convert a time to seconds from the start of 1970, or a time span to seconds; else NaN."""
     if isinstance(item, (np.datetime64, np.timedelta64)):
-        return float("nan") if np.isnat(item) else float(item.astype(np.int64))
-    if isinstance(item, datetime.timedelta):
-        return item.total_seconds()
+        return math.nan if np.isnat(item) else float(item.astype(np.int64))
     if isinstance(item, datetime.datetime):
-        return (item.replace(tzinfo=None) - _EPOCH).total_seconds()
-    if isinstance(item, datetime.date):
-        return float((item - _EPOCH.date()).days) * 86400.0
-    return float("nan")
+        item = item.replace(tzinfo=None) - _EPOCH
+    elif isinstance(item, datetime.date):
+        item = item - _EPOCH.date()
+    return item.total_seconds() if isinstance(item, datetime.timedelta) else math.nan

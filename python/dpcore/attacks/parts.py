@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -29,8 +30,6 @@ MEASURES: Final = (
     "kind", "value", "real", "imaginary", "word", "length", "letter", "count", "number", "holds",
     "which", "there", "bit", "is", "times", "near", "modulo",
 )  # fmt: skip
-MODULI: Final = (1.0, 10.0, 60.0, 100.0, 1000.0, 3600.0, 86400.0, *(2.0**k for k in range(5, 21)))
-"""Moduli of numbers and times that are tried where a column spreads far beyond them."""
 _VIEW_NAMES: Final = {
     "json": "the JSON", "words": "the words", "numbers": "the numbers written", "keys": "the keys",
     "pairs": "the pairs",
@@ -104,11 +103,8 @@ class Part(Record, word="Part"):
     @property
     def cost(self) -> int:
         """Nanoseconds per output, about; of parts that say the same the plainest costs least."""
-        return (
-            _PLAIN_COST
-            + (self.measure not in _PLAIN_MEASURES)
-            + 2 * (self.measure in _DERIVED_MEASURES)
-        )
+        is_plain, is_derived = self.measure in _PLAIN_MEASURES, self.measure in _DERIVED_MEASURES
+        return _PLAIN_COST + (not is_plain) + 2 * is_derived
 
     def say(self, is_so: bool) -> str:
         """Return the sentence that a flag is 1, or that it is 0."""
@@ -149,7 +145,7 @@ def _step_name(kind: str, which: Any) -> str:
     return f"{kind} {which}" if kind == "entry" else f"{kind} {_quote_value(which)}"
 
 
-def read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
+def _read_array(array: Array, texts: Texts | None, part: Part, out: Floats) -> None:
     """Write one measure of a regular array to `out`, which stays NaN without such a measure."""
     if array.ndim != 1:
         if part.measure == "times" and array.dtype.kind in "US":
@@ -220,15 +216,27 @@ def _read_text_measure(texts: Texts, part: Part) -> Floats | float:
     return texts.numbers() if part.measure == "number" else np.nan
 
 
-def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
+def read_part(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats) -> None:
+    """Write one measure of what `open_node` gave, NaN where an output has none such."""
+    if isinstance(held, Bunch):
+        _read_objects(held, part, out)
+    else:
+        _read_array(held, texts, part, out)
+
+
+def _read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
     """Write one measure of Python objects to `out`, which stays NaN for objects without it."""
     if part.measure == "kind":
         out[:] = bunch.kinds == part.argument
+    elif part.measure == "there":
+        out[:] = bunch.kinds != MISSING
+    elif part.measure == "length":
+        out[:] = bunch.lengths()
+    elif part.measure == "is":
+        out[:] = bunch.equals(part.argument)
     elif part.measure in ("value", "real", "imaginary"):
         where, values = bunch.numbers()
         out[where] = values.imag if part.measure == "imaginary" else values.real
-    elif part.measure == "there":
-        out[:] = bunch.kinds != MISSING
     elif part.measure == "modulo":
         where, values = bunch.numbers()
         with np.errstate(invalid="ignore"):
@@ -236,36 +244,27 @@ def read_objects(bunch: Bunch, part: Part, out: Floats) -> None:
         # Whole numbers beyond 2^53 have a remainder too, as in an array of them.
         where, whole = bunch.whole
         out[where] = [float(one % int(part.argument)) for one in whole]
-    elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present()):
+    elif part.measure == "word" or (part.measure == "bit" and NUMBER in bunch.present):
         where, digits = (bunch.words if part.measure == "word" else bunch.bits)(part.argument)
         out[where] = digits
-    elif part.measure == "length":
-        out[:] = bunch.lengths()
-    elif part.measure == "is":
-        out[:] = bunch.equals(part.argument)
     elif part.measure in ("times", "near"):
-        _count_members(bunch, part, out)
+        is_near, one = part.measure == "near", part.argument
+        for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
+            where, members = bunch.members(kind)
+            if where.size:
+                out[where] = members.count_between(*one) if is_near else members.count_equal(one)
     elif part.measure in ("letter", "count", "number", "bit"):
         for kind in (TEXT, BYTES):
             where, texts = bunch.texts(kind)
             if where.size:
                 out[where] = _read_text_measure(texts, part)
     elif part.measure == "holds":
-        where, members = bunch.of_kind(SET)
-        out[where] = [part.argument in one for one in members]
+        where, sets = bunch.of_kind(SET)
+        out[where] = [part.argument in one for one in sets]
     else:
         where, found = bunch.of_kind(OTHER)
         numbers = {key: number for number, key in enumerate(part.argument)}
         out[where] = [numbers.get(one, -1) if objects.is_hashable(one) else -1 for one in found]
-
-
-def _count_members(bunch: Bunch, part: Part, out: Floats) -> None:
-    """Write the number of members that equal a value, or lie in an interval."""
-    is_near, one = part.measure == "near", part.argument
-    for kind in (SEQUENCE, SET) if is_near else (SEQUENCE,):
-        where, members = bunch.members(kind)
-        if where.size:
-            out[where] = members.count_between(*one) if is_near else members.count_equal(one)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -377,10 +376,10 @@ def _fill_columns(node: Node, wanted: _PartColumns, columns: Floats) -> None:
             _fill_columns(node.tolist(), [one for one in wanted if one not in entries], columns)
         wanted = entries
     held, texts = open_node(node)
-    below: dict[tuple[str, Any], _PartColumns] = {}
+    below: dict[tuple[str, Any], _PartColumns] = defaultdict(list)
     for steps, part, i in wanted:
         if steps:
-            below.setdefault(steps[0], []).append((steps[1:], part, i))
+            below[steps[0]].append((steps[1:], part, i))
         else:
             read_part(held, texts, part, columns[:, i])
     for step, group in below.items():
@@ -409,37 +408,19 @@ def open_node(node: Node) -> tuple[Bunch | Array, Texts | None]:
     return node, Texts.of_array(node) if is_text else None
 
 
-def read_part(held: Bunch | Array, texts: Texts | None, part: Part, out: Floats) -> None:
-    """Write one measure of what `opened` gave, NaN where an output has none such."""
-    if isinstance(held, Bunch):
-        read_objects(held, part, out)
-    else:
-        read_array(held, texts, part, out)
-
-
 def _take_step(held: Bunch | Array, kind: str, which: Any) -> Node | None:
     """Return the objects that a step leads to; None where no output has them."""
     if kind == "view":
         return (held if isinstance(held, Bunch) else Bunch(held.tolist())).view(which)
-    if not isinstance(held, Bunch):
-        return take_array_step(held, kind, which)
-    if kind == "field" and not isinstance(which, str):
-        return None
-    if kind == "entry":
-        return held.entry(which)
-    return held.place(which) if kind == "place" else held.key(which)
-
-
-def take_array_step(array: Array, kind: str, which: Any) -> Array | None:
-    """Return the entries of a regular array that a step leads to; None where there are none."""
-    names = array.dtype.names or ()
-    found: Array | None = None
-    if kind == "entry" and array.ndim > 1:
-        rows = array.reshape(len(array), math.prod(array.shape[1:]))
-        found = rows[:, which] if which < rows.shape[1] else None
-    elif kind == "place" and -len(names) <= which < len(names):
+    if isinstance(held, Bunch):
+        if kind == "field" and not isinstance(which, str):
+            return None
+        return {"entry": held.entry, "place": held.place}.get(kind, held.key)(which)
+    names: Sequence[str] = held.dtype.names or ()
+    if kind == "entry" and held.ndim > 1:
+        rows = held.reshape(len(held), math.prod(held.shape[1:]))
+        return rows[:, which] if which < rows.shape[1] else None
+    if kind == "place" and -len(names) <= which < len(names):
         # A row of fields is a tuple where it came among objects.
-        found = array[names[which]]
-    elif kind == "field" and which in names:
-        found = array[which]
-    return found
+        which = names[which]
+    return held[which] if kind in ("place", "field") and which in names else None

@@ -16,22 +16,12 @@ import numpy as np
 from ..errors import invalid
 from ..events.device_outputs import BITS
 from ..events.event import Score
-from ..records import Record
-from .arrays import (
-    Array,
-    Flags,
-    Floats,
-    Grain,
-    Places,
-    Whole,
-    cuts_of,
-    freeze_arrays,
-    grain_of,
-    round_weights,
-)
+from ..records import Record, set_fields
+from . import arrays
+from .arrays import Array, Flags, Floats, Grain, Places, Whole
 from .attack import NumericAttack
 from .bins import SHARE
-from .rows import MAX_CLUSTER_TOLERANCES, Special, chunk_slices, has_frequent_rows, read_numbers
+from .rows import MAX_CLUSTER_TOLERANCES, Special, has_frequent_rows, read_numbers
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -87,28 +77,25 @@ def frame_of(rows: Array, rows_prime: Array) -> Frame:
         # Columns that depend on each other are neighbours more often than not.
         starts = np.linspace(0, entries.size - 2, MOST_COLUMNS // 2).astype(np.int64)
         entries = np.unique(entries[np.concatenate([starts, starts + 1])])
-    every = [_measure_column(some[:, i], grain_of(some[:, i], some[:0, i])) for i in entries]
-    kept = np.array([made is not None for made in every], dtype=np.bool_)
-    found = np.array([made for made in every if made], dtype=np.float64)
-    cuts, centres, scales, many = found.reshape(-1, 4).T
-    return Frame(entries[kept], cuts, centres, scales, many > 0.0)
+    every = [_measure_column(some[:, i], arrays.grain_of(some[:, i], some[:0, i])) for i in entries]
+    found = np.array([(i, *made) for i, made in zip(entries, every, strict=True) if made])
+    kept, cuts, centres, scales, many = found.reshape(-1, 5).T.astype(np.float64)
+    return Frame(kept.astype(np.int64), cuts, centres, scales, many > 0.0)
 
 
 def _measure_column(values: Array, grain: Grain) -> tuple[float, float, float, float] | None:
     """Return sign change, median, spread, and 1 for three values or more; None of a constant."""
     known = np.sort(values.astype(np.float64))
     known = known[np.isfinite(known)]
-    gaps, slack = cuts_of(known, grain), grain.typical
-    if gaps.size == 0 and (
-        known.size == 0 or known[-1] - known[0] <= MAX_CLUSTER_TOLERANCES * slack
-    ):
+    gaps, slack = arrays.cuts_of(known, grain), grain.typical
+    if not gaps.size and (not known.size or np.ptp(known) <= MAX_CLUSTER_TOLERANCES * slack):
         return None
     middle = float(known[known.size // 2])
     quartiles = known[[known.size // 4, 3 * known.size // 4]]
     spread = float(quartiles[1] - quartiles[0]) / _NORMAL_QUARTILE_RANGE
     # A column that is mostly one value has quartiles that agree.
     scale = spread if spread > MAX_CLUSTER_TOLERANCES * slack else float(np.std(known - middle))
-    many = float(gaps.size > 1 or (known[-1] - known[0] > 0.0 and gaps.size == 0))
+    many = float(gaps.size > 1 or (np.ptp(known) > 0.0 and gaps.size == 0))
     return (_find_cut(known, gaps, slack), middle, scale, many) if np.isfinite(scale) else None
 
 
@@ -181,18 +168,17 @@ class _ColumnProducts(Record):
 
     def _freeze(self, *by_entry: str) -> None:
         """Freeze the arrays, and check that those named have one number for each entry."""
-        freeze_arrays(self)
+        arrays.freeze_arrays(self)
         entries, pairs = self.entries, self.first.shape
         if entries.ndim != 1 or entries.size == 0 or int(entries.min()) < 0:
             raise invalid("entries", "at least one place, counted from 0", entries)
-        groups = [(name, entries.shape) for name in by_entry]
-        for name, shape in [*groups, ("second", pairs), ("weights", pairs)]:
+        shapes = dict.fromkeys(by_entry, entries.shape) | {"second": pairs, "weights": pairs}
+        for name, shape in shapes.items():
             values = getattr(self, name)
             if values.shape != shape or values.ndim != 1 or not np.isfinite(values).all():
                 raise invalid(name, f"finite and of shape {shape}", values)
-        for name in ("first", "second"):
-            places = getattr(self, name)
-            if places.size and not 0 <= int(places.min()) <= int(places.max()) < entries.size:
+        for name, places in (("first", self.first), ("second", self.second)):
+            if ((places < 0) | (places >= entries.size)).any():
                 raise invalid(name, f"from 0 to {entries.size - 1}, places in entries", places)
 
     def _describe(self, what: str) -> str:
@@ -247,7 +233,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
 
     def __post_init__(self) -> None:
         """Freeze the arrays and check that they fit."""
-        object.__setattr__(self, "weights", round_weights(np.asarray(self.weights, np.float64)))
+        set_fields(self, weights=arrays.round_weights(np.asarray(self.weights, np.float64)))
         self._freeze("centres")
         if self.third.size and self.third.shape != self.first.shape:
             raise invalid("third", f"empty or of shape {self.first.shape}", self.third)
@@ -258,7 +244,7 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
         scores = np.empty(len(rows))
         matrix = np.zeros((self.entries.size, self.entries.size))
         np.add.at(matrix, (self.first, self.second), self.weights)
-        for part in chunk_slices(rows):
+        for part in arrays.chunk_slices(rows):
             signs = signs_of(rows[part][:, self.entries], self.centres)
             if self.third.size:
                 products = signs[:, self.first] * signs[:, self.second] * signs[:, self.third]
@@ -336,7 +322,7 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         rows = read_numbers(outputs, least=self.entries.max() + 1)
         scores = np.zeros(len(rows))
         terms = list(zip(self.first, self.second, self.weights, strict=True))
-        for part in chunk_slices(rows):
+        for part in arrays.chunk_slices(rows):
             values = centre_columns(rows[part][:, self.entries].T, self.centres, self.scales, REACH)
             # One term after the other: a row's score must not depend on the rows beside it, as
             # the last bits of a matrix product do.
@@ -443,10 +429,10 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
     most = frame.entries.size
     if not 3 <= most <= _MAX_TRIPLE_COLUMNS:
         return
-    sides = [signs_of(side.T, frame.cuts).T for side in columns]
+    signs = [signs_of(side.T, frame.cuts).T for side in columns]
     # Around their means: signs that depend on the input one by one have no joint moment.
-    sides = [side - side.mean(axis=1, keepdims=True) for side in sides]
-    sides = [np.ascontiguousarray(side, dtype=np.float32) for side in sides]
+    signs = [side - side.mean(axis=1, keepdims=True) for side in signs]
+    sides = [np.ascontiguousarray(side, dtype=np.float32) for side in signs]
     peaks = np.max([np.abs(side).max(axis=1) for side in sides], axis=0)
     # Bernstein (1924): what a few outputs may add where a sign is rare.
     room = _TRIPLE_STANDARD_ERRORS / (3.0 * min(side.shape[1] for side in sides))
@@ -456,11 +442,10 @@ def _multiply_triples(columns: list[Array], frame: Frame) -> Iterator[SignProduc
         means, errors = [], []
         for side in sides:
             # In single precision, as `Moments`.
-            product = side[rest] * side[i]
-            mean = product @ side[rest].T / side.shape[1]
-            square = (product * product) @ (side[rest] * side[rest]).T / side.shape[1]
-            means.append(mean)
-            errors.append(np.maximum(square - mean * mean, 1.0 / side.shape[1]) / side.shape[1])
+            product, size = side[rest] * side[i], side.shape[1]
+            means.append(product @ side[rest].T / size)
+            square = (product * product) @ (side[rest] * side[rest]).T / size
+            errors.append(np.maximum(square - means[-1] * means[-1], 1.0 / size) / size)
         noise = np.sqrt(errors[0] + errors[1])
         noise += room * peaks[i] * np.outer(peaks[rest], peaks[rest])
         evidence[i, rest, rest] = np.triu((means[0] - means[1]) / noise, 1)
@@ -486,10 +471,8 @@ def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
 
 def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProducts]:
     """Yield the product and likelihood ratio of the best pair; then of all informative pairs."""
-    sides = [
-        centre_columns(side, frame.centres, frame.scales, _CENTRED_VALUE_LIMIT) for side in columns
-    ]
-    moments = Moments.of(*sides)
+    scaling = frame.centres, frame.scales, _CENTRED_VALUE_LIMIT
+    moments = Moments.of(*(centre_columns(side, *scaling) for side in columns))
     first, second = moments.telling()
     if first.size > 0:
         yield _sum_products(frame, first[:1], second[:1], np.ones(1))
@@ -499,9 +482,8 @@ def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProduc
         weights = moments.on_x[first, second] - moments.on_x_prime[first, second]
         yield _sum_products(frame, first, second, weights)
         strength = np.abs(moments.evidence).max(axis=0)
-        joint = np.intersect1d(
-            np.union1d(first, second), np.argsort(-strength)[:_MAX_JOINT_COLUMNS]
-        )
+        strongest = np.argsort(-strength)[:_MAX_JOINT_COLUMNS]
+        joint = np.intersect1d(np.union1d(first, second), strongest)
         yield _likelihood_ratio(frame, moments, joint)
 
 

@@ -14,18 +14,11 @@ import numpy as np
 
 from ..errors import flag, integer, invalid
 from ..events.event import Score
-from .arrays import (
-    Array,
-    Floats,
-    Merged,
-    Whole,
-    freeze_arrays,
-    log_ratios,
-    round_weights,
-    smooth_bins,
-)
+from ..records import set_fields
+from . import arrays
+from .arrays import Array, Floats, Merged, Whole
 from .attack import NumericAttack
-from .rows import Special, chunk_slices, has_frequent_rows, read_numbers, whole_floats
+from .rows import Special, has_frequent_rows, read_numbers
 
 MODULI: Final = tuple(range(2, 17))
 _COMMON_MULTIPLE: Final = 720720
@@ -81,10 +74,10 @@ class ResidueRatio(Merged, word="ResidueRatio"):
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        object.__setattr__(self, "modulus", integer("modulus", self.modulus, 2, MODULI[-1]))
+        weights = arrays.round_weights(np.asarray(self.weights, np.float64))
+        set_fields(self, modulus=integer("modulus", self.modulus, 2, MODULI[-1]), weights=weights)
         flag("summed", self.summed)
-        object.__setattr__(self, "weights", round_weights(np.asarray(self.weights, np.float64)))
-        freeze_arrays(self)
+        arrays.freeze_arrays(self)
         entries, weights = self.entries, self.weights
         if entries.ndim != 1 or (entries.size == 0 and not self.summed) or (entries < 0).any():
             raise invalid("entries", "places counted from 0", self.entries)
@@ -103,7 +96,7 @@ class ResidueRatio(Merged, word="ResidueRatio"):
         scores = np.empty(len(rows))
         # A residue that is none weighs nothing.
         weights = np.pad(self.weights, ((0, 0), (0, 1)))
-        for part in chunk_slices(rows):
+        for part in arrays.chunk_slices(rows):
             read = rows[part][:, self.entries] if self.entries.size else rows[part]
             found = residues_of(read, self.modulus)
             if self.summed:
@@ -132,7 +125,7 @@ def residues_of(rows: Array, modulus: int) -> Whole:
         Residues, of the shape of the rows.
     """
     if rows.dtype.kind == "f":
-        whole = whole_floats(rows)
+        whole = arrays.whole_floats(rows)
         if not whole.all():
             found = np.remainder(np.where(whole, rows, 0.0), modulus).astype(np.int64)
             return np.where(whole, found, -1)
@@ -173,18 +166,21 @@ class Residues(NumericAttack):
 
     def make_scores(self, rows: Array, rows_prime: Array) -> list[Score]:
         """Make at most three scores; none where no residue differs between the sides."""
-        most = min(max(_COUNTED_NUMBERS // rows.shape[1], _COUNTED_ROWS[0]), _COUNTED_ROWS[1])
+        most = int(np.clip(_COUNTED_NUMBERS // rows.shape[1], *_COUNTED_ROWS))
         sides = [rows[:most], rows_prime[:most]]
         if not all(map(_is_whole, sides)) or has_frequent_rows(*sides):
             return []
         found: list[tuple[float, ResidueRatio]] = []
         wide = _find_wide_columns(sides)
         if wide.size:
-            found += _score_columns(
-                [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides], wide
-            )
+            residues = [residues_of(side[:, wide], _COMMON_MULTIPLE) for side in sides]
+            found += _score_columns(residues, wide)
         if rows.shape[1] > 1:
-            found += _score_sums([_sum_rows(side) for side in sides])
+            best = _best_table([_sum_rows(side) for side in sides])
+            if best.total > 0.0:
+                every, weights = np.zeros(0, dtype=np.int64), best.shrink_ratios()
+                score = ResidueRatio(best.modulus, every, weights, summed=True)
+                found.append((best.total, score))
         found.sort(key=lambda item: -item[0])
         return [score for _, score in found[:_MAX_RESIDUE_SCORES]]
 
@@ -227,14 +223,6 @@ def _score_columns(sides: list[Whole], wide: Whole) -> Iterator[tuple[float, Res
             yield float(best.worth[used].sum()), ResidueRatio(best.modulus, wide[used], weights)
 
 
-def _score_sums(sides: list[Whole]) -> Iterator[tuple[float, ResidueRatio]]:
-    """Yield the best modulus of the sum, where it distinguishes the sides."""
-    best = _best_table(sides)
-    if best.total > 0.0:
-        none = np.zeros(0, dtype=np.int64)
-        yield best.total, ResidueRatio(best.modulus, none, best.shrink_ratios(), summed=True)
-
-
 def _best_table(sides: list[Whole]) -> _ResidueCounts:
     """Return the first table about as informative as the best.
 
@@ -267,12 +255,11 @@ class _ResidueCounts:
         """Return the table of residues modulo a multiple of it, shape `(size, columns)`."""
         k, k_prime = (_count_residues(side, modulus) for side in sides)
         n, n_prime = (np.maximum(side.sum(axis=1, keepdims=True), 1.0) for side in (k, k_prime))
-        ratios, variances = log_ratios(k, k_prime, n, n_prime)
+        ratios, variances = arrays.log_ratios(k, k_prime, n, n_prime)
         freedom = modulus - 1
         # Laurent and Massart (2000), lemma 1: the tail of the chi-square law.
-        chance = (
-            freedom + 2.0 * np.sqrt(_NEGATIVE_LOG_CHANCE * freedom) + 2.0 * _NEGATIVE_LOG_CHANCE
-        )
+        spread = np.sqrt(_NEGATIVE_LOG_CHANCE * freedom)
+        chance = freedom + 2.0 * spread + 2.0 * _NEGATIVE_LOG_CHANCE
         beyond = (ratios**2 / variances).sum(axis=1) > chance
         worth = ((k / n - k_prime / n_prime) * ratios - (1.0 / n + 1.0 / n_prime)).sum(axis=1)
         return cls(modulus, k, k_prime, np.where(beyond, np.maximum(worth, 0.0), 0.0))
@@ -285,7 +272,7 @@ class _ResidueCounts:
     def shrink_ratios(self) -> Floats:
         """Return log ratios, shrunk by how much of them is noise, shape `(columns, modulus)`."""
         n, n_prime = (side.sum(axis=1, keepdims=True) for side in (self.k, self.k_prime))
-        return smooth_bins(self.k, self.k_prime, n, n_prime, None)
+        return arrays.smooth_bins(self.k, self.k_prime, n, n_prime, None)
 
 
 def _count_residues(residues: Whole, modulus: int) -> Floats:

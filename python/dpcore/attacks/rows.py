@@ -7,44 +7,24 @@ number of entries in a region. Atoms are found after values that differ only by 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from .. import _core
-from ..errors import choice, integer, invalid, mistyped, real, vector
+from ..errors import choice, integer, invalid, mistyped, vector
 from ..events.device_outputs import Held, Rough, as_float64, cache_per_device, rounding_slack
-from ..records import Record, frozen_array
-from .arrays import (
-    APART,
-    LARGEST_WHOLE,
-    NEAR,
-    Array,
-    Flags,
-    Floats,
-    Grain,
-    Merged,
-    Whole,
-    Words,
-    coarsest_grain,
-    find_runs,
-    freeze_arrays,
-    steps_of,
-    sum_grains,
-)
+from ..records import Record, frozen_array, set_fields
+from . import arrays
+from .arrays import Array, Flags, Floats, Grain, Merged, Whole
 
 MAX_CLUSTER_TOLERANCES: Final = 32.0
 """A cluster of more tolerances than this is a continuum that a huge scale has run together."""
 _MIN_ATOM_COUNT: Final = 4
 _MAX_VALUES_PER_ATOM: Final = 2**14
 """An atom has at least `_MIN_ATOM_COUNT` of the values, and one in `_MAX_VALUES_PER_ATOM`."""
-_CACHED_NUMBERS: Final = 2**17
-"""Numbers that stay in the cache."""
-_MAX_ATOM_ROWS: Final = 2**17
-_MAX_COARSE_ATOM_ROWS: Final = 2**13
-"""Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
 _REPEAT_SAMPLE_ROWS: Final = 2**13
 _MIN_MEAN_REPEATS: Final = 8
 
@@ -98,41 +78,6 @@ def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array]
     return (rows, rows_prime) if rows.size and rows_prime.size else None
 
 
-def whole_floats(rows: Array) -> Flags:
-    """Return which floats are whole numbers below 2^53; beyond, all are, by rounding."""
-    # In float16 the limit itself would overflow.
-    rows = np.asarray(rows, np.float64)
-    with np.errstate(invalid="ignore"):
-        return np.asarray((np.abs(rows) < LARGEST_WHOLE) & (rows == np.rint(rows)))
-
-
-def chunk_slices(
-    rows: Array, most: int = _CACHED_NUMBERS, width: int | None = None
-) -> Iterator[slice]:
-    """Cut rows into slices of about as many numbers as the cache holds.
-
-    Args:
-        rows: shape `(size, ...)`.
-        most: numbers in a slice, which has one row at least.
-        width: numbers in a row; None for the second dimension.
-    """
-    step = max(1, most // max(1, rows.shape[1] if width is None else width))
-    for first in range(0, len(rows), step):
-        yield slice(first, first + step)
-
-
-def first_rows(rows: Array) -> Array:
-    """Return the first rows, as many as a search for atoms looks at."""
-    coarse = rows.dtype.kind == "f" and rows.dtype.itemsize < 8
-    return rows[: _MAX_COARSE_ATOM_ROWS if coarse else _MAX_ATOM_ROWS]
-
-
-def finite_values(*values: Array) -> Floats:
-    """Return all finite values, sorted, as float64."""
-    pooled = np.concatenate([side.astype(np.float64).ravel() for side in values])
-    return np.sort(pooled[np.isfinite(pooled)])
-
-
 def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     """Return the atoms among sorted finite values.
 
@@ -151,14 +96,14 @@ def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
     least = max(_MIN_ATOM_COUNT, values.size // _MAX_VALUES_PER_ATOM) if least is None else least
     if not values.size:
         return Atoms(values, values, np.zeros(0, np.int64))
-    steps = steps_of(values, grain)
-    first, last = find_runs(steps == APART)
+    steps = arrays.steps_of(values, grain)
+    first, last = arrays.find_runs(steps == arrays.APART)
     counts = last - first + 1
     frequent = counts >= least
     first, last, counts = first[frequent], last[frequent], counts[frequent]
     lows, highs = values[first], values[last]
     width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
-    near = np.cumsum(np.append(0, steps == NEAR))
+    near = np.cumsum(np.append(0, steps == arrays.NEAR))
     # A run that holds values near each other and is wide is a continuum, not a number.
     kept = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
     lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
@@ -285,8 +230,8 @@ class Closer(Record, word="Closer"):
     def __post_init__(self) -> None:
         """Check the norm and freeze the inputs."""
         choice("norm", self.norm, ("l1", "l2"))
-        for name in ("x", "x_prime"):
-            object.__setattr__(self, name, frozen_array(vector(name, getattr(self, name))))
+        x, x_prime = vector("x", self.x), vector("x_prime", self.x_prime)
+        set_fields(self, x=frozen_array(x), x_prime=frozen_array(x_prime))
         if self.x.size != self.x_prime.size:
             raise invalid("x_prime", f"of {self.x.size} entries, as x is", self.x_prime)
 
@@ -294,7 +239,7 @@ class Closer(Record, word="Closer"):
         """Return the scores, shape `(size,)`."""
         rows = read_numbers(outputs, self.x.size)
         scores = np.zeros(len(rows))
-        for part in [slice(None)] if rows.flags.c_contiguous else chunk_slices(rows):
+        for part in [slice(None)] if rows.flags.c_contiguous else arrays.chunk_slices(rows):
             block = np.require(rows[part], np.float64, ("C", "A"))
             _core.score_closer(block, self.x, self.x_prime, self.norm, scores[part])
         return scores
@@ -312,9 +257,8 @@ class Closer(Record, word="Closer"):
         apart, middle = cache_per_device(self, outputs, self._constants)
         if self.norm == "l2":
             shift, size, norm = middle
-            return Rough(
-                outputs.dot(apart) - shift, rounding_slack(terms, size + norm * outputs.norm())
-            )
+            slack = rounding_slack(terms, size + norm * outputs.norm())
+            return Rough(outputs.dot(apart) - shift, slack)
         beyond = (outputs.flat.double() - middle).mul_(2.0).clamp_(-apart.abs(), apart.abs())
         return Rough(beyond @ apart.sign(), rounding_slack(terms, float(apart.abs().sum())))
 
@@ -329,7 +273,7 @@ class Closer(Record, word="Closer"):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by, in L2 times their distances."""
-        return sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
+        return arrays.sum_grains(grains, None if self.norm == "l1" else self.x - self.x_prime)
 
     def __str__(self) -> str:
         """Return one line for a report."""
@@ -343,7 +287,7 @@ class OfRow(Record):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return that of the coarsest entry."""
-        return coarsest_grain(grains)
+        return arrays.coarsest_grain(grains)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -362,14 +306,14 @@ class RowSum(OfRow, word="RowSum"):
 
     def rounding(self, grains: Sequence[Grain]) -> Grain:
         """Return the sum of what the entries may move by."""
-        return sum_grains(grains)
+        return arrays.sum_grains(grains)
 
     def __call__(self, outputs: Array) -> Floats:
         """Return the sum of every output, shape `(size,)`."""
         rows = read_numbers(outputs, least=1)
         scores = np.zeros(len(rows))
         with np.errstate(invalid="ignore", over="ignore"):
-            for part in chunk_slices(rows):
+            for part in arrays.chunk_slices(rows):
                 for i in range(rows.shape[1]):
                     scores[part] += rows[part, i]
         return scores
@@ -496,220 +440,3 @@ class NegativeZeros(Merged, word="NegativeZeros"):
     def __str__(self) -> str:
         """Return one line for a report."""
         return "number of entries that are -0.0"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Outside(Merged, word="Outside"):
-    """The number of entries of the output that lie outside their range.
-
-    Args:
-        lows: lower ends, shape `(entries,)`; -inf for none.
-        highs: upper ends.
-
-    Raises:
-        ValueError: if the ends are not vectors of one length, without NaN, each low at most high.
-
-    Source:
-        Habernal (2022), theorem 3.2: the output of a mechanism that is never below its input.
-
-    Example:
-        >>> Outside([0.0, 0.0], [1.0, np.inf])(np.array([[2.0, 2.0], [-1.0, -1.0]])).tolist()
-        [1.0, 2.0]
-    """
-
-    lows: Floats
-    highs: Floats
-
-    def __post_init__(self) -> None:
-        """Freeze the ends and check that they fit."""
-        freeze_arrays(self)
-        if self.lows.ndim != 1 or self.lows.shape != self.highs.shape:
-            raise invalid("highs", f"of shape {self.lows.shape}, as lows", self.highs.shape)
-        if not (self.lows <= self.highs).all():
-            raise invalid("lows", "at most highs, entry by entry", self.lows)
-
-    def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; NaN is not outside."""
-        rows = read_numbers(outputs, self.lows.size)
-        scores = np.zeros(len(rows))
-        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
-        for part in chunk_slices(rows):
-            for i in used:
-                values = rows[part, i]
-                scores[part] += (values < self.lows[i]) | (values > self.highs[i])
-        return scores
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
-        if used.size == 1:
-            low, high = float(self.lows[used[0]]), float(self.highs[used[0]])
-            return f"entry {used[0]} is outside [{low:.10g}, {high:.10g}]"
-        return f"number of entries outside their ranges ({used.size} of them have one)"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Repeats(Merged, word="Repeats"):
-    """The number of entries of the output that equal another one: entries less distinct values.
-
-    Args:
-        tolerance: entries this near are equal, in the units of the outputs, at least 0.
-        relative: so are entries as near as this share of the larger one, at least 0.
-
-    Raises:
-        TypeError: if one of them is not a number.
-        ValueError: if one is negative or not finite.
-
-    Source:
-        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for events on relations among entries.
-
-    Example:
-        >>> Repeats(0.0)(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 3.0]])).tolist()
-        [1.0, 0.0]
-    """
-
-    tolerance: float
-    relative: float = 0.0
-
-    def __post_init__(self) -> None:
-        """Check the tolerances."""
-        for name in ("tolerance", "relative"):
-            object.__setattr__(self, name, real(name, getattr(self, name), low=0.0))
-
-    def __call__(self, outputs: Array) -> Floats:
-        """Return the numbers, shape `(size,)`; NaN equals nothing."""
-        rows = read_numbers(outputs)
-        scores = np.zeros(len(rows))
-        for part in chunk_slices(rows):
-            ordered = np.sort(rows[part].astype(np.float64), axis=1)
-            near = ordered[:, 1:] <= ordered[:, :-1] + self.tolerance
-            if self.relative:
-                with np.errstate(invalid="ignore"):
-                    reach = self.relative * np.abs(ordered).max(axis=1, initial=0.0)
-                    near |= np.diff(ordered, axis=1) <= reach[:, np.newaxis]
-            scores[part] = np.count_nonzero(near, axis=1)
-        return scores
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        return "number of entries that repeat another"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AtAtoms(Merged, word="AtAtoms"):
-    """Entries at atoms that the pilot saw on x alone, less those at atoms seen on x' alone.
-
-    Args:
-        entries: which entry of the output each atom belongs to.
-        lows: lower ends of the atoms' intervals.
-        highs: upper ends.
-        signs: 1 for an atom of x, -1 for one of x'.
-
-    Raises:
-        ValueError: if these are not vectors of one length.
-
-    Source:
-        Lyu, Su and Li (2017), section 3: variants of the sparse vector technique that release
-        what the other input cannot.
-
-    Example:
-        >>> at = AtAtoms([0, 0], [-0.1, 0.9], [0.1, 1.1], [1, -1])
-        >>> at(np.array([[0.0], [1.0], [2.0]])).tolist()
-        [1.0, -1.0, 0.0]
-    """
-
-    entries: Whole
-    lows: Floats
-    highs: Floats
-    signs: Whole
-
-    def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
-        freeze_arrays(self)
-        for name in ("entries", "lows", "highs", "signs"):
-            values = getattr(self, name)
-            if values.ndim != 1 or values.shape != self.entries.shape:
-                raise invalid(name, f"of shape {self.entries.shape}, as entries", values.shape)
-
-    def __call__(self, outputs: Array) -> Floats:
-        """Return the differences, shape `(size,)`."""
-        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
-        scores = np.zeros(len(rows))
-        table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
-        for entry, low, high, sign in table:
-            values = rows[:, entry]
-            scores += sign * ((values >= low) & (values <= high))
-        return scores
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        middle = 0.5 * (self.lows + self.highs)
-        if self.entries.size == 1:
-            side = "x" if self.signs[0] > 0 else "x'"
-            return f"entry {self.entries[0]} equals {middle[0]:.10g} (seen on {side} alone)"
-        return f"entries at {self.entries.size} values seen on one side alone"
-
-
-@dataclass(frozen=True, slots=True, eq=False, repr=False)
-class AtRows(Merged, word="AtRows"):
-    """1 of an output equal to a row that the pilot saw repeatedly on x alone, -1 on x' alone.
-
-    Rows are known by a code of 64 bits, a function of their numbers as float64.
-
-    Args:
-        codes: codes of the rows, increasing.
-        signs: 1 for a row of x, -1 for one of x'.
-
-    Raises:
-        ValueError: if these are not vectors of one length, or the codes do not increase.
-
-    Source:
-        Mironov (2012), section 4: outputs that one input alone can produce, as a set of values.
-
-    Example:
-        >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
-        >>> at = AtRows(np.sort(row_codes(rows)), [1, 1])
-        >>> at(np.array([[2.5, 3.5], [0.0, 0.0]])).tolist()
-        [1.0, 0.0]
-    """
-
-    codes: Words
-    signs: Whole
-
-    cost = 1_000
-    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
-
-    def __post_init__(self) -> None:
-        """Freeze the tables and check that they fit."""
-        freeze_arrays(self)
-        if self.codes.ndim != 1 or self.signs.shape != self.codes.shape:
-            raise invalid("signs", f"of shape {self.codes.shape}, as codes", self.signs.shape)
-        if not (self.codes[1:] > self.codes[:-1]).all():
-            raise invalid("codes", "increasing", self.codes)
-
-    def __call__(self, outputs: Array) -> Floats:
-        """Return the signs of the rows that outputs equal, shape `(size,)`; 0 for all others."""
-        codes = row_codes(read_numbers(outputs))
-        places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
-        return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
-
-    def __str__(self) -> str:
-        """Return one line for a report."""
-        return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
-
-
-def row_codes(rows: Array) -> Words:
-    """Return a code of 64 bits for each row of numbers: equal rows have equal codes.
-
-    Args:
-        rows: shape `(size, columns)`.
-    """
-    # Adding 0 makes -0.0 the same as 0.0. Floats that were float32 have 29 bits of 0 below.
-    bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
-    bits = bits ^ (bits >> np.uint64(32))
-    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
-    with np.errstate(over="ignore"):
-        factors = (steps * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
-        mixed = bits * factors
-        mixed ^= mixed >> np.uint64(29)
-        return np.asarray((mixed * factors).sum(axis=1, dtype=np.uint64))

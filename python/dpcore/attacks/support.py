@@ -15,28 +15,24 @@ from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
+from ..errors import invalid, real
 from ..events.event import Above, Score
-from ..records import Counts
-from .arrays import PLACES, Array, Floats, Grain, Words, coarsest_grain, grains_of
+from ..records import Counts, set_fields
+from . import arrays
+from .arrays import Array, Floats, Grain, Merged, Whole, Words
 from .attack import Choice, Goal, NumericAttack
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
 from .parts import Parts, remember_parts
 from .rows import (
-    AtAtoms,
     Atoms,
-    AtRows,
     Coordinate,
-    Outside,
-    Repeats,
     RowMax,
     RowMin,
     Special,
     atoms_of,
-    finite_values,
-    first_rows,
     read_both_sides,
-    row_codes,
+    read_numbers,
 )
 
 _RANGE_ORDER_STATISTIC: Final = 8
@@ -62,6 +58,215 @@ _MAX_REPEATED_ROWS: Final = 4096
 """Repeated rows a side that are kept."""
 _REPEAT_STANDARD_ERRORS: Final = 3.0
 """Standard errors by which repeats must differ on the pilot to be worth sorting all rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outside(Merged, word="Outside"):
+    """The number of entries of the output that lie outside their range.
+
+    Args:
+        lows: lower ends, shape `(entries,)`; -inf for none.
+        highs: upper ends.
+
+    Raises:
+        ValueError: if the ends are not vectors of one length, without NaN, each low at most high.
+
+    Source:
+        Habernal (2022), theorem 3.2: the output of a mechanism that is never below its input.
+
+    Example:
+        >>> Outside([0.0, 0.0], [1.0, np.inf])(np.array([[2.0, 2.0], [-1.0, -1.0]])).tolist()
+        [1.0, 2.0]
+    """
+
+    lows: Floats
+    highs: Floats
+
+    def __post_init__(self) -> None:
+        """Freeze the ends and check that they fit."""
+        arrays.freeze_arrays(self, "lows", "highs")
+        if not (self.lows <= self.highs).all():
+            raise invalid("lows", "at most highs, entry by entry", self.lows)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the numbers, shape `(size,)`; NaN is not outside."""
+        rows = read_numbers(outputs, self.lows.size)
+        scores = np.zeros(len(rows))
+        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
+        for part in arrays.chunk_slices(rows):
+            for i in used:
+                values = rows[part, i]
+                scores[part] += (values < self.lows[i]) | (values > self.highs[i])
+        return scores
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        used = np.flatnonzero((self.lows > -np.inf) | (self.highs < np.inf))
+        if used.size == 1:
+            low, high = float(self.lows[used[0]]), float(self.highs[used[0]])
+            return f"entry {used[0]} is outside [{low:.10g}, {high:.10g}]"
+        return f"number of entries outside their ranges ({used.size} of them have one)"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Repeats(Merged, word="Repeats"):
+    """The number of entries of the output that equal another one: entries less distinct values.
+
+    Args:
+        tolerance: entries this near are equal, in the units of the outputs, at least 0.
+        relative: so are entries as near as this share of the larger one, at least 0.
+
+    Raises:
+        TypeError: if one of them is not a number.
+        ValueError: if one is negative or not finite.
+
+    Source:
+        Ding, Wang, Wang, Zhang and Kifer (2018), StatDP, for events on relations among entries.
+
+    Example:
+        >>> Repeats(0.0)(np.array([[1.0, 2.0, 1.0], [1.0, 2.0, 3.0]])).tolist()
+        [1.0, 0.0]
+    """
+
+    tolerance: float
+    relative: float = 0.0
+
+    def __post_init__(self) -> None:
+        """Check the tolerances."""
+        tolerance = real("tolerance", self.tolerance, low=0.0)
+        set_fields(self, tolerance=tolerance, relative=real("relative", self.relative, low=0.0))
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the numbers, shape `(size,)`; NaN equals nothing."""
+        rows = read_numbers(outputs)
+        scores = np.zeros(len(rows))
+        for part in arrays.chunk_slices(rows):
+            ordered = np.sort(rows[part].astype(np.float64), axis=1)
+            near = ordered[:, 1:] <= ordered[:, :-1] + self.tolerance
+            if self.relative:
+                with np.errstate(invalid="ignore"):
+                    reach = self.relative * np.abs(ordered).max(axis=1, initial=0.0)
+                    near |= np.diff(ordered, axis=1) <= reach[:, np.newaxis]
+            scores[part] = np.count_nonzero(near, axis=1)
+        return scores
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return "number of entries that repeat another"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AtAtoms(Merged, word="AtAtoms"):
+    """Entries at atoms that the pilot saw on x alone, less those at atoms seen on x' alone.
+
+    Args:
+        entries: which entry of the output each atom belongs to.
+        lows: lower ends of the atoms' intervals.
+        highs: upper ends.
+        signs: 1 for an atom of x, -1 for one of x'.
+
+    Raises:
+        ValueError: if these are not vectors of one length.
+
+    Source:
+        Lyu, Su and Li (2017), section 3: variants of the sparse vector technique that release
+        what the other input cannot.
+
+    Example:
+        >>> at = AtAtoms([0, 0], [-0.1, 0.9], [0.1, 1.1], [1, -1])
+        >>> at(np.array([[0.0], [1.0], [2.0]])).tolist()
+        [1.0, -1.0, 0.0]
+    """
+
+    entries: Whole
+    lows: Floats
+    highs: Floats
+    signs: Whole
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        arrays.freeze_arrays(self, "entries", "lows", "highs", "signs")
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the differences, shape `(size,)`."""
+        rows = read_numbers(outputs, least=self.entries.max(initial=-1) + 1)
+        scores = np.zeros(len(rows))
+        table = zip(self.entries, self.lows, self.highs, self.signs, strict=True)
+        for entry, low, high, sign in table:
+            values = rows[:, entry]
+            scores += sign * ((values >= low) & (values <= high))
+        return scores
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        middle = 0.5 * (self.lows + self.highs)
+        if self.entries.size == 1:
+            side = "x" if self.signs[0] > 0 else "x'"
+            return f"entry {self.entries[0]} equals {middle[0]:.10g} (seen on {side} alone)"
+        return f"entries at {self.entries.size} values seen on one side alone"
+
+
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class AtRows(Merged, word="AtRows"):
+    """1 of an output equal to a row that the pilot saw repeatedly on x alone, -1 on x' alone.
+
+    Rows are known by a code of 64 bits, a function of their numbers as float64.
+
+    Args:
+        codes: codes of the rows, increasing.
+        signs: 1 for a row of x, -1 for one of x'.
+
+    Raises:
+        ValueError: if these are not vectors of one length, or the codes do not increase.
+
+    Source:
+        Mironov (2012), section 4: outputs that one input alone can produce, as a set of values.
+
+    Example:
+        >>> rows = np.array([[0.5, 1.5], [2.5, 3.5]])
+        >>> at = AtRows(np.sort(row_codes(rows)), [1, 1])
+        >>> at(np.array([[2.5, 3.5], [0.0, 0.0]])).tolist()
+        [1.0, 0.0]
+    """
+
+    codes: Words
+    signs: Whole
+
+    cost = 1_000
+    """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""
+
+    def __post_init__(self) -> None:
+        """Freeze the tables and check that they fit."""
+        arrays.freeze_arrays(self, "codes", "signs")
+        if not (self.codes[1:] > self.codes[:-1]).all():
+            raise invalid("codes", "increasing", self.codes)
+
+    def __call__(self, outputs: Array) -> Floats:
+        """Return the signs of the rows that outputs equal, shape `(size,)`; 0 for all others."""
+        codes = row_codes(read_numbers(outputs))
+        places = np.searchsorted(self.codes, codes).clip(max=self.codes.size - 1)
+        return np.where(self.codes[places] == codes, self.signs[places], 0).astype(np.float64)
+
+    def __str__(self) -> str:
+        """Return one line for a report."""
+        return f"equal to one of {self.codes.size:,} rows that came again on one side alone"
+
+
+def row_codes(rows: Array) -> Words:
+    """Return a code of 64 bits for each row of numbers: equal rows have equal codes.
+
+    Args:
+        rows: shape `(size, columns)`.
+    """
+    # Adding 0 makes -0.0 the same as 0.0. Floats that were float32 have 29 bits of 0 below.
+    bits = (rows.astype(np.float64) + 0.0).view(np.uint64)
+    bits = bits ^ (bits >> np.uint64(32))
+    steps = np.arange(1, rows.shape[1] + 1, dtype=np.uint64)
+    with np.errstate(over="ignore"):
+        factors = (steps * np.uint64(0x9E3779B97F4A7C15)) | np.uint64(1)
+        mixed = bits * factors
+        mixed ^= mixed >> np.uint64(29)
+        return np.asarray((mixed * factors).sum(axis=1, dtype=np.uint64))
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -115,7 +320,7 @@ class Support(NumericAttack):
     def make_scores(self, rows: Array, rows_prime: Array) -> Iterator[Score]:
         """Make scores that are small whole numbers or extremes, one for each hypothesis."""
         sides = rows, rows_prime
-        grains = grains_of(*sides)
+        grains = arrays.grains_of(*sides)
         for kind, is_special in (("nan", np.isnan), ("inf", np.isinf)):
             if any(side.dtype.kind == "f" and is_special(side).any() for side in sides):
                 yield Special(kind)
@@ -149,36 +354,32 @@ def _widen_range(column: Array, grain: Grain) -> tuple[float, float] | None:
     finite = column[np.isfinite(column)] if column.dtype.kind == "f" else column
     if not finite.size:
         return None
-    few = np.sort(first_rows(finite))
+    few = np.sort(arrays.first_rows(finite))
     # The outermost of the head bound those of all: only so many values need an order.
     near = few[min(_OUTERMOST_VALUES, few.size) - 1], few[max(0, few.size - _OUTERMOST_VALUES)]
     lowest = np.sort(finite[finite <= near[0]]).astype(np.float64)
-    highest = np.sort(finite[finite >= near[1]]).astype(np.float64)
+    highest = np.sort(finite[finite >= near[1]]).astype(np.float64)[::-1]
     order = min(_RANGE_ORDER_STATISTIC, lowest.size, highest.size) - 1
-    below = _RANGE_REACH * float(lowest[order] - lowest[0]) + _RANGE_TOLERANCES * float(
-        grain.at(lowest[0])
+    below, above = (
+        _RANGE_REACH * float(abs(end[order] - end[0])) + _RANGE_TOLERANCES * float(grain.at(end[0]))
+        for end in (lowest, highest)
     )
-    above = _RANGE_REACH * float(highest[-1] - highest[-1 - order]) + _RANGE_TOLERANCES * float(
-        grain.at(highest[-1])
-    )
-    return float(lowest[0]) - below, float(highest[-1]) + above
+    return float(lowest[0]) - below, float(highest[0]) + above
 
 
 def _count_repeats(grains: Sequence[Grain]) -> Repeats:
     """Return the score that counts entries that repeat another, up to rounding."""
-    grain = coarsest_grain(grains)
-    relative = 2.0 * PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
+    grain = arrays.coarsest_grain(grains)
+    relative = 2.0 * arrays.PLACES * 2.0 ** (1 - grain.bits) if grain.bits else 0.0
     return Repeats(2.0 * grain.typical, relative)
 
 
 def _repeats_differ(rows: Array, rows_prime: Array, repeats: Repeats) -> bool:
-    counts = [repeats(first_rows(side)) for side in (rows, rows_prime)]
+    counts = [repeats(arrays.first_rows(side)) for side in (rows, rows_prime)]
     for events in (counts, [count > 0 for count in counts]):
         noise = math.sqrt(sum(float(np.var(event)) / event.size for event in events))
-        if (
-            abs(float(np.mean(events[0])) - float(np.mean(events[1])))
-            > _REPEAT_STANDARD_ERRORS * noise
-        ):
+        means = [float(np.mean(event)) for event in events]
+        if abs(means[0] - means[1]) > _REPEAT_STANDARD_ERRORS * noise:
             return True
     return False
 
@@ -195,16 +396,13 @@ def _find_one_sided_atoms(
     rows: Array, rows_prime: Array, column: int, grain: Grain, least: int | None = None
 ) -> tuple[Atoms, list[_OneSidedAtom]]:
     """Return the atoms of a column, and those that one side alone shows."""
-    own = [finite_values(side[:, column]) for side in (rows, rows_prime)]
+    own = [arrays.finite_values(side[:, column]) for side in (rows, rows_prime)]
     atoms = atoms_of(np.sort(np.concatenate(own)), grain, least)
     # Rounding may have moved the other side's values beside the atom: there must be none in
     # three times its width.
     width = atoms.highs - atoms.lows
-    k, k_prime = (
-        np.searchsorted(values, atoms.highs + width, side="right")
-        - np.searchsorted(values, atoms.lows - width)
-        for values in own
-    )
+    low, high = atoms.lows - width, atoms.highs + width
+    k, k_prime = (np.searchsorted(v, high, side="right") - np.searchsorted(v, low) for v in own)
     found = []
     for sign, mine, other in ((1, k, k_prime), (-1, k_prime, k)):
         for j in np.flatnonzero((mine >= (least or _MIN_ONE_SIDED_COUNT)) & (other == 0)):
@@ -226,10 +424,8 @@ def _find_repeated_rows(
         # Columns that were never rounded repeat by their nature.
         return
     sides = rows, rows_prime
-    found = [
-        _keep_one_sided(*_repeated_rows(mine), other, grains)
-        for mine, other in (sides, sides[::-1])
-    ]
+    ways = sides, sides[::-1]
+    found = [_keep_one_sided(*_repeated_rows(mine), other, grains) for mine, other in ways]
     codes = np.concatenate(found)
     if codes.size:
         signs = np.repeat([1, -1], [one.size for one in found])
@@ -280,14 +476,16 @@ def _keep_one_sided(rows: Array, codes: Words, others: Array, grains: Sequence[G
 
 def _find_one_sided(rows: Array, rows_prime: Array, grains: Sequence[Grain]) -> Iterator[AtAtoms]:
     """Yield a score of the atoms that one side alone shows, the most frequent ones of each side."""
-    sides = first_rows(rows), first_rows(rows_prime)
+    sides = arrays.first_rows(rows), arrays.first_rows(rows_prime)
     found = [_find_one_sided_atoms(*sides, i, grain)[1] for i, grain in enumerate(grains)]
     atoms = sorted(itertools.chain(*found), key=lambda one: -one.times)
     if atoms:
-        own = [
-            [one for one in atoms if one.sign == sign][:_MAX_ONE_SIDED_ATOMS] for sign in (1, -1)
-        ]
-        yield _score_atoms(own[0] + own[1])
+        yield _score_atoms(_keep_frequent(atoms, 1) + _keep_frequent(atoms, -1))
+
+
+def _keep_frequent(atoms: Sequence[_OneSidedAtom], sign: int) -> list[_OneSidedAtom]:
+    """Return the first atoms of one side, 1 for x and -1 for x'."""
+    return [one for one in atoms if one.sign == sign][:_MAX_ONE_SIDED_ATOMS]
 
 
 def _score_atoms(atoms: Sequence[_OneSidedAtom]) -> AtAtoms:
@@ -317,10 +515,9 @@ def find_rare_values(
     rows = read_both_sides(outputs, outputs_prime)
     if rows is None:
         return None
-    grains = grains_of(*rows)
-    found = [
-        _find_one_sided_atoms(*rows, i, grains[i], _MIN_RARE_COUNT) for i in range(rows[0].shape[1])
-    ]
+    grains = arrays.grains_of(*rows)
+    columns = enumerate(grains)
+    found = [_find_one_sided_atoms(*rows, i, grain, _MIN_RARE_COUNT) for i, grain in columns]
     repeated = sum(atoms.counts.size for atoms, _ in found)
     if repeated > _MAX_REPEATED_VALUES:
         return None
@@ -335,7 +532,7 @@ def _choose_own_values(
     atoms: Sequence[_OneSidedAtom], side: int, sizes: tuple[int, int], goal: Goal
 ) -> Choice | None:
     """Return the event that an output holds one of a side's own values; None without any."""
-    kept = [one for one in atoms if one.sign == 1 - 2 * side][:_MAX_ONE_SIDED_ATOMS]
+    kept = _keep_frequent(atoms, 1 - 2 * side)
     if not kept:
         return None
     score, hits = _score_atoms(kept), min(sum(one.times for one in kept), sizes[side])

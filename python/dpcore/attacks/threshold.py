@@ -149,9 +149,8 @@ def _log_ratio(column: Array, column_prime: Array, grain: Grain) -> float:
 def _lower_log_ratio(hits: list[Places], sizes: tuple[int, int]) -> float:
     first, second = (count + 0.5 for count in hits)
     ratio = np.log(first / sizes[0]) - np.log(second / sizes[1])
-    return float(
-        np.max(np.abs(ratio) - _RATIO_STANDARD_ERRORS * np.sqrt(1.0 / first + 1.0 / second))
-    )
+    error = np.sqrt(1.0 / first + 1.0 / second)
+    return float(np.max(np.abs(ratio) - _RATIO_STANDARD_ERRORS * error))
 
 
 def _choose_ranks(size: int) -> Places:

@@ -47,10 +47,10 @@ from .threshold import Threshold
 
 _SHOWN_COLUMNS = 4
 """Columns that a report names one by one."""
-_COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive())
-"""The attacks that make scores of the columns."""
-_FINE_COMB_ATTACK: Final = (Additive(128), 3200)
-"""For a comb of latencies, and the calls from which it has more bins than the usual one."""
+_COLUMN_ATTACKS: Final = (Threshold("coordinate"), Additive(), Additive(128))
+"""The attacks that make scores of the columns; the last one is for a comb of latencies."""
+_MIN_FINE_COMB_CALLS: Final = 3200
+"""Calls from which the last one has more bins than the usual one."""
 _NO_INPUTS: Final = Pair("x", "x_prime")
 """The columns are no entries of the inputs."""
 _USUAL_LATENCY_QUANTILES: Final = (0.02, 0.5)
@@ -291,11 +291,7 @@ def make_timed_scores(rows: Array, sides: Flags, pair: Pair) -> list[TimedScore]
     found: list[TimedScore] = []
     if sides.all() or not sides.any():
         return found
-    members = (
-        (*_COLUMN_ATTACKS, _FINE_COMB_ATTACK[0])
-        if len(rows) > _FINE_COMB_ATTACK[1]
-        else _COLUMN_ATTACKS
-    )
+    members = _COLUMN_ATTACKS[: 3 if len(rows) > _MIN_FINE_COMB_CALLS else 2]
     for columns in _choose_columns(rows, sides, pair):
         table = table_of(columns, rows)
         split = table[sides], table[~sides]
@@ -314,10 +310,7 @@ def _choose_columns(rows: Array, sides: Flags, pair: Pair) -> Iterator[tuple[Any
     telling = _rank_entries(entries, rows, sides)
     first = telling[0](rows)
     if np.unique(first).size > _MAX_VALUE_GROUPS:
-        edges = np.unique(
-            np.nanquantile(first, np.arange(1, _MAX_VALUE_GROUPS) / _MAX_VALUE_GROUPS)
-        )
-        yield OutputGroup(telling[0], edges), Latency()
+        yield OutputGroup(telling[0], _cut_evenly(first, _MAX_VALUE_GROUPS)), Latency()
     for share in _USUAL_LATENCY_QUANTILES:
         for excesses in _pair_excesses(rows, sides, pair, telling, share):
             yield telling[0], Latency(), *excesses
@@ -342,7 +335,7 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
 
     def latency_difference(entry: Any) -> float:
         values = entry(rows)
-        edges = np.unique(np.nanquantile(values, np.arange(1, 8) / 8))
+        edges = _cut_evenly(values, 8)
         groups = np.searchsorted(edges, values)
         found = 0.0
         for number in range(edges.size + 1):
@@ -352,11 +345,13 @@ def _rank_entries(entries: tuple[Any, ...], rows: Array, sides: Flags) -> tuple[
                 found += abs(float(np.median(usual[0]) - np.median(usual[1])))
         return found
 
-    return tuple(
-        sorted(entries[:_MAX_SCREENED_ENTRIES], key=latency_difference, reverse=True)[
-            :_MAX_KEPT_ENTRIES
-        ]
-    )
+    ranked = sorted(entries[:_MAX_SCREENED_ENTRIES], key=latency_difference, reverse=True)
+    return tuple(ranked[:_MAX_KEPT_ENTRIES])
+
+
+def _cut_evenly(values: Floats, groups: int) -> Floats:
+    """Return edges that cut values into groups of about equal size."""
+    return np.unique(np.nanquantile(values, np.arange(1, groups) / groups))
 
 
 def _pair_excesses(
@@ -368,9 +363,7 @@ def _pair_excesses(
         values = entry(rows)
         curves = [_quantile_curve(values[own], latencies[own], share) for own in (sides, ~sides)]
         yield ExcessLatency("x", entry, *curves[0]), ExcessLatency("x'", entry, *curves[1])
-    x, x_prime = (
-        np.ravel(side) if isinstance(side, np.ndarray) else side for side in (pair.x, pair.x_prime)
-    )
+    x, x_prime = (np.ravel(x) if isinstance(x, np.ndarray) else x for x in (pair.x, pair.x_prime))
     ends = None if rows.dtype == object else differing_points(x, x_prime, (rows.shape[1] - 1,))
     if ends is None:
         return
@@ -410,9 +403,8 @@ def _fit_line(places: Floats, usual: Floats) -> tuple[Floats, Floats]:
         root = np.sqrt(weights)
         line = np.linalg.lstsq(design * root[:, None], usual * root, rcond=None)[0]
         weights = 1.0 / np.maximum(np.abs(usual - design @ line), least)
-    ends = np.array([-_EXTRAPOLATION_FACTOR, _EXTRAPOLATION_FACTOR]) * max(
-        1.0, float(np.abs(places).max())
-    )
+    reach = _EXTRAPOLATION_FACTOR * max(1.0, float(np.abs(places).max()))
+    ends = np.array([-reach, reach])
     return ends, line[0] + line[1] * ends
 
 
@@ -598,17 +590,15 @@ class Timing(AuditAttack):
         event, direction = choose_timed(rows, first.sides, pair, trials, confidence)
         parts = fresh.split_calls(rows.shape[1])
         hits = np.concatenate([event(part.to_rows(rows)) for part in parts])
-        k, n = int((hits & fresh.sides).sum()), int(fresh.sides.sum())
-        k_prime = int((hits & ~fresh.sides).sum())
-        return TimingCounts(event, direction, k, k_prime, n, trials - n, wanted, _note_unread(rows))
+        k, n, total = (int(one.sum()) for one in (hits & fresh.sides, fresh.sides, hits))
+        counts = k, total - k, n, trials - n
+        return TimingCounts(event, direction, *counts, wanted, _note_unread(rows))
 
 
 def _note_unread(rows: Array) -> tuple[str, ...]:
     """Return notes on outputs that the pilot could not read."""
-    if rows.dtype != object:
-        return ()
     try:
-        shown = len(set(rows[:, 0].tolist()))
+        shown = len(set(rows[:, 0].tolist())) if rows.dtype == object else 0
     except TypeError:
         shown = len(rows)
     return () if 2 * shown <= len(rows) else (_UNREAD_OUTPUTS_NOTE,)

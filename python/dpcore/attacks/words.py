@@ -6,7 +6,8 @@ number.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, repeat
 from typing import Any, Final
@@ -16,18 +17,8 @@ import numpy as np
 from ..errors import choice, invalid
 from ..events.event import Score
 from ..records import Pair
-from .arrays import (
-    Array,
-    Floats,
-    Merged,
-    Whole,
-    clear_runs,
-    freeze_arrays,
-    log_ratios,
-    round_weights,
-    shrink_log_ratios,
-    smooth_bins,
-)
+from . import arrays
+from .arrays import Array, Floats, Merged, Whole
 from .attack import ScoreAttack
 
 NO_ROW: Final = -1
@@ -126,10 +117,8 @@ def _item_to_text(item: Any) -> str | None:
     return str(item) if isinstance(item, str) else None
 
 
-READERS: Final[dict[str, Callable[[Array], Iterator[tuple[slice, Rows]]]]] = {
-    "words": iterate_words
-}
-"""Functions that convert outputs to rows of tokens, by the name that a record keeps."""
+_READER: Final = "words"
+"""Name of the function that makes rows of tokens, in a record."""
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -145,7 +134,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         starts: where each run of lengths begins, increasing.
         lengths: what an output that is no text adds, or one below the first start, then what one
             in each run adds.
-        reader: how outputs become rows of tokens, a name in `READERS`.
+        reader: how outputs become rows of tokens: "words".
 
     Raises:
         TypeError: if `reader` is not a string.
@@ -163,15 +152,15 @@ class TokenRatios(Merged, word="TokenRatios"):
     values: Floats
     starts: Whole
     lengths: Floats
-    reader: str = "words"
+    reader: str = _READER
 
     cost = 5000
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
-        choice("reader", self.reader, tuple(READERS))
+        choice("reader", self.reader, (_READER,))
         object.__setattr__(self, "tokens", tuple(self.tokens))
-        freeze_arrays(self)
+        arrays.freeze_arrays(self)
         if len(set(self.tokens)) != len(self.tokens):
             raise invalid("tokens", "all different", self.tokens)
         if self.values.shape != (len(self.tokens),):
@@ -187,7 +176,7 @@ class TokenRatios(Merged, word="TokenRatios"):
         outputs = np.asarray(outputs)
         table = {token: number for number, token in enumerate(self.tokens)}
         scores = np.empty(len(outputs))
-        for part, rows in READERS[self.reader](outputs):
+        for part, rows in iterate_words(outputs):
             place, code = rows.number_tokens(table)
             said = np.bincount(place, self.values[code], minlength=rows.sizes.size)
             scores[part] = said + self.lengths[np.searchsorted(self.starts, rows.sizes, "right")]
@@ -200,22 +189,20 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     def __str__(self) -> str:
         """Return one line for a report."""
-        shown = [
-            token
-            if len(token) <= _SHOWN_TOKEN_CHARACTERS
-            else f"{token[:_SHOWN_TOKEN_CHARACTERS]}..."
-            for token in self.tokens
-        ]
-        pairs = list(zip(shown, self.values.tolist(), strict=True))
-        named = [f"{token!r} {value:+.2g}" for token, value in pairs[:_SHOWN_TOKENS]]
-        if len(pairs) > _SHOWN_TOKENS:
-            named.append(f"{len(pairs) - _SHOWN_TOKENS} more")
+        named, most = [], _SHOWN_TOKEN_CHARACTERS
+        for token, value in itertools.islice(
+            zip(self.tokens, self.values, strict=True), _SHOWN_TOKENS
+        ):
+            shown = token if len(token) <= most else f"{token[:most]}..."
+            named.append(f"{shown!r} {value:+.2g}")
+        if len(self.tokens) > _SHOWN_TOKENS:
+            named.append(f"{len(self.tokens) - _SHOWN_TOKENS} more")
         said = [f"{self.reader} ({', '.join(named)})"] if named else []
         said += ["length"] if (self.lengths != self.lengths[-1]).any() else []
         return " and ".join(said) or f"no {self.reader}"
 
 
-def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
+def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     """Fit the score on pilot outputs.
 
     Of a token in k of n outputs on x and k' of n' on x' it is ln((k + 1/2)/(n + 1)) less the same
@@ -226,27 +213,27 @@ def ratios_of(sides: Sequence[Array], reader: str = "words") -> TokenRatios:
 
     Args:
         sides: pilot outputs on x and on x', shapes `(size, ...)`.
-        reader: see `TokenRatios`.
     """
     table = Numbering()
-    found = [_count_tokens(side, table, reader) for side in sides]
+    found = [_count_tokens(side, table) for side in sides]
     n, n_prime = (sizes.size for _, sizes in found)
     k, k_prime = (np.pad(counts, (0, len(table) - counts.size)) for counts, _ in found)
     starts, lengths = _weigh_lengths([sizes for _, sizes in found])
     often = k + k_prime >= _MIN_TOKEN_OUTPUTS
-    values = round_weights(shrink_log_ratios(*log_ratios(k, k_prime, n, n_prime), live=often))
+    ratios = arrays.log_ratios(k, k_prime, n, n_prime)
+    values = arrays.round_weights(arrays.shrink_log_ratios(*ratios, live=often))
     # By what each adds to the score's variance; then the heaviest first.
     moved = np.argsort(-(values**2) * (k + k_prime), kind="stable")[:_MAX_TOKENS]
     kept = moved[values[moved] != 0.0]
     kept = kept[np.argsort(-np.abs(values[kept]), kind="stable")]
     names = list(table)
-    return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths, reader)
+    return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths)
 
 
-def _count_tokens(side: Array, table: dict[str, int], reader: str) -> tuple[Floats, Whole]:
+def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Whole]:
     """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
     counts, sizes, seen = np.zeros(0), [], 0
-    for _, rows in READERS[reader](side):
+    for _, rows in iterate_words(side):
         _, codes = rows.number_tokens(table)
         more = np.bincount(codes, minlength=len(table))
         counts = np.pad(counts, (0, more.size - counts.size)) + more
@@ -265,15 +252,15 @@ def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
         pooled = np.sort(np.concatenate(sizes))
         places = np.linspace(0, pooled.size - 1, _MAX_SEPARATE_LENGTHS).astype(np.intp)
         different = np.setdiff1d(pooled[places], [NO_ROW])
+    bins = different.size + 1
     k, k_prime = (
-        np.bincount(np.searchsorted(different, side, "right"), minlength=different.size + 1)
+        np.bincount(np.searchsorted(different, side, "right"), np.ones(side.size), bins)[np.newaxis]
         for side in sizes
     )
-    k, k_prime = k[np.newaxis].astype(np.float64), k_prime[np.newaxis].astype(np.float64)
     runs = np.zeros(k.shape, dtype=np.intp)
-    runs[:, 1:] = 1 + clear_runs(k[:, 1:], k_prime[:, 1:])
+    runs[:, 1:] = 1 + arrays.clear_runs(k[:, 1:], k_prime[:, 1:])
     n, n_prime = (np.array([[side.size]]) for side in sizes)
-    values = round_weights(smooth_bins(k, k_prime, n, n_prime, runs))[0]
+    values = arrays.round_weights(arrays.smooth_bins(k, k_prime, n, n_prime, runs))[0]
     first = np.flatnonzero(np.diff(runs[0])) + 1
     starts = different[first - 1]
     starts[:1] = 0
@@ -340,10 +327,8 @@ class Words(ScoreAttack):
         """
         sides = np.asarray(outputs), np.asarray(outputs_prime)
         texts = _first_texts(sides)
-        if not texts or len(set(texts)) * _MIN_MEAN_REPEATS <= len(texts):
-            return ()
-        found = ratios_of(sides)
-        return () if found.says_nothing else (found,)
+        found = () if len({*texts}) * _MIN_MEAN_REPEATS <= len(texts) else (ratios_of(sides),)
+        return tuple(one for one in found if not one.says_nothing)
 
 
 def _first_texts(sides: tuple[Array, ...]) -> list[str]:

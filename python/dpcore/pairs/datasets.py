@@ -69,6 +69,10 @@ class _RecordRelation(Record):
     replaced: ClassVar[int]
     """Records that the new one of a neighbour replaces: 1, or 0 where it is added."""
 
+    def holds(self, pair: Pair, domain: Domain) -> bool:
+        """Return True if the two datasets are neighbours of the domain."""
+        raise NotImplementedError
+
     def starts(self, domain: Domain, rng: np.random.Generator) -> Iterator[Pair]:
         """Yield datasets of one repeated record, then random ones, with one record changed.
 

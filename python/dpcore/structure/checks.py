@@ -269,7 +269,7 @@ def check_atom(seen: Seen) -> CheckOutcome:
     best, at, share = 1.0, 0.0, 0.0
     modes, mixed = _find_modes(noises[0])
     # The other values come twice at most in the mean, rounded ones as often as rounding explains.
-    chance = np.maximum(8.0 / n, _rounding_atom_probability(seen))
+    chance = np.maximum(8.0 / n, np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300)))
     # 0 is tried everywhere; the most frequent value, which the draws chose, at a price.
     for values, price in ((np.zeros(d), 1), (modes, n)):
         hits = (noises[0] == values).sum(axis=0)
@@ -287,11 +287,6 @@ def check_atom(seen: Seen) -> CheckOutcome:
     if discrete:
         good = f"noise of few values in {discrete} of {d} coordinates, as a discrete law has"
     return CheckOutcome(bad, good, best, at=at, share=share, discrete=discrete)
-
-
-def _rounding_atom_probability(seen: Seen) -> Floats:
-    """Bound the chance that rounding makes one given float of continuous noise."""
-    return np.minimum(1.0, 4.0 * seen.step / np.maximum(seen.spread, 1e-300))
 
 
 def _find_modes(noise: Floats) -> tuple[Floats, npt.NDArray[np.bool_]]:
@@ -338,16 +333,16 @@ def check_grid(seen: Seen) -> CheckOutcome:
     small = int((gaps <= _SMALL_GAP_STEPS * step).sum())
     equal = int((gaps <= step).sum())
     p = at_least(equal, small, 1 / 8)
-    scale = float(size.mean())
-    bad = (
-        f"{equal} of the {tail} largest of {size.size:,} draws repeat another: the noise lies on a"
-        f" grid of about 2^{_log_value_count(tail, equal, size.size):.0f} values, coarse in the"
-        " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
-        f" {float(largest[-1]) / scale:.4g} mean sizes)"
-    )
+    # Of both signs: tail^2 / 2 pairs, on the share tail / draws of half of the values.
+    values = math.log2(max(1.0, tail * size.size / max(1, equal)))
     good = f"{equal} of the {tail} largest of {size.size:,} draws repeat another"
-    bad, good = bad + _format_centre(seen), good + _format_centre(seen)
-    return CheckOutcome(bad, good, p, equal=equal, small=small, draws=size.size)
+    bad = (
+        f"{good}: the noise lies on a grid of about 2^{values:.0f} values, coarse in the"
+        " tail (float32 Laplace noise of torch never exceeds 15.942385 scales; here the largest is"
+        f" {float(largest[-1]) / float(size.mean()):.4g} mean sizes)"
+    )
+    centre = _format_centre(seen)
+    return CheckOutcome(bad + centre, good + centre, p, equal=equal, small=small, draws=size.size)
 
 
 def _format_centre(seen: Seen) -> str:
@@ -369,12 +364,6 @@ def _pool_sizes(seen: Seen) -> Floats:
     fresh = np.ones(size.shape, bool)
     fresh[:, 1:] = np.diff(size, axis=1) > float(seen.step[seen.varying].max())
     return size[fresh]
-
-
-def _log_value_count(tail: int, equal: int, draws: int) -> float:
-    """Compute the log number of values, both signs, if `tail` draws repeat that often."""
-    # tail^2 / 2 pairs, on the share tail / draws of half of the values.
-    return math.log2(max(1.0, tail * draws / max(1, equal)))
 
 
 def _is_discrete(seen: Seen) -> bool:
@@ -460,7 +449,9 @@ def shared_rows(seen: Seen) -> CheckOutcome:
     distinct = len(np.unique(ids))
     repeats, lag = _repetition_p_value(ids)
     half = n // 2
-    following = [same_rows(*rows, seen.rng)[0] for rows in _pair_rows(values, half)]
+    # Neighbours, and rows half a call apart; no row is in two pairs.
+    pairs = (values[0 : 2 * half : 2], values[1 : 2 * half : 2]), np.split(values[: 2 * half], 2)
+    following = [same_rows(first, second, seen.rng)[0] for first, second in pairs]
     p = 3 * min(repeats, *following)
     bad = (
         f"rows of a call repeat every {lag} rows: {distinct:,} different ones among {n:,}"
@@ -469,14 +460,6 @@ def shared_rows(seen: Seen) -> CheckOutcome:
     )
     good = f"{distinct:,} different rows among {n:,}, none tied to another"
     return CheckOutcome(bad, good, p, distinct=distinct, lag=lag)
-
-
-def _pair_rows(values: Floats, half: int) -> tuple[tuple[Floats, Floats], tuple[Floats, Floats]]:
-    """Pair neighbours, and rows half a call apart; no row is in two pairs."""
-    return (
-        (values[0 : 2 * half : 2], values[1 : 2 * half : 2]),
-        (values[:half], values[half : 2 * half]),
-    )
 
 
 def _repetition_p_value(ids: npt.NDArray[np.uint64]) -> tuple[float, int]:
