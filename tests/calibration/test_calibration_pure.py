@@ -146,15 +146,8 @@ def test_an_audit_certifies_most_of_epsilon_and_never_more(dim, share, trials):
     assert dpcore.audit(mechanism, pair, attack=attack, trials=10**5, claim=0.5, rng=1).refuted
 
 
-def test_the_default_attack_finds_most_of_it_in_two_dimensions():
-    report = dpcore.audit(l2_laplace(3.0, 1.0), worst(2), trials=4 * 10**5, claim=3.0, rng=1)
-    assert 0.8 * 3.0 < report.epsilon_lower <= 3.0
-
-
 def test_threads_change_nothing():
     mechanism, pair = L2Laplace(1.0), worst(2)
-    one, two = (
-        dpcore.audit(mechanism, pair, trials=3 * 10**5, claim=1.0, rng=1, threads=threads)
-        for threads in (1, 2)
-    )
+    options = {"trials": 10**5, "claim": 1.0, "rng": 1}
+    one, two = (dpcore.audit(mechanism, pair, threads=number, **options) for number in (1, 2))
     assert one == two

@@ -157,13 +157,6 @@ def test_atoms_that_the_other_set_lacks():
     assert run(SAMPLES["plain"](), [2.0], k=1).unseen_share.tolist() == [0.0, 0.0]
 
 
-def test_unequal_sizes_reach_deeper():
-    """At the null, 100 rows against many: the radius grows with the larger set."""
-    raw = run(find_points(normal(100, 2, 1), normal(5_000, 2, 2)), [1.0, 2.0], k=20)
-    assert raw.depth == (1000, 20)
-    assert np.abs(raw.value).max() < 0.25
-
-
 @pytest.mark.parametrize(("k", "limit"), [(5, 6.0), (60, 60.0)])
 def test_alpha_goes_up_to_its_limit(k, limit):
     run(find_points(normal(70, 2, 1), normal(60, 2, 2)), [limit], k)

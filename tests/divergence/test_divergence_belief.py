@@ -136,16 +136,6 @@ def test_what_the_other_set_never_has_is_saturated_from_order_one_on():
     assert dice.belief[1].tolist() == [ESTIMATE, ESTIMATE]
 
 
-def test_disjoint_sets_are_saturated():
-    rng = np.random.default_rng(2)
-    for dim in (1, 3):
-        y0, y1 = rng.normal(size=(2, 300, dim))
-        estimate = renyi(y0, y1 + 100.0, alphas=[2.0, 4.0], method="ball", rng=1)
-        assert not estimate.resolved.any()
-        assert (estimate.belief == SATURATED).all()
-        assert np.isnan(estimate.maximum).all()
-
-
 @pytest.mark.parametrize("dim", [1, 2, 5])
 def test_nulls_of_unequal_size_are_near_zero_or_not_believed(dim):
     for seed in range(4):

@@ -29,20 +29,14 @@ from dpcore.sensitivity import (
 DIMS = (1, 2, 3, 5, 8, 31, 256, 768, 4097)
 
 KINDS = {
-    "box": lambda d: Box(-1.0, 2.5, d),
-    "integers": lambda d: Box(-1, 3, d, integers=True),
-    "min-max": MinMaxRows,
-    "l1 ball": lambda d: Ball("l1", 5.0, d),
-    "l2 ball": lambda d: Ball("l2", 0.3, d),
-    "linf ball": lambda d: Ball("linf", 10.0, d),
-    "simplex": Simplex,
-    "one-hot": OneHot,
-    "sphere": Sphere,
-    "l1 sphere": lambda d: Sphere(d, "l1"),
-    "linf sphere": lambda d: Sphere(d, "linf"),
+    "box": lambda d: Box(-1.0, 2.5, d), "integers": lambda d: Box(-1, 3, d, integers=True),
+    "min-max": MinMaxRows, "l1 ball": lambda d: Ball("l1", 5.0, d),
+    "l2 ball": lambda d: Ball("l2", 0.3, d), "linf ball": lambda d: Ball("linf", 10.0, d),
+    "simplex": Simplex, "one-hot": OneHot, "sphere": Sphere,
+    "l1 sphere": lambda d: Sphere(d, "l1"), "linf sphere": lambda d: Sphere(d, "linf"),
     "replace": lambda d: HistogramCounts(d, "replace"),
     "add_remove": lambda d: HistogramCounts(d, "add_remove"),
-}
+}  # fmt: skip
 
 
 def table(kind, d):

@@ -17,18 +17,11 @@ ALPHA = 1e-9
 """Chance that a statistical test of this file fails although the code is right."""
 
 MAKERS = [
-    MinMaxRows,
-    lambda d: Ball("l1", 0.3, d),
-    lambda d: Ball("l2", 7.0, d),
-    lambda d: Ball("linf", 1e-8, d),
-    Simplex,
-    Sphere,
-    lambda d: Sphere(d, "l1"),
-    lambda d: Sphere(d, "linf"),
-    OneHot,
-    HistogramCounts,
+    MinMaxRows, lambda d: Ball("l1", 0.3, d), lambda d: Ball("l2", 7.0, d),
+    lambda d: Ball("linf", 1e-8, d), Simplex, Sphere, lambda d: Sphere(d, "l1"),
+    lambda d: Sphere(d, "linf"), OneHot, HistogramCounts,
     lambda d: HistogramCounts(d, "add_remove"),
-]
+]  # fmt: skip
 DOMAINS = [make(dim) for make in MAKERS for dim in (2, 3, 50)]
 DOMAINS += [make(1) for make in MAKERS[1:]]
 

@@ -156,16 +156,11 @@ def test_input_stays_as_it_is():
 @pytest.mark.parametrize(
     ("transform", "dim", "expected"),
     [
-        (Clip("l2", 5.0), 256, 160.0),
-        (Clip("l1", 5.0), 256, 10.0),
-        (Clip("linf", 5.0), 4, 40.0),
-        (MinMax(), 768, 768.0),
-        (Normalise("l2"), 16, 8.0),
-        (Normalise("l1"), 16, 2.0),
-        (Ball("l2", 5.0, 256), None, 160.0),
-        (Box(0, 2, 3), 3, 6.0),
+        (Clip("l2", 5.0), 256, 160.0), (Clip("l1", 5.0), 256, 10.0), (Clip("linf", 5.0), 4, 40.0),
+        (MinMax(), 768, 768.0), (Normalise("l2"), 16, 8.0), (Normalise("l1"), 16, 2.0),
+        (Ball("l2", 5.0, 256), None, 160.0), (Box(0, 2, 3), 3, 6.0),
     ],
-)
+)  # fmt: skip
 def test_the_scale_is_the_l1_sensitivity_over_epsilon(transform, dim, expected):
     assert laplace_scale(0.5, transform, dim) == pytest.approx(2.0 * expected, rel=1e-15)
     assert laplace_scale(0.5, transform, dim, declared=expected) == 2.0 * expected

@@ -308,11 +308,9 @@ def _bets_around(p: float, q: float, delta: float, s: float) -> _Bets:
 def _choose_rates(predicted: Any) -> tuple[float, float]:
     if not isinstance(predicted, (tuple, list)) or len(predicted) != 2:
         raise mistyped("predicted", "a pair of rates (p, q)", predicted)
-    p, q = (
-        real(f"predicted {name}", rate, low=0.0, high=1.0)
-        for name, rate in zip("pq", predicted, strict=True)
-    )
-    return p, q
+    p, q = predicted
+    p = real("predicted p", p, low=0.0, high=1.0)
+    return p, real("predicted q", q, low=0.0, high=1.0)
 
 
 def _log_sum(values: _Floats) -> float:

@@ -284,10 +284,9 @@ def _loss_of_response(mechanism: RandomisedResponse, domain: Any) -> RealEpsilon
         raise mistyped("domain", requirement, domain)
     pair = sensitivity(domain, "l1").pair
     # The pair that is farthest apart in L1 differs in every entry that can differ.
-    value = mechanism.loss(pair)
     apart = float((pair.x != pair.x_prime).sum())
     reason = f"{apart:g} entries can differ, each with a loss of {mechanism.entry_loss:g}"
-    return RealEpsilon(mechanism, domain, value, pair, apart, "entries", reason)
+    return RealEpsilon(mechanism, domain, mechanism.loss(pair), pair, apart, "entries", reason)
 
 
 @suggest_arguments

@@ -90,12 +90,11 @@ def best_event(
     """
     totals = np.array(chosen_rows)[:, None]
     hits = np.concatenate([chosen, totals - chosen], axis=1)
-    p_low, q_high = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
-    merit = _average_bound_shares(event_bound(p_low, q_high, alphas))
+    expected = _expected_limits(_pessimistic_rates(hits, chosen_rows), counted_rows, tail)
+    merit = _average_bound_shares(event_bound(*expected, alphas))
     rates = hits / totals
     # Where nothing is expected, the larger difference goes first.
-    merit = np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)
-    place = int(np.argmax(merit))
+    place = int(np.argmax(np.where(merit > 0.0, merit, rates[0] - rates[1] - 2.0)))
     return place % chosen.shape[1], place < chosen.shape[1]
 
 

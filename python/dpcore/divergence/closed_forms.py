@@ -82,12 +82,10 @@ def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -
 
     `value` takes (place, a, b, swap), as in `by_part`; a may be inf.
     """
-    found = []
-    for i, a in enumerate(alphas.ravel().tolist()):
-        if a < 0.5:
-            found.append(a / (1.0 - a) * value(i, 1.0 - a, -a, True))
-        else:
-            found.append(value(i, a, a - 1.0, False))
+    found = [
+        a / (1.0 - a) * value(i, 1.0 - a, -a, True) if a < 0.5 else value(i, a, a - 1.0, False)
+        for i, a in enumerate(alphas.ravel().tolist())
+    ]
     return np.array(found, dtype=np.float64).reshape(alphas.shape)
 
 
@@ -116,8 +114,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
 def read_probabilities(name: str, value: Any) -> Reals:
     """Read a vector of probabilities, unchanged; they must sum to 1 within 1e-9."""
     found = vector(name, value)
-    total = math.fsum(found.tolist())
-    if (found < 0.0).any() or abs(total - 1.0) > _SUM_TOLERANCE:
+    if (found < 0.0).any() or abs(math.fsum(found.tolist()) - 1.0) > _SUM_TOLERANCE:
         raise invalid(name, "probabilities that sum to 1 within 1e-9", value)
     return found
 
@@ -644,11 +641,10 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
     loss = positive("epsilon", epsilon)
     others = integer("categories", categories, 2) - 1
     keep = -math.log1p(others * math.exp(-loss))
-    log_p, losses = [keep, keep - loss], [loss, -loss]
+    points = np.array([keep, keep - loss]), np.array([loss, -loss]), 0.0
     if others > 1:
-        log_p.append(math.log(others - 1) + keep - loss)
-        losses.append(0.0)
-    points = np.array(log_p), np.array(losses), 0.0
+        equal = math.log(others - 1) + keep - loss
+        points = np.append(points[0], equal), np.append(points[1], 0.0), 0.0
     # Exchanging the two truths only exchanges their points.
     return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
 

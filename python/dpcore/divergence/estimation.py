@@ -19,7 +19,7 @@ from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_pa
 from .points import (
     ERRORS,
     Error,
-    Labels,
+    Groups,
     Points,
     Raw,
     Reals,
@@ -141,9 +141,7 @@ class Request:
         """Return the random numbers for one purpose."""
         return np.random.default_rng((self.seed, purpose))
 
-    def plan(
-        self, sizes: tuple[int, int], groups: tuple[Labels | None, Labels | None]
-    ) -> ResamplingPlan | None:
+    def plan(self, sizes: tuple[int, int], groups: Groups) -> ResamplingPlan | None:
         """Make the plan to resample the rows of two sets."""
         return plan_replicates(self.error, sizes, groups, self.stream(PLAN), self.replicates)
 

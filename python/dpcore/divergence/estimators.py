@@ -122,9 +122,8 @@ def line_ball(
 
     def found(labels: Any = none, units: Any = (0, 0), weights: Any = none) -> tuple[Any, ...]:
         first, second = zip(labels, units, strict=True)
-        return _core.line_ball(
-            sets[0], sets[1], alphas, k, *first, *second, weights[0], weights[1], using
-        )
+        of = sets[0], sets[1], alphas, k
+        return _core.line_ball(*of, *first, *second, weights[0], weights[1], using)
 
     shape = -1, 2, len(alphas)
     error, replicates, counted = np.full(shape[1:], np.nan), None, 0
@@ -218,10 +217,10 @@ def estimate_by_balls(task: Task) -> Raw:
     if alphas[-1] > limit:
         raise invalid("alphas", f"at most min(N0, N1, k + 1) = {limit} for ball", alphas[-1])
     if points.dim == 1:
-        values = [points.sample(side)[:, 0].astype(np.float64, copy=False) for side in (0, 1)]
-        return line_ball(values[0], values[1], alphas, k, plan, task.threads)
-    sorted_out = find_atoms(points.multiplicity)
-    sides = tuple(_BallDirection(task, sorted_out, a) for a in (0, 1))
+        y0, y1 = (points.sample(side)[:, 0] for side in (0, 1))
+        return line_ball(y0, y1, alphas, k, plan, task.threads)
+    atoms = find_atoms(points.multiplicity)
+    sides = tuple(_BallDirection(task, atoms, a) for a in (0, 1))
     with Progress("searching", sum(len(side.queries) for side in sides), task.progress) as shown:
         cells = tuple(side.counts(plan is not None, shown) for side in sides)
     value, effective = np.empty((2, 2, len(alphas)))
@@ -238,9 +237,9 @@ def estimate_by_balls(task: Task) -> Raw:
         depth=(sides[0].depth, sides[1].depth),
         ceiling=np.stack([compute_ceiling(points.sizes[s.b], s.depth, alphas) for s in sides]),
         effective=effective,
-        unseen_share=np.array([_unseen_share(cell) for cell in cells]),
-        atom_share=sorted_out.share,
-        rows_per_atom=sorted_out.rows_per_atom,
+        unseen_share=np.array([w[atom & (j == 0)].sum() / w.sum() for _, j, atom, w in cells]),
+        atom_share=atoms.share,
+        rows_per_atom=atoms.rows_per_atom,
         replicates=replicates,
         counted={name: sum(side.counted[name] for side in sides) for name in names}
         | {"list": max(side.entries for side in sides)},
@@ -383,11 +382,6 @@ def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Rea
                 values[start:stop, side.a] = found
                 shown.advance(stop - start)
     return plan.std_error(values), values
-
-
-def _unseen_share(cell: Arrays) -> float:
-    _, j, atom, weight = cell
-    return float(weight[atom & (j == 0)].sum() / weight.sum())
 
 
 def _list_ball_notes(points: Points, k: int, sides: tuple[_BallDirection, ...]) -> tuple[str, ...]:

@@ -350,11 +350,8 @@ def refuse_zeros(method: str, points: Points, zeros: Sequence[int]) -> None:
     """Raise an error if `zeros` rows of each set have a neighbour at distance zero."""
     if not any(zeros):
         return
-    told = " and ".join(
-        f"{number} of {size} rows of y{side}"
-        for side, (number, size) in enumerate(zip(zeros, points.sizes, strict=True))
-        if number
-    )
+    both = enumerate(zip(zeros, points.sizes, strict=True))
+    told = " and ".join(f"{n} of {size} rows of y{side}" for side, (n, size) in both if n)
     requirement = (
         f"'ball' or 'score' where rows have a neighbour at distance zero, as {told} have: the "
         "estimated density would be infinite there"

@@ -24,7 +24,10 @@ Flags = npt.NDArray[np.bool_]
 
 Rows = npt.NDArray[np.floating[Any]]
 Both = tuple[Rows, Rows]
-Counts = tuple[npt.NDArray[np.int64] | None, npt.NDArray[np.int64] | None]
+Labels = npt.NDArray[np.int64]
+Counts = tuple[Labels | None, Labels | None]
+Groups = tuple[Labels | None, Labels | None]
+"""The group of every row of two sets, integers from 0 without gaps, or None."""
 
 UNEQUAL = 100.0
 """Largest variance of a coordinate, over the median one, that passes without a note."""
@@ -34,7 +37,6 @@ FEW = 10
 
 _BLOCK_NUMBERS = 2**20
 
-Labels = npt.NDArray[np.int64]
 Weights = npt.NDArray[np.uint32]
 
 Error = Literal["jackknife", "subsample", "bootstrap"]
@@ -266,7 +268,7 @@ class ResamplingPlan:
 def plan_replicates(
     kind: str | None,
     sizes: tuple[int, int],
-    groups: tuple[Labels | None, Labels | None],
+    groups: Groups,
     rng: np.random.Generator,
     replicates: int | None = None,
 ) -> ResamplingPlan | None:
@@ -357,7 +359,7 @@ class Points:
     rows: tuple[Rows, Rows]
     pool: Pool
     sizes: tuple[int, int]
-    groups: tuple[Labels | None, Labels | None]
+    groups: Groups
     scale: str | None = None
     notes: tuple[str, ...] = ()
 
@@ -519,9 +521,7 @@ def find_points(
     return Points(both, pool, (n0, n1), (labels0, labels1), scale, notes)
 
 
-def regroup_rows(
-    groups: tuple[Labels | None, Labels | None], rows: Sequence[Labels]
-) -> tuple[Labels | None, Labels | None]:
+def regroup_rows(groups: Groups, rows: Sequence[Labels]) -> Groups:
     """Return the groups of some rows of each set, numbered from 0 without gaps."""
     first, second = (
         None if labels is None else np.unique(labels[kept], return_inverse=True)[1]

@@ -190,22 +190,17 @@ def judge_estimate(case: Case) -> Judged:
     chosen = [refuted, saturated, unresolved]
     belief = np.select(chosen, [REFUTED, SATURATED, UNRESOLVED], ESTIMATE)
     resolved = belief == ESTIMATE
-    return Judged(
-        belief=belief,
-        resolved=resolved,
-        reason=_choose_reason(case, refuted, saturated & ~refuted, causes, resolved),
-        alpha_max=(largest[0], largest[1]),
-        std_error=np.where(beyond, np.nan, case.raw.std_error),
-    )
+    reason = _choose_reason(case, refuted, saturated & ~refuted, causes, resolved)
+    error = np.where(beyond, np.nan, case.raw.std_error)
+    return Judged(belief, resolved, reason, (largest[0], largest[1]), error)
 
 
 def exact_zero(alphas: Reals) -> Judged:
     """Return 0 for every divergence: the two sets hold the same rows equally often."""
-    shape = (2, len(alphas))
-    top = float(alphas[-1])
+    shape, top = (2, len(alphas)), float(alphas[-1])
     reason = "the two sets hold the same rows equally often, so every divergence of them is 0"
-    resolved = np.ones(shape, bool)
-    return Judged(np.full(shape, ESTIMATE), resolved, reason, (top, top), np.zeros(shape))
+    belief, resolved = np.full(shape, ESTIMATE), np.ones(shape, bool)
+    return Judged(belief, resolved, reason, (top, top), np.zeros(shape))
 
 
 def _compute_alpha_max(case: Case, direction: int) -> float | None:

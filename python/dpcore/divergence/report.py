@@ -176,11 +176,12 @@ def _join_columns(parts: Sequence[Sequence[str]]) -> list[str]:
     """Join value, error and mark of each row in separate columns; leave out empty kinds."""
     filled = [part for part in parts if any(part)]
     widths = [max(map(len, part)) for part in filled]
-    rows = []
-    for row in zip(*filled, strict=True):
-        first, *rest = zip(row, widths, strict=True)
-        rows.append(" ".join([first[0].rjust(first[1]), *(c.ljust(w) for c, w in rest)]))
-    return rows
+    # Values end at one place, errors and marks begin at one.
+    aligned = [
+        [cell.ljust(width) if place else cell.rjust(width) for cell in part]
+        for place, (part, width) in enumerate(zip(filled, widths, strict=True))
+    ]
+    return [" ".join(row) for row in zip(*aligned, strict=True)]
 
 
 def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
@@ -190,7 +191,7 @@ def _choose_mark(estimate: Estimate, direction: int, i: int) -> str:
 
 def _explain_marks(estimate: Estimate, shown: Sequence[int]) -> list[str]:
     """Explain the marks that occur in the table."""
-    words = {str(word) for word in np.unique(estimate.belief[:, shown])}
+    words = estimate.belief[:, shown]
     told = [f"{mark} {word}" for word, mark in _BELIEF_MARKS.items() if mark and word in words]
     if (estimate.value[:, shown] < 0.0).any():
         told.append(f"{_NEGATIVE_MARK} negative: raw value kept")

@@ -20,7 +20,7 @@ import numpy.typing as npt
 from ..errors import invalid, mistyped, numeric
 from ..records import Record
 from .estimators import line_ball
-from .points import Labels, Points, Raw, Reals, ResamplingPlan, Rows, freeze_arrays, regroup_rows
+from .points import Groups, Labels, Points, Raw, Reals, ResamplingPlan, freeze_arrays, regroup_rows
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -32,8 +32,8 @@ _MAX_STANDARDISED_COORDINATE: Final = 1e75
 _MAX_FIT_ITERATIONS: Final = 1000
 _GRADIENT_TOLERANCE: Final = 1e-6
 
-Score = Callable[[Rows], Any]
-MakePlan = Callable[[tuple[int, int], tuple[Labels | None, Labels | None]], ResamplingPlan | None]
+Score = Callable[[npt.NDArray[Any]], Any]
+MakePlan = Callable[[tuple[int, int], Groups], ResamplingPlan | None]
 
 TRAINED: Final = 2**16
 """Rows of a set that a score is fitted on, at most; fewer where they have many columns."""
@@ -192,7 +192,7 @@ class Fold:
         """Held-out sample rows of each set."""
         return len(self.rows[0]), len(self.rows[1])
 
-    def groups(self, points: Points) -> tuple[Labels | None, Labels | None]:
+    def groups(self, points: Points) -> Groups:
         """Return the groups of the rows, numbered from 0 without gaps."""
         return regroup_rows(points.groups, self.rows)
 

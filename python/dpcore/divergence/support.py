@@ -106,13 +106,12 @@ def _find_outside_coordinates(points: Points, side: int) -> str | None:
     if not len(columns):
         return None
     labels = _unit_labels(points, side), _unit_labels(points, 1 - side)
-    samples = points.sample(side), points.sample(1 - side)
+    own, other = points.sample(side), points.sample(1 - side)
     level = RARE / (2 * points.dim)
-    found = []
-    for column in columns:
-        values = samples[0][:, column], samples[1][:, column]
-        found.append((_count_outside_ends(values, labels, level), -int(column)))
-    number, place = max(found)
+    number, place = max(
+        (_count_outside_ends((own[:, column], other[:, column]), labels, level), -int(column))
+        for column in columns
+    )
     where = f" in coordinate {-place}" if points.dim > 1 else ""
     return _describe_units(points, side, number, f"lie beyond all of y{1 - side}{where}")
 
@@ -145,10 +144,10 @@ def _count_above_top(
     while reach < len(others) and _count_distinct(labels[1][others >= edge]) < EDGE:
         reach = min(2 * reach, len(others))
         edge = np.partition(others, -reach)[-reach]
-    number = _count_distinct(labels[0][above])
-    within = _count_distinct(labels[0][own >= edge])
-    p = edge_p_value(number, within, _count_distinct(labels[1][others >= edge]))
-    return number if p <= level else 0
+    number, within, reached = map(
+        _count_distinct, (labels[0][above], labels[0][own >= edge], labels[1][others >= edge])
+    )
+    return number if edge_p_value(number, within, reached) <= level else 0
 
 
 def _find_separate_rows(points: Points, side: int, threads: int) -> str | None:
