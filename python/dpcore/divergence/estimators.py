@@ -86,8 +86,8 @@ def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
 
 
 def line_ball(
-    values0: Reals,
-    values1: Reals,
+    values0: npt.NDArray[Any],
+    values1: npt.NDArray[Any],
     alphas: Reals,
     k: int,
     plan: ResamplingPlan | None,

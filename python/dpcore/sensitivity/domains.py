@@ -7,7 +7,7 @@ neighbours. Each has a membership up to rounding and a member near any vector.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
@@ -118,9 +118,8 @@ class CheckedRecord(Record):
 
     def __post_init__(self) -> None:
         """Check the fields."""
-        for field in fields(self):  # type: ignore[arg-type]
-            value = _FIELD_CHECKS[field.name](getattr(self, field.name))
-            object.__setattr__(self, field.name, value)
+        for name in type(self).__match_args__:  # type: ignore[attr-defined]
+            object.__setattr__(self, name, _FIELD_CHECKS[name](getattr(self, name)))
 
 
 class Members(CheckedRecord):
