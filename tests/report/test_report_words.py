@@ -431,8 +431,14 @@ def test_what_is_left_out_at_one_place_is_counted(make, left_out):
     assert candidates.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
 
 
-def test_a_report_says_that_all_was_read():
-    report = audited()
+@pytest.fixture(scope="module")
+def surveyed():
+    """The audit of answers with the usual settings."""
+    return audited()
+
+
+def test_a_report_says_that_all_was_read(surveyed):
+    report = surveyed
     assert report.read.is_whole
     assert report.read.found == report.read.compared > len(FIELDS)
     said = f"all {report.read.found:,} parts, in {report.read.outputs:,} pilot outputs a side"
@@ -443,8 +449,8 @@ def test_a_report_says_that_all_was_read():
     assert Audit.from_json(report.to_json()).read == report.read
 
 
-def test_what_is_left_out_is_counted_and_said(monkeypatch):
-    whole = audited().read.found
+def test_what_is_left_out_is_counted_and_said(monkeypatch, surveyed):
+    whole = surveyed.read.found
     monkeypatch.setattr(candidates, "MOST_PARTS", 20)
     report = audited()
     assert (report.read.found, report.read.compared) == (whole, 20)
@@ -475,19 +481,19 @@ def test_outputs_inside_the_event_are_shown_with_their_counts():
     assert Audit.from_json(report.to_json()).inside == report.inside
 
 
-def test_a_shown_output_is_cut_and_at_most_five_are_shown():
-    report = audited()
+def test_a_shown_output_is_cut_and_at_most_five_are_shown(surveyed):
+    report = surveyed
     assert len(report.inside) == 5
     assert all(len(one.text) <= 80 for one in report.inside)
     # Distinct outputs, though cut they may look alike.
     assert len({one.text for one in report.inside}) <= 5
 
 
-def test_without_source_no_output_is_shown():
+def test_without_source_no_output_is_shown(surveyed):
     report = audited(source=False)
     assert report.inside == ()
     assert "inside" not in str(report)
-    assert report.counts == audited().counts
+    assert report.counts == surveyed.counts
     rng = np.random.default_rng(1)
     sides = [draw_answers(answer, 2000, rng) for answer in ("daily", "never")]
     recorded = partial(audit_outputs, *sides, rows="independent", claim=1.0, rng=1)
