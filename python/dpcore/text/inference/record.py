@@ -601,13 +601,8 @@ def draw_figure(found: Inference, ax: Any = None) -> Figure:
     marks = ((drawing.text_colour(), "|"), (drawing.cycle_colour(2), "|"))
     for row, (_, measured, floors) in enumerate(lines):
         axes.plot([measured.low, measured.high], [row, row], color=drawing.cycle_colour(0))
-        axes.plot(
-            [measured.value],
-            [row],
-            "o",
-            color=drawing.cycle_colour(0),
-            label="" if row else "attacker",
-        )
+        label = "" if row else "attacker"
+        axes.plot([measured.value], [row], "o", color=drawing.cycle_colour(0), label=label)
         for floor, value, (hue, mark) in zip(found.floors, floors, marks, strict=False):
             name = "" if row else floor.name
             axes.plot([value], [row], mark, color=hue, markersize=16, mew=2.0, label=name)

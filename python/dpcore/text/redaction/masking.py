@@ -40,10 +40,8 @@ _MAX_RECORD_WORDS = 2**24
 _WordIds = npt.NDArray[np.int64]
 _LinkageMethod = Literal["places", "kept_places", "bag"]
 _METHOD_TITLES: Final = {
-    "places": "length and places",
-    "kept_places": "places",
-    "bag": "bag of words",
-}
+    "places": "length and places", "kept_places": "places", "bag": "bag of words",
+}  # fmt: skip
 
 
 def split_words(text: str) -> list[str]:
@@ -498,9 +496,8 @@ def link_redacted(
     outputs = _read_redacted(redacted)
     rows = _read_truth(truth, len(outputs), len(known))
     numbers = {word: place for place, word in enumerate({word for one in known for word in one})}
-    index = (_BagIndex if by == "bag" else _PlaceIndex)(
-        [[numbers[word] for word in one] for one in known]
-    )
+    rows_of_numbers = [[numbers[word] for word in one] for one in known]
+    index = (_BagIndex if by == "bag" else _PlaceIndex)(rows_of_numbers)
     keys = list(map(tuple, known))
     right, kept = 0.0, 0
     for words, row in zip(outputs, rows.tolist(), strict=True):
@@ -569,9 +566,7 @@ class _BagIndex:
                 rows, counts = found.setdefault(word, ([], []))
                 rows.append(row)
                 counts.append(times)
-        self.found = {
-            word: (np.array(rows), np.array(counts)) for word, (rows, counts) in found.items()
-        }
+        self.found = {word: tuple(map(np.array, columns)) for word, columns in found.items()}
 
     def find(self, places: list[int], ids: list[int], size: int | None) -> _WordIds:
         """Return the rows in which each of these words occurs as often as here, or more often."""

@@ -683,27 +683,19 @@ def draw_figure(found: Sweep, ax: Any = None) -> Figure:
     )
     panels[1].axhline(found.points[0].attack.floors[0].accuracy, color=ink, linestyle=":")
     rows = f"{found.rows[0]:,} and {found.rows[1]:,} rows"
-    panels[0].set(
-        ylabel=f"nats, {rows}",
-        title="Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
-    )
-    panels[1].set(
-        ylabel="accuracy",
-        title="Which set? The attack, from words and\nfrom the number of masks (dashed)",
-    )
-    panels[2].set(
-        ylabel="share linked",
-        title="Which document? By places and\nby the bag of words (dashed)",
-        ylim=(-0.03, 1.03),
-    )
-    panels[3].set(
-        xlabel="accuracy of the attack",
-        ylabel="macro-F1",
-        title="Utility against\nthe attack on the set",
-    )
+    labels = {
+        f"nats, {rows}":
+            "Which set? D_2 (circles, hollow: not\nbelieved), KL (dashed), certified (bold)",
+        "accuracy": "Which set? The attack, from words and\nfrom the number of masks (dashed)",
+        "share linked": "Which document? By places and\nby the bag of words (dashed)",
+        "macro-F1": "Utility against\nthe attack on the set",
+    }  # fmt: skip
     for panel in panels[:3]:
         panel.set(xlabel="share of words masked", xlim=(-0.03, 1.03))
-    for panel in panels:
+    panels[2].set(ylim=(-0.03, 1.03))
+    panels[3].set(xlabel="accuracy of the attack")
+    for panel, (label, title) in zip(panels, labels.items(), strict=True):
+        panel.set(ylabel=label, title=title)
         panel.title.set(fontsize="medium")
         drawing.thin_axes(panel)
     if not has_utility:

@@ -213,12 +213,9 @@ class TextClassifier(Labelling, Saved):
         else:
             kind = "tfidf" if isinstance(self.given, TfidfSVD) else "encoder"
         return {
-            "extractor": kind,
-            "width": self.head.in_features,
-            "words": words,
-            "labels": self.labels.tolist(),
-            "beside": {},
-        }
+            "extractor": kind, "width": self.head.in_features, "words": words,
+            "labels": self.labels.tolist(), "beside": {},
+        }  # fmt: skip
 
     @property
     def saved_modules(self) -> dict[str, Any]:

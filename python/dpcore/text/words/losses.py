@@ -154,11 +154,8 @@ class TextReport(Record, word="TextReport"):
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain data, ready for JSON; infinite losses as "inf"."""
-        return {
-            **encode_value(self),
-            "one_word": encode_value(self.one_word),
-            "any_text": encode_value(self.any_text),
-        }
+        derived = {"one_word": self.one_word, "any_text": self.any_text}
+        return {**encode_value(self), **{name: encode_value(one) for name, one in derived.items()}}
 
     def __str__(self) -> str:
         """Return the two losses and a table with a line for each word."""
