@@ -100,7 +100,6 @@ MOST_ATTRIBUTE_QUERIES = 100
 
 QUERIES = {
     "auditing/request.py: claim": "a mechanism with the claim None states its delta all the same",
-    "experiments/word_dp_attack.py: log_rows": "which of its own mechanisms have a table",
 }
 """Declared attributes that files ask for without the default, and why."""
 

@@ -29,6 +29,7 @@ from ..text import Corpus, words
 from ..text.corpus import words_of
 from ..text.inference import Attacker, infer
 from ..text.words import Embedding
+from ..text.words.mechanism import TableMechanism
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, write_mean
@@ -356,7 +357,7 @@ def _find_log_ratios(
     The attacker knows the table, and how often each word occurs in the originals of train on
     either side. Without a table there is no ratio.
     """
-    if mechanism is not None and not hasattr(mechanism, "log_rows"):
+    if not (mechanism is None or isinstance(mechanism, TableMechanism)):
         return [None] * len(splits)
     rows, size = prepared.vectors.rows, len(prepared.vectors)
     laws = np.full((len(splits), 2, size), _COUNT_SMOOTHING)
