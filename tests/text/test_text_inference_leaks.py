@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from record_encoders import LEAKS, ROWS, SIZES, rare_word
@@ -89,6 +91,26 @@ def test_areas_and_their_intervals_are_those_of_the_definition():
     )
     assert (perfect.value, perfect.high) == (1.0, 1.0)
     assert 0.1 < perfect.low < 0.9
+
+
+@pytest.mark.parametrize("shared", [0.0, 0.8])
+def test_gains_in_area_hold_their_level_where_scores_share_no_or_much_noise(shared):
+    target, missed, low, runs = Target(("a",), ((0, 1),)), 0, 0, 400
+    truth = np.repeat([0, 1], (60, 40))
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        common = math.sqrt(shared) * rng.normal(size=100)
+        one, other = (
+            truth + common + math.sqrt(1.0 - shared) * rng.normal(size=100) for _ in range(2)
+        )
+        gain = Judge(truth[:, np.newaxis], target, "auc", 0.9, 1).auc_gain(one, other)
+        assert gain.value == pytest.approx(compute_area(one, truth) - compute_area(other, truth))
+        # Both areas are the same, so that the gain is 0; each end misses it in 5 of 100 runs.
+        missed += not gain.low <= 0.0 <= gain.high
+        low += gain.high - gain.low < 0.05
+    share = binomtest(missed, runs)
+    assert share.proportion_ci(1.0 - 1e-3).low <= 0.1 <= share.proportion_ci(1.0 - 1e-3).high
+    assert low == 0
 
 
 def test_the_standardised_measure_is_that_of_all_permutations():

@@ -315,7 +315,7 @@ class Judge:
 
     def _placements(self, scores: Vectors) -> tuple[Vectors, Vectors]:
         """Compute shares of the other value's texts with lower scores (of negatives: higher)."""
-        none, some = (np.sort(scores[self.truth[:, 0] == code]) for code in (0, 1))
+        none, some = (scores[self.truth[:, 0] == code] for code in (0, 1))
         return compute_mid_ranks(some, none), 1.0 - compute_mid_ranks(none, some)
 
     def tail(self, scores: Vectors, threshold: float) -> tuple[Measured, Measured]:
