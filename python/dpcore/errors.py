@@ -499,7 +499,7 @@ def count(name: str, value: Any) -> int:
         # Decimal reads ints, floats and strings alike without rounding: "1e18" stays exact.
         # Of numpy's it reads float64 alone.
         kind = int if isinstance(value, np.integer) else float
-        number = Decimal(kind(value) if isinstance(value, np.generic) else value)
+        number = Decimal(kind(value) if isinstance(value, np.number) else value)
     except InvalidOperation:
         raise invalid(name, requirement, value) from None
     # The range comes first: int() of "1e999999999" would fill the memory.
