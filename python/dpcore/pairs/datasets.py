@@ -85,11 +85,11 @@ class _RecordRelation(Record):
         """
         for record in self.values or ():
             x = _make_constant_dataset(domain.draw(rng), record)
-            yield from (Pair(x, self._near(x, 0, other)) for other in self.values or ())
+            yield from (Pair(x, self._replace_record(x, 0, other)) for other in self.values or ())
         while True:
             x = domain.draw(rng)
             place = int(rng.integers(len(x) + 1 - self.replaced))
-            yield Pair(x, self._near(x, place, self._record(domain, rng)))
+            yield Pair(x, self._replace_record(x, place, self._record(domain, rng)))
 
     def move(self, pair: Pair, domain: Domain, rng: np.random.Generator) -> Pair:
         """Change a record that both datasets share, or the one in which they differ.
@@ -108,14 +108,14 @@ class _RecordRelation(Record):
         kind = rng.integers(4)
         if kind < 2:
             place = int(rng.integers(len(x) + 1 - self.replaced)) if kind else place
-            return Pair(x, self._near(x, place, own))
+            return Pair(x, self._replace_record(x, place, own))
         if kind == 2:
             x = _insert_record(x, int(rng.integers(len(x))), own)
         else:
             x = _make_constant_dataset(x, own)
-        return Pair(x, self._near(x, place, x_prime[place]))
+        return Pair(x, self._replace_record(x, place, x_prime[place]))
 
-    def _near(self, x: Any, place: int, record: Any) -> Any:
+    def _replace_record(self, x: Any, place: int, record: Any) -> Any:
         """Return the neighbour of x that has this record at this place."""
         return _join_records(x, place, place + self.replaced, [record])
 

@@ -123,12 +123,12 @@ def choose_places(
     table: Table, column: Any = None, default: Sequence[int] | None = None
 ) -> list[int]:
     """Return the numbers of the requested columns, see `select_columns`."""
-    if column is None or is_all(column):
+    if column is None or selects_all_columns(column):
         return list(range(len(table.columns)) if default is None else default)
     return [place_of(table, one) for one in list_wanted(column)]
 
 
-def is_all(column: Any) -> bool:
+def selects_all_columns(column: Any) -> bool:
     """Return True for the choice of all columns."""
     return isinstance(column, str) and column == ALL
 

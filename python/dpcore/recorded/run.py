@@ -39,7 +39,7 @@ from ..records import Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .frames import Array, Column, is_all
+from .frames import Array, Column, selects_all_columns
 from .independent_rows import (
     count_event,
     doubts_of_order,
@@ -345,7 +345,7 @@ def audit_outputs(
     if kind == "independent":
         for side, name in zip(sides, names, strict=True):
             refuse_row_numbers(side, name, titles)
-        if is_all(column):
+        if selects_all_columns(column):
             refuse_clocks(sides, titles)
     stated: dict[str, Any] = {
         "names": names, "rows": kind, "claim": claim, "delta": delta, "confidence": confidence,

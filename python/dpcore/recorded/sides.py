@@ -404,7 +404,7 @@ def _open_table(
     parsed = column
     if groups is not None:
         # Only the columns that are named are parsed.
-        is_whole = column is None or frames.is_all(column)
+        is_whole = column is None or frames.selects_all_columns(column)
         parsed = ALL if is_whole else [*frames.list_wanted(column), groups]
     if is_path(outputs):
         try:

@@ -246,7 +246,7 @@ def format_title(name: str, verdict: str) -> str:
     return f"{name if len(name) <= 60 else f'{name[:57]}...'}\n{verdict}"
 
 
-def write_near(
+def annotate_point(
     axes: Axes, words: str, point: tuple[float, float], offset: tuple[int, int], **style: Any
 ) -> None:
     """Write words near a point, at an offset in points of a printer."""
@@ -272,7 +272,7 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
     low = min(labels) - 0.9
     if claim is not None:
         axes.axvline(claim, color=text_colour(), linestyle="--")
-        write_near(axes, f"claim {claim:.6g}", (claim, low), (4, 3), va="bottom")
+        annotate_point(axes, f"claim {claim:.6g}", (claim, low), (4, 3), va="bottom")
     certified = "no bound holds" if audit.checks else format_epsilon(audit.epsilon_lower)
     _write_label(axes, audit.epsilon_lower, 2, certified)
     axes.set(xlim=(0, right), ylim=(low, 2.6), xlabel="privacy loss epsilon")
@@ -283,7 +283,7 @@ def draw_bounds(audit: Audit | OutputsAudit, ax: Any = None) -> Figure:
 
 def _write_label(axes: Axes, value: float, row: float, words: str) -> None:
     """Write words to the right of a point, on the background colour to cover the claim's line."""
-    write_near(axes, words, (value, row), (7, 0), va="center", bbox=background_box(axes))
+    annotate_point(axes, words, (value, row), (7, 0), va="center", bbox=background_box(axes))
 
 
 def _draw_point(axes: Axes, row: float, value: float, right: float, hue: Any, marker: str) -> None:
@@ -311,7 +311,7 @@ def tradeoff_figure(audit: Audit, ax: Any = None) -> Figure:
     axes.plot([0, 1], [1, 0], color=text_colour(), alpha=0.5, linewidth=0.8)
     turned: dict[str, Any] = {"rotation": -45, "rotation_mode": "anchor", "fontsize": "small"}
     turned |= {"ha": "center", "va": "bottom", "alpha": 0.8}
-    write_near(axes, "no information", (0.62, 0.38), (2, 2), **turned)
+    annotate_point(axes, "no information", (0.62, 0.38), (2, 2), **turned)
     if audit.claimed_epsilon is not None:
         claimed = _compute_claimed_trade_off(audit, errors)
         axes.plot(errors, claimed, color=text_colour(), linestyle="--")
@@ -329,7 +329,7 @@ def _write_claim_at_bend(axes: Axes, audit: Audit) -> None:
     bend = _find_bend(audit)
     claim = str(audit.claim) if isinstance(audit.claim, Claim) else f"claim {audit.claim:g}"
     if bend > 0.22 and float(np.asarray(audit.tradeoff.at(np.array([bend])))[0]) >= bend:
-        write_near(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
+        annotate_point(axes, claim, (bend, bend), (-3, -3), ha="right", va="top")
         return
     # Nothing is drawn beyond the line of no information.
     leader = {"arrowstyle": "-", "color": text_colour(), "lw": 0.6, "alpha": 0.6}
@@ -384,7 +384,7 @@ def profile_figure(audit: Audit, ax: Any = None) -> Figure:
         marker = "o" if audit.delta > 0.0 else "v"
         axes.plot([claimed], [height], marker, color=cycle_colour(1), clip_on=False, zorder=3)
         claim = f"claim ({audit.claimed_epsilon:.4g}, {audit.delta:.4g})"
-        write_near(axes, claim, (claimed, height), (7, 4), va="bottom")
+        annotate_point(axes, claim, (claimed, height), (7, 4), va="bottom")
     if shown.any():
         axes.set_yscale("log")
     axes.set(xlim=(0, right), xlabel="epsilon", ylabel="delta")
@@ -500,9 +500,9 @@ def draw_power(plan: Plan, ax: Any = None) -> Figure:
     [line] = axes.plot(sizes, [plan.power_at(int(size)) for size in sizes])
     axes.plot([plan.size], [plan.reached], "o", color=line.get_color())
     label = f"{plan.size:,} {what}"
-    write_near(axes, label, (plan.size, plan.reached), (6, -12), va="top")
+    annotate_point(axes, label, (plan.size, plan.reached), (6, -12), va="top")
     axes.axhline(plan.power, color=text_colour(), alpha=0.6, linewidth=0.8, linestyle="--")
-    write_near(axes, f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), alpha=0.8)
+    annotate_point(axes, f"{100 * plan.power:g} %", (sizes[0], plan.power), (0, 3), alpha=0.8)
     axes.set(xscale="log", ylim=(0.0, 1.05), xlabel=what, ylabel="probability of refuting")
     axes.xaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
     axes.xaxis.set_minor_locator(NullLocator())

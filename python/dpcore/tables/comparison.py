@@ -115,13 +115,13 @@ def _neighbours_from_mask(mask: Flags, inputs: int) -> Neighbours:
         if unlike.size:
             row, column = unlike[0][0] + start, unlike[0][1]
             found = f"one way only for rows {row} and {column}"
-            raise _unlike("neighbour", "a symmetric mask", found)
+            raise _make_value_error("neighbour", "a symmetric mask", found)
     off_diagonal = np.count_nonzero(mask) - np.count_nonzero(np.diagonal(mask))
     name = f"a mask of {off_diagonal // 2:,} pairs of rows"
     return Neighbours(name, lambda rows, others: mask[slice(*rows), slice(*others)].copy())
 
 
-def _unlike(name: str, requirement: str, found: str) -> ValueError:
+def _make_value_error(name: str, requirement: str, found: str) -> ValueError:
     """Make a ValueError for a value that is described in words."""
     return about(ValueError(f"{name} must be {requirement}, got {found}"), name)
 
@@ -310,13 +310,13 @@ class Table:
                 row, column = np.argwhere(~right)[0]
                 kind = "logarithms of at most 0" if self.log else "at least 0 (log=False)"
                 found = f"{part[row, column]} in row {start + first + row}, column {column}"
-                raise _unlike("table", kind, found)
+                raise _make_value_error("table", kind, found)
             sums = (np.exp(part) if self.log else part).sum(axis=1)
             wrong = np.flatnonzero(~(np.abs(sums - 1.0) <= slack))
             if wrong.size:
                 row, hint = wrong[0], "" if self.log else " (log=True takes logarithms)"
                 found = f"a sum of {sums[row]} in row {start + first + row}{hint}"
-                raise _unlike("table", f"rows that add up to 1 within {slack:g}", found)
+                raise _make_value_error("table", f"rows that add up to 1 within {slack:g}", found)
             if not self.log:
                 self.tiny |= bool(((part > 0.0) & (part < _UNDERFLOW_PROBABILITY)).any())
 
@@ -343,7 +343,7 @@ def _check_distances(rows: npt.NDArray[Any], start: int) -> None:
     if not right.all():
         row, column = np.argwhere(~right)[0]
         found = f"{rows[row, column]} of rows {start + row} and {column}"
-        raise _unlike("distances", "finite and at least 0", found)
+        raise _make_value_error("distances", "finite and at least 0", found)
 
 
 def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[int, int]) -> None:
@@ -353,7 +353,7 @@ def _check_symmetry(rows: npt.NDArray[Any], turned: npt.NDArray[Any], at: tuple[
         row, column = np.argwhere(unlike)[0]
         place = f"of rows {at[0] + row} and {at[1] + column}"
         found = f"{rows[row, column]} and {turned[row, column]} {place}"
-        raise _unlike("distances", "the same from x to x' and from x' to x", found)
+        raise _make_value_error("distances", "the same from x to x' and from x' to x", found)
 
 
 def labels_of(table: Table) -> tuple[Sequence[Any] | None, Sequence[Any] | None]:

@@ -491,11 +491,11 @@ def draw_figure(audit: TableAudit, ax: Any = None) -> Figure:
     top = 1.2 * max([*found[infinite:][:1].tolist(), audit.claim or 0.0, 0.1])
     if infinite:
         axes.plot([1, infinite], [top, top], color=hue, linewidth=3)
-        figures.write_near(axes, f"{infinite:,} infinite", (1, top), (0, 4))
+        figures.annotate_point(axes, f"{infinite:,} infinite", (1, top), (0, 4))
     if audit.claim is not None:
         axes.axhline(audit.claim, color=figures.text_colour(), linestyle="--")
         words = f"claim {audit.claim:g}"
-        figures.write_near(axes, words, (found.size, audit.claim), (0, 3), ha="right")
+        figures.annotate_point(axes, words, (found.size, audit.claim), (0, 3), ha="right")
     unit = " per unit of distance" if audit.metric else ""
     axes.set(xlabel="inputs, the worst first", ylabel=f"worst loss{unit} (nats)")
     axes.set(ylim=(0.0, 1.1 * top), xlim=(0.0, found.size + 1.0))
