@@ -95,8 +95,8 @@ SHARED = {
 }  # fmt: skip
 """Names that mean the same wherever they are defined."""
 
-MOST_ATTRIBUTE_QUERIES = 100
-"""Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
+MOST_ATTRIBUTE_QUERIES = 60
+"""Calls of `getattr` and `hasattr` with a constant name; `has_all` asks objects of other packages."""
 
 QUERIES = {
     "auditing/request.py: claim": "a mechanism with the claim None states its delta all the same",
@@ -423,19 +423,21 @@ def find_attribute_queries(package: PackageFiles) -> list[str]:
         if isinstance(name, ast.Name)
     } - {"name", "index", "norm", "words"}
     found = [
-        (f"{file}.py:{node.lineno}", str(node.args[1].value))
+        (node.func.id, f"{file}.py:{node.lineno}", str(argument.value))
         for file, text in package.texts.items()
         for node in list_nodes(text)
         if isinstance(node, ast.Call)
         and isinstance(node.func, ast.Name)
-        and node.func.id in ("getattr", "hasattr")
-        and isinstance(node.args[1], ast.Constant)
+        and node.func.id in ("getattr", "hasattr", "has_all")
+        for argument in node.args[1:]
+        if isinstance(argument, ast.Constant) and isinstance(argument.value, str)
     ]
-    if len(found) > MOST_ATTRIBUTE_QUERIES:
-        return [f"{place} asks for {name}" for place, name in found]
+    literal = [(place, name) for function, place, name in found if function != "has_all"]
+    if len(literal) > MOST_ATTRIBUTE_QUERIES:
+        return [f"{place} asks for {name}" for place, name in literal]
     return [
         f"{place} asks for {name}: see MechanismAttributes, ScoreAttributes"
-        for place, name in found
+        for _, place, name in found
         if name in declared and f"{place.partition(':')[0]}: {name}" not in QUERIES
     ]
 
