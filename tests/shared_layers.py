@@ -96,7 +96,7 @@ SHARED = {
 """Names that mean the same wherever they are defined."""
 
 MOST_ATTRIBUTE_QUERIES = 60
-"""Calls of `getattr` and `hasattr` with a constant name; `has_all` asks objects of other packages."""
+"""Calls of `getattr` and `hasattr` with a constant name: most ask objects of other packages."""
 
 QUERIES = {
     "auditing/request.py: claim": "a mechanism with the claim None states its delta all the same",
