@@ -431,6 +431,12 @@ def test_what_is_left_out_at_one_place_is_counted(make, left_out):
     assert candidates.parts_of(outputs[:9], outputs[:9], "outputs")[1].is_whole
 
 
+def test_strings_of_an_array_that_are_left_out_are_counted():
+    words = np.array([[f"word {j % 2000}" for j in range(5 * i, 5 * i + 30)] for i in range(2000)])
+    read = candidates.parts_of(words, words[::-1], "outputs")[1]
+    assert read.found - read.compared >= 2000 - 1024
+
+
 @pytest.fixture(scope="module")
 def surveyed():
     """The audit of answers with the usual settings."""
