@@ -14,6 +14,7 @@ from dpcore.calibration import L2Laplace
 from dpcore.claims import GDP, ZCDP
 from dpcore.mechanisms.declarations import StatedLogRatio
 from dpcore.pairs import L1, Box, search
+from dpcore.runs import merge_parts
 
 PAIR = ([0.0], [1.0])
 
@@ -136,6 +137,7 @@ VALUE_ERRORS = [
     (lambda: search(Box(0, 1, 2), L1(1.0), seconds=float("nan")), "seconds", "a finite"),
 ]  # fmt: skip
 TYPE_ERRORS = [
+    (lambda: merge_parts([], partial="yes"), "partial", "True or False, got 'yes'"),
     # Arguments of `audit`, one by one.
     (audit_laplace(claim="1"), "claim", "a finite number at least 0, got '1'"),
     (audit_laplace(claim=True), "claim", "a finite number at least 0, got True"),
