@@ -286,7 +286,7 @@ def test_the_command_takes_paired_rows(tmp_path, capsys):
         (("x.npy", "y.csv"), {"count_share": 2.0}, "--count-share must be a finite number"),
         (("x.npy", "y.csv"), {"claim": -1.0}, "--claim must be"),
         (("x.npy", "y.csv"), {"plot": "x.txt"}, "--plot must end in one of"),
-        (("both.csv",), {"label": "side"}, "column must be one of 'score', 'member' in both.csv"),
+        (("both.csv",), {"label": "side"}, "label must be one of 'score', 'member' in both.csv"),
         (("-", "y.csv"), {}, "--format must be given for standard input"),
         (("-", "-"), {"format": "csv"}, "a file where outputs are standard input"),
         (("x.npy", "y.csv"), {"header": "maybe"}, "--header must be one of 'auto', 'yes', 'no'"),

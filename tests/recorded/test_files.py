@@ -328,7 +328,7 @@ def test_labels_in_other_files(tmp_path):
 def test_labels_that_are_refused(write):
     path = write("row,score,member\n0,1.5,1\n1,2.5,0\n")
     assert split_by_label(path, "member", "score")[0][0].tolist() == [1.5]
-    with pytest.raises(ValueError, match="column must be one of"):
+    with pytest.raises(ValueError, match="label must be one of"):
         split_by_label(path, "number", "score")
     bad = write("score,member\n1,1\n2,maybe\n3,0\n", "bad.csv")
     with pytest.raises(ValueError, match=r"label in row 2 of bad.csv must be 1, true, in or x, .*"):

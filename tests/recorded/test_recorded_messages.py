@@ -109,7 +109,7 @@ VALUE_ERRORS = [
     (labelled(np.ma.masked_array(LABELS, np.arange(SIZE) < 3)), "label", "labels without"),
     (labelled(FRAME["member"], FRAME["score"].sort_values()), "label",
      "labels with the index of outputs"),
-    (labelled("side", FRAME), "column", "one of 'score'"),
+    (labelled("side", FRAME), "label", "one of 'score'"),
     (labelled("member", FRAME.assign(row=0)), "column", "given where a file has 2 columns beside"),
     (labelled("member", FRAME, column=["score", 1]), "column", "another one than the label"),
     # Rows that belong together.

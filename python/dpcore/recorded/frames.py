@@ -138,7 +138,7 @@ def list_needed_places(table: Table, column: Any, label: Column | None) -> list[
     if label is None:
         must_choose = column is None and table.names is not None and len(table.names) > 1
         return [] if must_choose else sorted({*choose_places(table, column)})
-    place = place_of(table, label)
+    place = place_of(table, label, "label")
     must_choose = column is None and len(table.columns) != 2
     return sorted({place, *([] if must_choose else choose_places(table, column))})
 

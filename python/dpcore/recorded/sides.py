@@ -324,7 +324,7 @@ def by_label(
     if is_column(label):
         of = groups if is_column(groups) else None
         table = _open_table(outputs, label, column, of, _NAMES, reader)
-        place = frames.place_of(table, label)
+        place = frames.place_of(table, label, "label")
         no_outputs = {place: "the label"}
         if is_column(groups):
             where = frames.place_of(table, groups, "groups")
