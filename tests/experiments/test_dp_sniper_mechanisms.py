@@ -79,6 +79,12 @@ def parallel_flags(x, size, rng):
     return mechanisms.svt34_parallel(x, size, rng)[:, len(x) :]
 
 
+def numerical_flags(x, size, rng):
+    """The flags that answers with fresh noise stand for."""
+    outputs = mechanisms.numerical_svt(x, size, rng)
+    return np.where(outputs == -1000, -1, outputs != 0).astype(int)
+
+
 def argmax_of(mechanism, exponential):
     found = Counter(draw(mechanism, [0, 5, 20, 30, 40]).tolist())
     point = np.array([0.0, 5, 20, 30, 40])
@@ -210,6 +216,25 @@ def test_thresholds(mechanism, threshold, rho, nu, cutoff):
     found = runs(draw(mechanism, query, 3_000_000), cutoff)
     for shift, passes in ((0.0, True), (0.5, False), (-0.5, False)):
         expected = truth.flag_cells(query, threshold + shift, rho, nu, cutoff)
+        assert bool(cells(found, expected) > ALPHA) is passes
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "rho", "nu", "cutoff"),
+    [
+        (mechanisms.svt2, 20, 40, 1),
+        (mechanisms.svt4, 40, 40 / 3, 1),
+        (mechanisms.svt6, 20, 20, 9),
+        (parallel_flags, 40, 40 / 3, 2),
+        (numerical_flags, 30, 120, 2),
+    ],
+)
+def test_the_scale_of_the_noise_that_all_entries_share(mechanism, rho, nu, cutoff):
+    """It is the only dependence of entries that are equal."""
+    queries = np.ones(4)
+    found = runs(draw(mechanism, queries, 3_000_000), cutoff)
+    for factor, passes in ((1.0, True), (1.25, False), (0.8, False)):
+        expected = truth.flag_cells(queries, 1.0, factor * rho, nu, cutoff)
         assert bool(cells(found, expected) > ALPHA) is passes
 
 
