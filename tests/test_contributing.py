@@ -356,10 +356,9 @@ Nothing else is counted.
 """
 from dataclasses import dataclass
 import numpy as np
+from .base import SEED, Column, Settings, align_columns, setting
 from .drawing import make_canvas
-from .presentation import Column, align_columns
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings, setting
 
 NAME = "toy-coin"
 COLUMNS = (Column("coin", lambda coin: coin[0]), Column("heads", lambda coin: coin[1], ".2f"))

@@ -7,7 +7,7 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import adept_rewrite
-from dpcore.experiments.adept_rewrite.rewriting import (
+from dpcore.experiments.adept_rewrite import (
     Texts,
     list_single_intents,
     majority_share,

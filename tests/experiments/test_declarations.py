@@ -7,9 +7,15 @@ from dataclasses import dataclass
 import pytest
 
 from dpcore.errors import integer
-from dpcore.experiments.presentation import Column, align_columns, encode_attributes
+from dpcore.experiments.base import (
+    SEED,
+    Column,
+    Settings,
+    align_columns,
+    encode_attributes,
+    setting,
+)
 from dpcore.experiments.running import Tabled, time_run
-from dpcore.experiments.settings import SEED, Settings, setting
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from dpcore.experiments import divergence_accuracy as accuracy
-from dpcore.experiments.divergence_accuracy.cases import ALPHAS, CASES, PUBLISHED
+from dpcore.experiments.divergence_accuracy import ALPHAS, CASES, PUBLISHED
 
 REFERENCE = Path(__file__).parent.parent / "reference"
 RECORD = json.loads((REFERENCE / "divergence_accuracy.json").read_text(encoding="utf-8"))

@@ -8,8 +8,9 @@ import pytest
 from shared_extras import data, needs
 
 from dpcore.experiments import dpnr_robust_adaptive as study
-from dpcore.experiments.dpnr_robust_adaptive import Config, Model, Result, experiment, models
-from dpcore.experiments.dpnr_robust_adaptive.models import Job, Test, published_accuracy
+from dpcore.experiments import dpnr_robust_models as models
+from dpcore.experiments.dpnr_robust_adaptive import Config, Result
+from dpcore.experiments.dpnr_robust_models import Job, Model, Test, published_accuracy
 
 Test.__test__ = False
 AG = ("ag_news", 16)
@@ -35,7 +36,7 @@ def made(config, accuracies):
             for number, value in enumerate(values):
                 job = Job("ag_news", 16, number, line, trained)
                 made_models.append(Model(job, 0.0, 0.0, ((Test(level), value),)))
-    size = experiment.Size("ag_news", "made", 10, 10, 4, 0.25)
+    size = study.Size("ag_news", "made", 10, 10, 4, 0.25)
     return Result(config, tuple(made_models), (size,))
 
 
@@ -125,21 +126,17 @@ def test_crossing_and_gains():
     plain = {1.0: (0.4, 0.4), 3.0: (0.5, 0.5), 4.0: (0.6, 0.6), 5.0: (0.7, 0.7)}
     robust = {1.0: (0.5, 0.5), 3.0: (0.4, 0.4), 4.0: (0.6, 0.7), 5.0: (0.8, 0.8)}
     # A single epsilon below, where robust is better by luck, is no crossing.
+    assert study.crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG) == 4.0
     assert (
-        experiment.crossing_epsilon(made(config, {"not robust": plain, "robust": robust}), *AG)
-        == 4.0
-    )
-    assert (
-        experiment.crossing_epsilon(made(config, {"not robust": robust, "robust": plain}), *AG)
-        is None
+        study.crossing_epsilon(made(config, {"not robust": robust, "robust": plain}), *AG) is None
     )
     both = {"robust": {5.0: (0.70, 0.72)}, "uniform 2 to 10": {5.0: (0.80, 0.82)}}
-    found = {gain.line: gain for gain in experiment.compute_gains(made(config, both), *AG)}
+    found = {gain.line: gain for gain in study.compute_gains(made(config, both), *AG)}
     assert found["uniform 2 to 10"].mean == pytest.approx(0.1)
     assert found["uniform 2 to 10"].beyond
     assert not found["robust"].beyond
     wide = {**both, "uniform 2 to 10": {5.0: (0.6, 1.0)}}
-    assert not any(gain.beyond for gain in experiment.compute_gains(made(config, wide), *AG))
+    assert not any(gain.beyond for gain in study.compute_gains(made(config, wide), *AG))
 
 
 def test_the_study_s_figures():
@@ -150,7 +147,7 @@ def test_the_study_s_figures():
     assert published_accuracy("ag_news", 32, "not robust", None) == 0.80
     assert published_accuracy("yelp", 32, "robust", 4.0, 0.3) is None
     assert published_accuracy("ag_news", 32, "not robust", 2.5) is None
-    assert [experiment.true_epsilon(level, 64) for level in models.EPSILONS] == pytest.approx(
+    assert [study.true_epsilon(level, 64) for level in models.EPSILONS] == pytest.approx(
         [64.0 * level for level in models.EPSILONS]
     )
 
@@ -165,7 +162,7 @@ def test_the_real_corpora():
 def test_the_study_s_figures_stand_beside_ours_on_its_data():
     job = Job("ag_news", 32, 0, "robust", 5.0)
     model = Model(job, 0.1, 0.8, ((Test(), 0.8), (Test(5.0), 0.72)))
-    size = experiment.Size("ag_news", "AG", 10, 10, 4, 0.25)
+    size = study.Size("ag_news", "AG", 10, 10, 4, 0.25)
     config = Config(seeds=1, data="folder", dims=(32,), epsilons=(5.0,))
     text = Result(config, (model,), (size,)).table()
     assert "the study, robust 0.73" in " ".join(text.split())

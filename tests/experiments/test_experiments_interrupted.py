@@ -63,7 +63,7 @@ INTERRUPTED = [
     ("habernal2021-figure1", {"trials": 100, "dims": (2, 3, 4)}, (_core, "pairs_beyond"), 9,
      lambda found: len(found.dims)),
     ("divergence-accuracy", {"repetitions": 3, "rows": 150, "cases": ("n1-half", "cauchy"),
-     "certified": 0}, "experiment.estimate_divergences", 20,
+     "certified": 0}, "estimate_divergences", 20,
      lambda found: len({cell.case for cell in found.cells})),
     ("renyi-vs-alpha", {"quick": True, "trials": 100}, "_make_cell", 3,
      lambda found: len(found.methods)),
@@ -76,7 +76,7 @@ INTERRUPTED = [
     ("dptext-encoder", SMALL_ENCODER, "measure_trained_system", 2,
      lambda found: len(found.rows)),
     ("dpnr-robust-adaptive", {"quick": True, "trials": 2000, "seeds": 1},
-     "experiment.study.Bench.model", 3, lambda found: len(found.models)),
+     "study.Bench.model", 3, lambda found: len(found.models)),
 ]  # fmt: skip
 """Experiment, its configuration, what is interrupted, at which call, and what is then counted."""
 

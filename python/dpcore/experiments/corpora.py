@@ -22,8 +22,8 @@ from ..errors import about, choice, invalid, message, mistyped, suggest_argument
 from ..text import Corpus, generated, read
 from ..text.corpus import SPLITS, likeness
 from ..text.reading import File, Layout, Row, corpus_of, open_file, read_table_rows
+from .base import SEED, Settings, check_trials, setting
 from .running import cell_seed, group_answers
-from .settings import SEED, Settings, check_trials, setting
 
 __all__ = ["Name", "read_corpus"]
 

@@ -32,9 +32,9 @@ from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..report.text import align_rows
 from ..training import audit_run, audit_step
+from .base import SEED, Settings
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings
 
 NAME = "dpsgd-audit"
 

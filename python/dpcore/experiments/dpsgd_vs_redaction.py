@@ -33,11 +33,10 @@ from ..text import TfidfSVD, Vocabulary, lm, redaction, words_of
 from ..text.corpus import likeness
 from ..text.words import Embedding, SanText
 from ..training import audit_run
+from .base import encode_fields, setting
 from .corpora import TextOptions, read_corpus, read_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .presentation import encode_fields, write_mean
-from .running import Tabled, cell_seed, gather_in_processes, is_partial, time_run
-from .settings import setting
+from .running import Tabled, cell_seed, gather_in_processes, is_partial, time_run, write_mean
 
 NAME = "dpsgd-vs-redaction"
 

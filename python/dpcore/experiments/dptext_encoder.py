@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Any, Final, Literal
 
@@ -24,10 +24,9 @@ from ..structure import inspect
 from ..text import Corpus, generated
 from ..text.inference import Attacker, infer, usual
 from . import drawing
+from .base import SEED, Settings, check_positive, encode_attributes, setting
 from .corpora import read_corpus
-from .presentation import compute_mean_sd, encode_attributes, list_counts
-from .running import Tabled, audit_cell, cell_seed, group_answers, is_partial, run_jobs, time_run
-from .settings import SEED, Settings, check_positive, setting
+from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 
 NAME = "dptext-encoder"
 
@@ -282,7 +281,7 @@ class Row(Shown):
         """Compute mean and standard deviation of a figure over the runs; 0 for a single run."""
         given = [getattr(run, name) for run in self.runs]
         values = [value[0] if isinstance(value, tuple) else float(value) for value in given]
-        return (math.inf, 0.0) if math.inf in values else compute_mean_sd(values)
+        return (math.inf, 0.0) if math.inf in values else mean_and_sd(values)
 
     def useless(self, majority: float) -> bool:
         """Return True if no run showed its utility to be above the majority."""
@@ -330,7 +329,7 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
         return measure_trained_system(case, corpus, pair, (first, second), config)
 
     with one_thread():
-        done, ended = run_jobs("DPText", jobs, work, progress, ended=is_partial)
+        done, ended = run_jobs("DPText", jobs, work, progress, ended=lambda found: found.partial)
     rows = tuple(Row(*one) for one in group_answers((case for case, _ in jobs), done).items())
     majority = compute_majority_share(corpus)
     return Result(config, corpus.origin, majority, pair, rows, partial=ended)
@@ -496,7 +495,7 @@ def _row_to_dict(row: Row, result: Result) -> dict[str, Any]:
 
 def _training_to_dict(run: Any) -> dict[str, Any]:
     names = "event refuted certified exact exact_if_right=right flags utility attacker auc floor"
-    seeds = encode_attributes(run, "seed audit_seed epsilons", counts=list_counts(run.counts))
+    seeds = encode_attributes(run, "seed audit_seed epsilons", counts=list(astuple(run.counts)))
     return seeds | encode_attributes(run, f"{names} above_floor=beaten")
 
 

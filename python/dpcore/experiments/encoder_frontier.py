@@ -25,11 +25,10 @@ from ..streams import threads_of
 from ..text import Corpus, FrontierCell, frontiers, generated
 from ..text.corpus import likeness
 from ..text.inference import Attacker, Inference, usual
+from .base import check_trials, encode_attributes, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, read_corpus
 from .drawing import SMALL, Figure, add_legend, make_canvas, set_ticks, tidy_axes
-from .presentation import encode_attributes, write_mean
-from .running import Tabled, cell_seed, gather_in_processes, time_run
-from .settings import check_trials, setting
+from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
 NAME = "encoder-frontier"
 

@@ -31,10 +31,9 @@ from ..records import Pair, Shown
 from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows, format_epsilon
 from ..results.audits import Audit
+from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
 from .drawing import SMALL, Figure, add_legend, make_canvas, make_line, make_patch, tidy_axes
-from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, audit_cell, run_jobs, time_run
-from .settings import SEED, Settings, setting
 
 NAME = "floating-point"
 

@@ -26,10 +26,9 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..sensitivity import Clip, laplace_scale, sensitivity
 from ..streams import threads_of
+from .base import SEED, Settings, encode_attributes, setting
 from .drawing import SMALL, Axes, Figure, make_canvas, make_line, set_ticks, tidy_axes
-from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings, setting
 
 NAME = "habernal2021-figure1"
 

@@ -29,9 +29,8 @@ from ..report.figures import INK, PALE, apply_style
 from ..report.text import align_rows
 from ..results.audits import Audit
 from . import drawing
-from .presentation import encode_attributes
+from .base import SEED, Settings, check_positive, encode_attributes, setting
 from .running import Job, Tabled, run_audits, time_run
-from .settings import SEED, Settings, check_positive, setting
 
 NAME = "habernal2022-figure1"
 

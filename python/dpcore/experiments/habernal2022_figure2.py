@@ -22,10 +22,9 @@ from ..mechanisms import DPTextNoise, Laplace
 from ..records import Shown
 from ..report.figures import BLUE, INK, RED, apply_style
 from ..sampling.sources import sample
+from .base import SEED, Column, Settings, align_columns, encode_attributes
 from .drawing import SMALL, TEXT, Axes, Figure, make_canvas, make_line, make_patch, tidy_axes
-from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings
 
 NAME = "habernal2022-figure2"
 LOW, HIGH, BINS = -5.0, 5.0, 100

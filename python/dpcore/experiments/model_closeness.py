@@ -24,11 +24,10 @@ from ..report.figures import BLUE, GREY, INK, RED, apply_style
 from ..report.text import align_rows
 from ..streams import threads_of
 from ..text import Vocabulary, lm, redaction
+from .base import encode_attributes, setting
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .presentation import encode_attributes, write_mean
-from .running import Tabled, cell_seed, gather_in_processes, time_run
-from .settings import setting
+from .running import Tabled, cell_seed, gather_in_processes, time_run, write_mean
 
 NAME = "model-closeness"
 

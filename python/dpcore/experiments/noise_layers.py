@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Any
 
@@ -24,9 +24,8 @@ from ..results.audits import Audit
 from ..streams import threads_of
 from ..structure import inspect
 from . import drawing
-from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
-from .running import Tabled, audit_cell, cell_seed, group_answers, run_jobs, time_run
-from .settings import SEED, Settings, check_positive, setting
+from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
+from .running import Tabled, audit_cell, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 
 NAME = "noise-layers"
 
@@ -288,12 +287,12 @@ class Row(Shown):
     @property
     def mean(self) -> float:
         """Mean of the certified bounds over the seeds."""
-        return compute_mean_sd(self.certified)[0]
+        return mean_and_sd(self.certified)[0]
 
     @property
     def spread(self) -> float:
         """Standard deviation of the certified bounds over the seeds."""
-        return compute_mean_sd(self.certified)[1]
+        return mean_and_sd(self.certified)[1]
 
     @property
     def caught(self) -> bool:
@@ -403,7 +402,7 @@ class Result(Tabled):
             encode_attributes(row, "layer dtype fault repair", claim=self.config.epsilon)
             | encode_attributes(row, "delta=case.delta exact certified rounding mean spread flags")
             | {
-                "counts": [list_counts(audit.counts) for audit in row.audits],
+                "counts": [list(astuple(audit.counts)) for audit in row.audits],
                 "seeds": [str(audit.seed) for audit in row.audits],
                 "events": [audit.event for audit in row.audits],
             }
@@ -461,7 +460,7 @@ def _list_columns(epsilon: float) -> list[Column]:
 
 
 def _format_mean_and_sd(values: tuple[float, ...]) -> str:
-    mean, wide = compute_mean_sd(values)
+    mean, wide = mean_and_sd(values)
     if mean == 0.0:
         return "0"
     return f"{mean:.2f} +- {wide:.2f}" if len(values) > 1 else f"{mean:.2f}"

@@ -26,9 +26,8 @@ from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
 from . import drawing
-from .presentation import Column, align_columns, encode_attributes
+from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
 from .running import Job, Tabled, group_answers, run_audits, time_run
-from .settings import SEED, Settings, check_positive, setting
 
 NAME = "published-systems"
 CLASSES = {cls.__name__: cls for cls in SYSTEMS}

@@ -24,11 +24,10 @@ from ..report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..text import Corpus, TfidfSVD, generated, redaction, split
 from ..text.inference import Attacker, infer
+from .base import encode_attributes, setting
 from .corpora import ENTITIES, TextOptions, read_corpus
 from .drawing import TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import setting
 
 NAME = "redaction-names"
 

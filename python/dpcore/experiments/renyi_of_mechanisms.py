@@ -25,9 +25,8 @@ from ..mechanisms import DPTextNoise, Exponential, Gaussian, Laplace, RandomBits
 from ..records import Record
 from ..report.figures import BLUE, GREEN, GREY, INK, WHITE, apply_style
 from . import drawing
-from .presentation import Column, align_columns, encode_attributes
+from .base import SEED, Column, Settings, align_columns, check_trials, encode_attributes, setting
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings, check_trials, setting
 
 NAME = "renyi-of-mechanisms"
 

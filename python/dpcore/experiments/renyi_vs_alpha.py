@@ -23,9 +23,9 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, PALE, RED, WHITE, apply_style
 from ..report.text import align_rows
 from ..text import TfidfSVD
+from .base import encode_attributes
 from .corpora import TextOptions, TwoSets, read_two_sets
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, make_line, tidy_axes
-from .presentation import encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
 
 NAME = "renyi-vs-alpha"

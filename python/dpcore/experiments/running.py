@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import functools
 import re
+import statistics
 import time
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields
 from operator import attrgetter
@@ -24,7 +25,7 @@ from ..progress import Progress
 from ..records import Pair, Shown
 from ..results.audits import Audit
 from ..streams import threads_of
-from .presentation import encode_fields, make_record_head
+from .base import encode_fields, make_record_head
 
 _JobType = TypeVar("_JobType")
 _AnswerType = TypeVar("_AnswerType")
@@ -141,7 +142,7 @@ def cell_seed(seed: int, key: str) -> int:
     return int(sequence.generate_state(1, np.uint64)[0]) >> 1
 
 
-def time_run(*packages: str) -> Callable[[_RunType], _RunType]:
+def time_run(*packages: str, one_thread: bool = False) -> Callable[[_RunType], _RunType]:
     """Check what a run is given, and record in its result the time that it took.
 
     Checked are the configuration, the number of threads, the packages, and the device of torch
@@ -149,6 +150,7 @@ def time_run(*packages: str) -> Callable[[_RunType], _RunType]:
 
     Args:
         *packages: packages without which the experiment does not run.
+        one_thread: True for a run in which torch and numpy have one thread.
 
     Returns:
         A decorator of the function `run` of an experiment, in the module of its `Config`.
@@ -169,7 +171,8 @@ def time_run(*packages: str) -> Callable[[_RunType], _RunType]:
 
                 device_of(config.device)
             begun = time.perf_counter()
-            result = run(config, **options)
+            with limit_to_one_thread() if one_thread else nullcontext():
+                result = run(config, **options)
             object.__setattr__(result, "seconds", time.perf_counter() - begun)
             return result
 
@@ -280,6 +283,22 @@ def group_answers(
     for key, answer in zip(keys, answers, strict=False):
         found.setdefault(key, []).append(answer)
     return {key: tuple(values) for key, values in found.items()}
+
+
+def mean_and_sd(values: Sequence[float]) -> tuple[float, float]:
+    """Compute the mean and the standard deviation, which is 0 for a single value.
+
+    Example:
+        >>> mean_and_sd((1.0, 3.0)), mean_and_sd((2.0,))
+        ((2.0, 1.4142135623730951), (2.0, 0.0))
+    """
+    return statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else 0.0
+
+
+def write_mean(values: Any, digits: int = 3) -> str:
+    """Return a mean, and in brackets the standard deviation where there is one."""
+    spread = f" ({statistics.stdev(values):.{digits}f})" if len(values) > 1 else ""
+    return f"{statistics.fmean(values):.{digits}f}{spread}"
 
 
 def gather_in_processes(

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from importlib.util import find_spec
 from itertools import product
@@ -36,10 +36,9 @@ from ..sampling.sources import NativeDraws
 from ..sampling.tally import Tally
 from ..sampling.workers import LostError, Workers
 from ..streams import BLOCK_ELEMENTS, COUNT, threads_of
+from .base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
 from .drawing import SMALL, TEXT, Figure, make_canvas, tidy_axes
-from .presentation import Column, align_columns, encode_attributes, encode_fields
 from .running import Tabled, run_jobs, time_run
-from .settings import SEED, Settings, check_positive, setting
 
 NAME = "scaling"
 
@@ -395,9 +394,7 @@ class Result(Tabled):
 
     def to_dict(self) -> dict[str, Any]:
         """Return the result as plain data for strict JSON."""
-        measured = [
-            {**encode_fields(one), "efficiency": self.efficiency(one)} for one in self.measured
-        ]
+        measured = [asdict(one) | {"efficiency": self.efficiency(one)} for one in self.measured]
         hours = {str(trials): self._count_core_hours(trials) for trials in self.config.simulated}
         facts = encode_attributes(self, "trial_seconds", core_hours=hours)
         facts |= encode_attributes(self, "dask=has_dask same_counts")

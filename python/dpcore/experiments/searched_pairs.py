@@ -17,12 +17,11 @@ from ..records import Shown
 from ..report.figures import BLUE, GREY, INK, WHITE, apply_style
 from ..report.text import format_epsilon
 from ..results.audits import Audit
-from .dp_sniper_table.mechanisms import BENCHMARKS
-from .dp_sniper_table.truth import exact_supremum
+from .base import SEED, Column, Settings, align_columns
+from .dp_sniper_mechanisms import BENCHMARKS
+from .dp_sniper_table import exact_supremum
 from .drawing import SMALL, Figure, make_canvas, tidy_axes
-from .presentation import Column, align_columns
 from .running import Tabled, audit_cell, run_jobs, time_run
-from .settings import SEED, Settings
 
 NAME = "searched-pairs"
 MECHANISMS: Final = ("ReportNoisyMax1", "SVT1")

@@ -23,10 +23,9 @@ from ..records import Shown
 from ..report.figures import BLUE, GREEN, GREY, INK, RED, apply_style
 from ..sensitivity import Ball, HistogramCounts, MinMaxRows, OneHot, Simplex, Sphere
 from ..sensitivity.refutation import Refutation, refute
+from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
 from .drawing import SMALL, Axes, Figure, add_legend, make_canvas, make_mark, set_ticks, tidy_axes
-from .presentation import Column, align_columns, encode_attributes
 from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import SEED, Settings, setting
 
 NAME = "sensitivity-table"
 

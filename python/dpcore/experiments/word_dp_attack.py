@@ -30,11 +30,10 @@ from ..text.corpus import words_of
 from ..text.inference import Attacker, infer
 from ..text.words import Embedding
 from ..text.words.mechanism import TableMechanism
+from .base import Column, align_columns, check_trials, encode_attributes, setting
 from .corpora import MIN_SET_TEXTS, TextOptions, split_texts
 from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
-from .presentation import Column, align_columns, compute_mean_sd, encode_attributes, write_mean
-from .running import Tabled, cell_seed, run_jobs, time_run
-from .settings import check_trials, setting
+from .running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run, write_mean
 from .word2vec_leakage.leakage import train_word2vec
 
 NAME = "word-dp-attack"
@@ -606,7 +605,7 @@ def _draw_mechanism_line(
     is_full: Callable[[Cell], bool] = lambda cell: True,
 ) -> None:  # fmt: skip
     """Draw mean and spread of a figure of one mechanism against epsilon, without infinite ones."""
-    points = [(cell, *compute_mean_sd(values(cell))) for cell in cells]
+    points = [(cell, *mean_and_sd(values(cell))) for cell in cells]
     points = [point for point in points if math.isfinite(point[1])]
     if not points:
         return

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from typing import Any, Final
 
@@ -19,9 +19,8 @@ from ...records import Shown
 from ...report.figures import BLUE, GREEN, GREY, INK, RED, WHITE, apply_style
 from ...report.text import align_rows
 from .. import drawing
-from ..presentation import Column, align_columns, compute_mean_sd, encode_attributes, list_counts
-from ..running import Tabled, cell_seed, group_answers, limit_to_one_thread, run_jobs, time_run
-from ..settings import SEED, Settings, check_positive, setting
+from ..base import SEED, Column, Settings, align_columns, check_positive, encode_attributes, setting
+from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 from . import attacks
 from .attacks import CLEAN, ENCODERS, NOISES, Case, ClaimedNoise, Facts, Material, Run, Verdict
 
@@ -137,7 +136,7 @@ class Row(Shown):
 
     def over(self, value: Callable[[Run], float]) -> tuple[float, float]:
         """Compute mean and standard deviation of a figure over the seeds; of one seed 0."""
-        return compute_mean_sd([value(one) for one in self.runs])
+        return mean_and_sd([value(one) for one in self.runs])
 
     def naive(self, unseen: bool = False) -> tuple[float, float]:
         """Return the lowest and the highest F1 of naive attackers."""
@@ -150,7 +149,7 @@ class Row(Shown):
         return self.over(lambda one: one.chosen.f1.value)
 
 
-@time_run("sklearn.neural_network")
+@time_run("sklearn.neural_network", one_thread=True)
 def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
     """Train every system, attack it, and audit the claims on the largest pair.
 
@@ -181,12 +180,11 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
     jobs: list[Any] = list(product(config.cases, range(config.seeds)))
     each = product(NOISES, config.encoders[:1], config.claims)
     jobs += [ClaimedNoise(*claim) for claim in each]
-    with limit_to_one_thread():
-        made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
-        done, ended = run_jobs(
-            "systems", jobs, lambda job: _run_job(config, made, job), progress,
-            ended=lambda one: isinstance(one, Verdict) and one.partial,
-        )  # fmt: skip
+    made = attacks.prepare_material(config, cell_seed(config.seed, "texts"))
+    done, ended = run_jobs(
+        "systems", jobs, lambda job: _run_job(config, made, job), progress,
+        ended=lambda one: isinstance(one, Verdict) and one.partial,
+    )  # fmt: skip
     trained = group_answers((job[0] if isinstance(job, tuple) else None for job in jobs), done)
     rows = tuple(Row(case, runs) for case, runs in trained.items() if case is not None)
     claims = tuple(one for one in done if isinstance(one, Verdict))
@@ -464,7 +462,7 @@ def _run_to_dict(run: Run) -> dict[str, Any]:
 
 def _verdict_to_dict(one: Verdict) -> dict[str, Any]:
     names = "system=claim.system encoder=claim.encoder claim=claim.claim true exact certified"
-    more = {"counts": list_counts(one.counts), "seed": str(one.seed)}
+    more = {"counts": list(astuple(one.counts)), "seed": str(one.seed)}
     return encode_attributes(one, f"{names} refuted flags", **more)
 
 

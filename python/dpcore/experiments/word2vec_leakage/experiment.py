@@ -26,10 +26,9 @@ from ...report.text import align_rows
 from ...text import Corpus, generated
 from ...text.words import Embedding
 from .. import drawing
+from ..base import SEED, Settings, check_positive, check_trials, encode_attributes, setting
 from ..corpora import read_corpus
-from ..presentation import compute_mean_sd, encode_attributes
-from ..running import Tabled, cell_seed, group_answers, run_jobs, time_run
-from ..settings import SEED, Settings, check_positive, check_trials, setting
+from ..running import Tabled, cell_seed, group_answers, mean_and_sd, run_jobs, time_run
 from . import leakage
 from .leakage import Leakage
 
@@ -436,7 +435,7 @@ def _format_main(result: Result) -> str:
 
 def format_share_mean_sd(found: Found, topn: int) -> str:
     """Format mean and standard deviation over the runs; of one run the share."""
-    mean, sd = compute_mean_sd([one.share(topn).value for one in found])
+    mean, sd = mean_and_sd([one.share(topn).value for one in found])
     return f"{mean:.3f} +- {sd:.3f}" if len(found) > 1 else f"{mean:.3f}"
 
 
@@ -568,7 +567,7 @@ def _draw_shares_line(
     axes: drawing.Axes, x: list[Any], shares: list[list[float]], colour: str, style: str
 ) -> None:
     # After Ctrl-C some starts have no runs.
-    there = [(place, *compute_mean_sd(one)) for place, one in zip(x, shares, strict=True) if one]
+    there = [(place, *mean_and_sd(one)) for place, one in zip(x, shares, strict=True) if one]
     places, means, wide = zip(*there, strict=True) if there else ((), (), ())
     axes.errorbar(
         places, means, yerr=wide, color=colour, linestyle=style, linewidth=1.2, marker="o",

@@ -19,23 +19,33 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from ... import calibration
-from ...errors import choice, integer, real
-from ...mechanisms import Laplace
-from ...records import Shown
-from ...report.encoding import encode_float
-from ...report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
-from ...report.text import align_rows
-from ...sensitivity import MinMaxRows
-from ..drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
-from ..presentation import compute_mean_sd, encode_attributes, encode_fields
-from ..running import Tabled, cell_seed, run_jobs, time_run
-from ..settings import SEED, Settings, check_positive, setting
-from . import models as study
-from .models import DATA, EPSILONS, LINES, MASKS, MU_EPSILON, PLAIN, ROBUST, Job, Model, Test
+from .. import calibration
+from ..errors import choice, integer, real
+from ..mechanisms import Laplace
+from ..records import Shown
+from ..report.encoding import encode_float
+from ..report.figures import BLUE, GREEN, GREY, INK, ORANGE, PURPLE, RED, SKY, apply_style
+from ..report.text import align_rows
+from ..sensitivity import MinMaxRows
+from . import dpnr_robust_models as study
+from .base import SEED, Settings, check_positive, encode_attributes, encode_fields, setting
+from .dpnr_robust_models import (
+    DATA,
+    EPSILONS,
+    LINES,
+    MASKS,
+    MU_EPSILON,
+    PLAIN,
+    ROBUST,
+    Job,
+    Model,
+    Test,
+)
+from .drawing import SMALL, Axes, Figure, add_legend, add_upper_axis, make_canvas, tidy_axes
+from .running import Tabled, cell_seed, mean_and_sd, run_jobs, time_run
 
 if TYPE_CHECKING:
-    from ...text import Corpus
+    from ..text import Corpus
 
 NAME = "dpnr-robust-adaptive"
 
@@ -133,8 +143,8 @@ def run(config: Config, *, threads: int | None = None, progress: bool | None = N
 
 def _read_or_generate(name: Any, config: Config) -> Corpus:
     """Read or generate a corpus with training and test texts."""
-    from ...text import generated
-    from ..corpora import read_corpus
+    from ..text import generated
+    from .corpora import read_corpus
 
     seed = cell_seed(config.seed, name)
     if config.data is None:
@@ -383,7 +393,7 @@ def compute_gains(result: Result, data: str, dim: int) -> tuple[Gain, ...]:
         if len(mine) < 2 or len(mine) != len(control):
             continue
         differences = [a - b for a, b in zip(mine, control, strict=True)]
-        noise = compute_mean_sd(mine)[1] + compute_mean_sd(control)[1]
+        noise = mean_and_sd(mine)[1] + mean_and_sd(control)[1]
         found.append(Gain(line, epsilon, statistics.fmean(differences), noise))
     return tuple(found)
 
@@ -423,7 +433,7 @@ def format_mean_sd(values: tuple[float, ...]) -> str:
     """Format the mean and, in units of the last digit, the standard deviation; a dash if empty."""
     if not values:
         return "-"
-    mean, wide = compute_mean_sd(values)
+    mean, wide = mean_and_sd(values)
     return f"{mean:.3f}" + (f"({1000 * wide:.0f})" if len(values) > 1 else "")
 
 
@@ -587,7 +597,7 @@ def _draw_accuracy_curve(
     """Draw means with error bars, or nothing if there are no points."""
     if not points or not LINES.get(name, LINES["robust"]).drawn:
         return
-    means, wide = zip(*(compute_mean_sd(values) for _, values in points), strict=True)
+    means, wide = zip(*(mean_and_sd(values) for _, values in points), strict=True)
     axes.errorbar(
         [x for x, _ in points], means, yerr=wide if any(wide) else None, label=name,
         markersize=3.2, linewidth=1.0, elinewidth=0.8, capsize=1.5, **(style or {"color": INK}),

@@ -1,0 +1,800 @@
+"""Utility of texts rewritten by ADePT, at the true epsilon and not at the claimed one.
+
+ADePT rewrites texts by an auto-encoder with noise in the middle. As published, its noise gives
+sqrt(n) times the epsilon claimed; "scaled" has the noise that its claim needs, with the same
+weights, "l1" and "gaussian" are other repairs. The auto-encoder is trained on public texts, epochs
+are fixed beforehand, and what is rewritten are other texts, on which nothing is chosen. Utility is
+measured by a linear classifier that predicts intents from rewritten texts.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product, takewhile
+from typing import Any, Final, Literal
+
+import numpy as np
+
+from ..errors import choice, integer, invalid
+from ..mechanisms import positive
+from ..packages import require_module
+from ..records import Shown
+from ..report.figures import BLUE, GREY, INK, RED, WHITE, apply_style
+from ..report.text import align_rows
+from ..streams import threads_of
+from ..text import Corpus, generated, words_of
+from ..text.inference.metrics import Judge, Measured
+from ..text.inference.targets import Target
+from .base import SEED, Column, Settings, align_columns, encode_attributes, setting
+from .corpora import read_corpus
+from .drawing import SMALL, TEXT, Axes, Figure, add_legend, make_canvas, tidy_axes
+from .running import Tabled, audit_cell, cell_seed, gather_in_processes, group_answers, time_run
+
+NAME = "adept-rewrite"
+VARIANTS = ("published", "scaled", "l1", "gaussian")
+_FULL_WIDTHS = (64, 128, 256)
+_MIN_AUDIT_REWRITES = 1000
+"""Rewrites that an audit of texts takes at least."""
+
+MADE_UP: Final = "generated"
+"""Name of the corpus that is made up where there is no data."""
+DELTA: Final = 1e-5
+"""The delta of the Gaussian claim."""
+_MAX_TRAINING_REWRITES: Final = 1000
+"""Training texts that are rewritten, at most."""
+FOLDS: Final = 5
+"""Parts of the rewritten texts, each told by a classifier that has seen the others."""
+EPOCHS: Final = {"atis": (40, 1), "snips": (7, 2), MADE_UP: (20, 1)}
+"""Passes over the train file, fixed beforehand, and how often a word must occur there."""
+_GENERATED_TEXTS: Final = 2000
+_QUICK_SIZES: Final = (480, 120, 10)
+"""Texts to train on, texts to rewrite and passes of a run that shows no more than that it works."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Texts(Shown):
+    """A corpus, as the experiment takes it.
+
+    Args:
+        name: "atis", "snips" or "generated".
+        origin: where it is from.
+        train: public texts: the auto-encoder is fitted to them.
+        held: texts to rewrite, none of which occurs in `train`.
+        labels: their intents.
+        dropped: texts left out because they occur in `train`.
+        epochs: passes over `train`.
+        min_count: how often a word must occur in `train`.
+    """
+
+    name: str
+    origin: str
+    train: tuple[str, ...]
+    held: tuple[str, ...]
+    labels: tuple[str, ...]
+    dropped: int
+    epochs: int
+    min_count: int
+
+
+def rejoin_words(text: str) -> str:
+    """Join the words of a text by blanks, which is the best that the auto-encoder can write."""
+    return " ".join(words_of(text))
+
+
+def read_corpora(config: Any) -> tuple[Texts, ...]:
+    """Read or generate the corpora of a run.
+
+    Args:
+        config: has `data`, `full` and `quick`.
+
+    Raises:
+        FileNotFoundError: if a file is missing; it says which, and where it is from.
+        ValueError: if too few texts are left to rewrite.
+    """
+    if config.data is None:
+        rows = sum(_QUICK_SIZES[:2]) if config.quick else _GENERATED_TEXTS
+        return (_split_corpus(MADE_UP, generated("intents", rows, rng=1), config.quick),)
+    names: tuple[Literal["atis", "snips"], ...] = ("atis", "snips") if config.full else ("atis",)
+    return tuple(_split_corpus(one, read_corpus(config.data, one), config.quick) for one in names)
+
+
+def _split_corpus(name: str, corpus: Corpus, quick: bool) -> Texts:
+    known = {rejoin_words(text) for text in corpus.train}
+    rows: list[tuple[str, str]] = []
+    for part in (corpus.valid, corpus.test):
+        assert part.labels is not None
+        rows += zip(part.texts, map(str, part.labels.tolist()), strict=True)
+    held = [row for row in rows if rejoin_words(row[0]) not in known]
+    dropped = len(rows) - len(held)
+    train, (epochs, few) = tuple(corpus.train), EPOCHS[name]
+    if quick:
+        train, held, epochs = train[: _QUICK_SIZES[0]], held[: _QUICK_SIZES[1]], _QUICK_SIZES[2]
+    if len({rejoin_words(text) for text, _ in held}) < FOLDS:
+        requirement = f"a corpus with {FOLDS} texts at least that the train file does not hold"
+        raise invalid("data", requirement, name)
+    texts, labels = zip(*held, strict=True)
+    return Texts(name, corpus.origin, train, texts, labels, dropped, epochs, few)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Utility(Shown):
+    """Accuracy and macro-F1 of the predicted intents.
+
+    Args:
+        accuracy: share of the texts with a correctly predicted intent.
+        f1: macro-F1 of the intents with two different texts at least.
+    """
+
+    accuracy: Measured
+    f1: Measured
+
+
+def compute_bleu(texts: Sequence[str], originals: Sequence[str]) -> float:
+    """Compute BLEU of texts against the words of their originals, in [0, 1].
+
+    sacrebleu computes it, without a tokeniser.
+    """
+    sacrebleu = require_module("sacrebleu", NAME)
+    words = list(map(rejoin_words, originals))
+    found = sacrebleu.corpus_bleu(list(texts), [words], tokenize="none")
+    return float(found.score) / 100.0
+
+
+def list_single_intents(texts: Texts) -> tuple[str, ...]:
+    """List the intents with one text, which no classifier can learn without that text."""
+    kinds = set(zip(map(rejoin_words, texts.held), texts.labels, strict=True))
+    counts = Counter(label for _, label in kinds)
+    return tuple(sorted(label for label, times in counts.items() if times < 2))
+
+
+def majority_share(texts: Texts) -> float:
+    """Return the share of the most frequent intent."""
+    return max(Counter(texts.labels).values()) / len(texts.labels)
+
+
+def measure_intent_utility(
+    rewritten: Sequence[str], texts: Texts, confidence: float, seed: int
+) -> Utility:
+    """Measure how well intents are predicted from rewritten texts, after training on such texts.
+
+    TF-IDF and logistic regression in five folds; rewrites of equal texts are in one fold.
+
+    Args:
+        rewritten: one for each of the held-out texts.
+        texts: these, with their intents.
+        confidence: of each interval alone.
+        seed: of the bootstrap.
+    """
+    alone = list_single_intents(texts)
+    names = [name for name in sorted(set(texts.labels)) if name not in alone]
+    # The codes behind those of macro-F1 are never a group of their own.
+    codes = {name: code for code, name in enumerate((*names, *alone))}
+    labels = np.array([codes[label] for label in texts.labels])
+    selection = require_module("sklearn.model_selection", NAME)
+    originals, answers = list(map(rejoin_words, texts.held)), np.empty((len(labels), 1), int)
+    for seen, asked in selection.GroupKFold(FOLDS).split(labels, groups=originals):
+        parts = ([rewritten[row] for row in rows] for rows in (seen, asked))
+        answers[asked, 0] = _fit_and_predict(labels[seen], *parts)
+    target = Target(("intent",), (tuple(range(len(names))),))
+    judge = Judge(labels[:, np.newaxis], target, "f1", confidence, seed)
+    return Utility(judge.accuracy(answers), judge.f1(answers))
+
+
+def _fit_and_predict(labels: Any, seen: list[str], asked: list[str]) -> Any:
+    kinds, counts = np.unique(labels, return_counts=True)
+    if len(kinds) == 1 or not any(text.split() for text in seen):
+        return np.full(len(asked), kinds[counts.argmax()])
+    extraction = require_module("sklearn.feature_extraction.text", NAME)
+    linear = require_module("sklearn.linear_model", NAME)
+    from threadpoolctl import threadpool_limits
+
+    # Words are parted by blanks; the usual pattern would drop those of one letter.
+    weights = extraction.TfidfVectorizer(analyzer=str.split)
+    with threadpool_limits(1):
+        model = linear.LogisticRegression(max_iter=1000).fit(weights.fit_transform(seen), labels)
+        return model.predict(weights.transform(asked))
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Setup(Shown):
+    """One auto-encoder to train.
+
+    Args:
+        corpus: name of its corpus.
+        clip: the norm of the clip: "l1" or "l2".
+        hidden: entries of a state; vectors have twice as many.
+        number: 0 for the first seed, and so on.
+    """
+
+    corpus: str
+    clip: str
+    hidden: int
+    number: int
+
+
+def clip_of(variant: str) -> str:
+    """Return the norm in which a variant clips."""
+    return "l1" if variant == "l1" else "l2"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Fitted(Shown):
+    """A trained auto-encoder, without noise.
+
+    Args:
+        setup: which one.
+        model: the auto-encoder; None in a result.
+        pair: the two texts to rewrite that are farthest apart.
+        trained: how it was trained.
+        bleu: of the texts to rewrite, without noise.
+        memorised: BLEU of training texts, without noise.
+        plain: utility of the texts decoded without noise.
+        examples: rewrites without noise of the first texts.
+    """
+
+    setup: Setup
+    model: Any
+    pair: tuple[str, str]
+    trained: Any
+    bleu: float
+    memorised: float
+    plain: Utility
+    examples: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Cell(Shown):
+    """The rewrites of one trained auto-encoder under one noise.
+
+    Args:
+        seed: repeats its noise.
+        true: the epsilon that holds for any two texts.
+        exact: the exact loss of the largest pair, computed from the declared noise.
+        on_vector: what an audit of the vectors certifies on that pair.
+        on_text: what an audit of the rewritten texts certifies on it.
+        event: the event of the latter, in words.
+        refuted: which of the two audits refuted the claim.
+        bleu: of the rewrites.
+        unchanged: share of the texts that were rewritten to themselves.
+        told: utility of the rewrites.
+        memorised: BLEU of rewritten training texts: these are no private texts.
+        examples: rewrites of the first texts.
+        partial: True if Ctrl-C ended an audit early.
+    """
+
+    seed: int
+    true: float
+    exact: float
+    on_vector: float
+    on_text: float
+    event: str
+    refuted: tuple[bool, bool]
+    bleu: float
+    unchanged: float
+    told: Utility
+    memorised: float
+    examples: tuple[str, ...]
+    partial: bool
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Row(Shown):
+    """A variant at a claim: one cell for each seed.
+
+    Args:
+        corpus: name of the corpus.
+        hidden: entries of a state.
+        variant: of the noise.
+        claimed: the epsilon claimed.
+        cells: one for each seed.
+    """
+
+    corpus: str
+    hidden: int
+    variant: str
+    claimed: float
+    cells: tuple[Cell, ...]
+
+    @property
+    def true(self) -> float:
+        """The epsilon that holds for any two texts."""
+        return self.cells[0].true
+
+    @property
+    def accuracy(self) -> Measured:
+        """Share of texts with a correctly predicted intent; of several seeds mean and spread."""
+        return _join_seeds([cell.told.accuracy for cell in self.cells])
+
+    @property
+    def f1(self) -> Measured:
+        """Macro-F1 of the intents; of several seeds mean and spread."""
+        return _join_seeds([cell.told.f1 for cell in self.cells])
+
+    def mean(self, name: str) -> float:
+        """Return the mean of a figure over the seeds."""
+        return statistics.fmean(getattr(cell, name) for cell in self.cells)
+
+
+def _join_seeds(values: Sequence[Measured]) -> Measured:
+    if len(values) == 1:
+        return values[0]
+    each = [one.value for one in values]
+    mean, wide = statistics.fmean(each), statistics.stdev(each)
+    return Measured(mean, mean - wide, mean + wide, f"mean and spread of {len(each)} seeds")
+
+
+def train_encoder(setup: Setup, texts: Texts, config: Any) -> Fitted:
+    """Train an auto-encoder without noise, and decode texts without noise.
+
+    Args:
+        setup: which one.
+        texts: its corpus.
+        config: has `seed`, `confidence`, `device` and `examples`.
+    """
+    from ..text import ADePTModel
+
+    model = ADePTModel(
+        1.0, variant="l1" if setup.clip == "l1" else "scaled", min_count=texts.min_count,
+        hidden=setup.hidden, embedding=max(1, setup.hidden // 2),
+    )  # fmt: skip
+    key = f"train/{setup.corpus}/{setup.clip}/{setup.hidden}/{setup.number}"
+    seed = cell_seed(config.seed, key)
+    model.fit(
+        list(texts.train), epochs=texts.epochs, pair=False, rng=seed, device=config.device,
+        progress=False,
+    )  # fmt: skip
+    pair = model.worst_pair(texts.held, progress=False)
+    found, public = model.decode(model.clean(texts.held)), _choose_public(texts)
+    return Fitted(
+        setup, model, (pair.x, pair.x_prime), model.trained,
+        bleu=compute_bleu(found, texts.held),
+        memorised=compute_bleu(model.decode(model.clean(public)), public),
+        plain=measure_intent_utility(found, texts, config.confidence, seed),
+        examples=tuple(found[: config.examples]),
+    )  # fmt: skip
+
+
+def _choose_public(texts: Texts) -> list[str]:
+    """Choose training texts at equal distances in their file, which may be sorted."""
+    return list(texts.train[:: math.ceil(len(texts.train) / _MAX_TRAINING_REWRITES)])
+
+
+def rewrite_and_audit(
+    fitted: Fitted, texts: Texts, variant: str, claimed: float, config: Any
+) -> Cell:
+    """Rewrite the held-out texts and audit vectors and rewrites on the largest pair.
+
+    Args:
+        fitted: the auto-encoder.
+        texts: its corpus.
+        variant: of the noise.
+        claimed: the epsilon claimed.
+        config: has `trials`, `text_trials`, `seed`, `confidence` and `examples`.
+    """
+    setup = fitted.setup
+    delta = DELTA if variant == "gaussian" else 0.0
+    model = fitted.model.renoised(claimed, variant=variant, delta=delta)
+    place = f"{setup.corpus}/{setup.hidden}/{setup.number}/{variant}/{claimed!r}"
+    seed = cell_seed(config.seed, place)
+    originals, public = list(map(rejoin_words, texts.held)), _choose_public(texts)
+    found = model.rewrite(texts.held, rng=seed)
+    claim = {"claim": claimed, "delta": delta, "rng": seed}
+    on_vector, on_text = (
+        audit_cell(config, place, mechanism, fitted.pair, trials=trials, **claim)
+        for mechanism, trials in ((model, config.trials), (model.rewriter, config.text_trials))
+    )
+    assert on_vector.declared_loss is not None
+    return Cell(
+        seed=seed,
+        true=model.true_epsilon,
+        exact=float(on_vector.declared_loss),
+        on_vector=on_vector.epsilon_lower,
+        on_text=on_text.epsilon_lower,
+        event=str(on_text.event),
+        refuted=(on_vector.refuted is True, on_text.refuted is True),
+        bleu=compute_bleu(found, texts.held),
+        unchanged=sum(map(str.__eq__, found, originals)) / len(found),
+        told=measure_intent_utility(found, texts, config.confidence, seed),
+        memorised=compute_bleu(model.rewrite(public, rng=cell_seed(seed, "public")), public),
+        examples=tuple(found[: config.examples]),
+        partial=on_vector.partial or on_text.partial,
+    )
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Config(Settings):
+    """Options of the experiment: the training, the rewriting and the audits.
+
+    Args:
+        trials: vectors on each side of every audit; audits of rewritten texts take a tenth.
+        seed: int in [0, 2**63); all training, noise and audits get seeds derived from it.
+        data: folder with the folders `atis` and `snips`, or one of these; None makes texts up.
+        full: SNIPS as well as ATIS, three seeds, and 64 and 256 hidden entries in addition to 128.
+        quick: no more than shows that it works: few texts, little training, two claims.
+        seeds: trainings of each auto-encoder, of which mean and spread are shown; None is 1, and 3
+            where `full` is set.
+        device: where encoder and decoder run, such as "cpu".
+        confidence: probability that a bound or an interval holds, for each on its own.
+        claimed: the epsilons claimed, in order.
+        variants: of the noise.
+        examples: texts that are shown with all their rewrites.
+
+    Raises:
+        TypeError: if a field is of the wrong kind.
+        ValueError: if a value is out of range, or `full` and `quick` are both set.
+
+    Example:
+        >>> Config(quick=True).claimed
+        (10.0, 300.0)
+    """
+
+    trials: int = 10**5
+    seed: int = SEED
+    data: str | None = None
+    full: bool = False
+    quick: bool = False
+    seeds: int = setting(1, full=3)
+    device: str = "cpu"
+    confidence: float = 0.95
+    claimed: tuple[float, ...] = setting(
+        (1.0, 10.0, 30.0, 100.0, 300.0, 1000.0), positive, quick=(10.0, 300.0), listed=True
+    )
+    variants: tuple[str, ...] = setting(VARIANTS, choice, VARIANTS, listed=True)
+    examples: int = setting(5, integer, 0)
+
+    def __post_init__(self) -> None:
+        """Check the fields."""
+        Settings.__post_init__(self)
+        if self.full and self.quick:
+            raise invalid("quick", "left out where full is set", self.quick)
+
+    @property
+    def text_trials(self) -> int:
+        """Rewrites on each side of an audit of texts: each costs as much as ten vectors."""
+        return max(_MIN_AUDIT_REWRITES, self.trials // 10)
+
+    @property
+    def widths(self) -> tuple[int, ...]:
+        """Entries of a state, for each auto-encoder."""
+        return _FULL_WIDTHS if self.full else (32,) if self.quick else (128,)
+
+
+@time_run("sklearn", "sacrebleu")
+def run(config: Config, *, threads: int | None = None, progress: bool | None = None) -> Result:
+    """Train the auto-encoders, rewrite under every noise, and audit.
+
+    Args:
+        config: what to train, to rewrite and to audit.
+        threads: processes, None for all cores; one where the device is not the CPU. They change
+            no result: torch has one thread in each.
+        progress: show a bar; None shows it for long work on a terminal or in a notebook.
+
+    Returns:
+        The result, one row for each corpus, width, variant and claim.
+
+    Raises:
+        ModuleNotFoundError: without torch, scikit-learn or sacrebleu; it says what to install.
+        FileNotFoundError: if a file of the data is missing.
+        ValueError: if there is no such device, or too few texts.
+        KeyboardInterrupt: on Ctrl-C before anything was rewritten.
+
+    Source:
+        Krishna, Gupta and Dupuy (2021); the fault: Habernal (2021), theorem 1.
+
+    Example:
+        >>> from importlib.util import find_spec
+        >>> if all(map(find_spec, ("torch", "sklearn", "sacrebleu"))):
+        ...     config = Config(quick=True, trials=500, claimed=(10.0,), variants=("published",))
+        ...     [row] = run(config, progress=False).rows
+        ...     assert row.true == 80.0  # 8 times the claim: the clip is of the wrong norm
+    """
+    texts = {one.name: one for one in read_corpora(config)}
+    clips = tuple(dict.fromkeys(map(clip_of, config.variants)))
+    each = product(texts, config.widths, range(config.seeds), clips)
+    setups = [Setup(name, clip, width, number) for name, width, number, clip in each]
+    many = threads_of(threads) if config.device == "cpu" else 1
+    trainings = [(one, texts[one.corpus], config) for one in setups]
+    models, partial = gather_in_processes(
+        "training", train_encoder, trainings, many, progress, ended=lambda one: one.trained.partial
+    )
+    if partial:
+        raise KeyboardInterrupt
+    jobs = [
+        (one, texts[one.setup.corpus], variant, claimed, config)
+        for variant, claimed, one in product(config.variants, config.claimed, models)
+        if one.setup.clip == clip_of(variant)
+    ]
+    cells, partial = gather_in_processes(
+        "rewriting", rewrite_and_audit, jobs, many, progress, ended=lambda one: one.partial
+    )
+    keys = [(one.setup.corpus, one.setup.hidden, how, e) for one, _, how, e, _ in jobs]
+    rows = sorted(
+        (Row(*key, ones) for key, ones in group_answers(keys, cells).items()),
+        key=lambda row: (list(texts).index(row.corpus), row.hidden),
+    )
+    words = {name: [*map(rejoin_words, one.held)] for name, one in texts.items()}
+    clean = {
+        name: measure_intent_utility(words[name], one, config.confidence, config.seed)
+        for name, one in texts.items()
+    }
+    kept = tuple(replace(one, model=None) for one in models)
+    return Result(config, tuple(texts.values()), kept, tuple(rows), clean, partial=partial)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Result(Tabled):
+    """The rewrites, row by row.
+
+    Args:
+        config: the options of the run.
+        texts: the corpora.
+        models: the trained auto-encoders, without their weights.
+        rows: one for each corpus, width, variant and claim.
+        clean: utility of the unchanged texts, by corpus.
+    """
+
+    config: Config
+    texts: tuple[Texts, ...]
+    models: tuple[Fitted, ...]
+    rows: tuple[Row, ...]
+    clean: dict[str, Utility]
+
+    def table(self) -> str:
+        """Return the figures as text, the conclusions, and five texts with all rewrites."""
+        config = self.config
+        seeds = f"; mean and spread of {config.seeds} trainings" if config.seeds != 1 else ""
+        pairs = product(self.texts, config.widths)
+        parts = (part for texts, width in pairs for part in _format_width(self, texts, width))
+        return self.join_parts(
+            f"ADePT: texts rewritten with noise in the middle; seed {config.seed}{seeds}.\n"
+            f"Bounds and intervals at {100 * config.confidence:g} % confidence, each on its own; "
+            f"audits of {config.trials:,} vectors and {config.text_trials:,} rewrites a side.\n"
+            "An epsilon is for one rewrite of one text; no training text is covered by any. "
+            f"'gaussian' has its epsilon at delta {DELTA:g}.",
+            *parts,
+        )
+
+    def select_width(self, texts: Texts, width: int) -> tuple[list[Row], list[Fitted]]:
+        """Return the rows and the auto-encoders of a corpus and a width."""
+        key = texts.name, width
+        rows = [row for row in self.rows if (row.corpus, row.hidden) == key]
+        return rows, [m for m in self.models if (m.setup.corpus, m.setup.hidden) == key]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the result as plain data."""
+        return self.make_record(
+            NAME,
+            delta=DELTA,
+            corpora=[_corpus_to_dict(texts, self) for texts in self.texts],
+            models=[_fitted_to_dict(one) for one in self.models],
+            rows=[_rewriting_row_to_dict(row) for row in self.rows],
+        )
+
+    def plot(self, ax: Any = None) -> Figure:
+        """Draw utility against the true epsilon."""
+        picture = make_canvas(4.6, ax)
+        grid = picture.subplots(2, len(self.texts), sharex="col", squeeze=False)
+        width = sorted(self.config.widths)[len(self.config.widths) // 2]
+        label = f"true epsilon, for any two texts ('gaussian': at delta {DELTA:g})"
+        for (above, below), texts in zip(grid.T, self.texts, strict=True):
+            rows, models = self.select_width(texts, width)
+            above.set_title(f"{corpus_title(texts)}, n = {2 * width}", fontsize=TEXT)
+            _draw_accuracy(above, rows, texts, self)
+            _draw_bleu(below, rows, models, self.config.variants)
+            tidy_axes(above)
+            tidy_axes(below, label)
+        grid[0, 0].set_ylabel("accuracy of intents", fontsize=TEXT)
+        grid[1, 0].set_ylabel("BLEU", fontsize=TEXT)
+        add_legend(picture, grid[0, 0], 6, "upper")
+        return apply_style(picture)
+
+
+def corpus_title(texts: Texts) -> str:
+    """Return the title of a corpus, which shows if it is made up."""
+    return "utterances made up" if texts.name == MADE_UP else texts.name.upper()
+
+
+def needed_epsilon(rows: list[Row], floor: float) -> float | None:
+    """Return the smallest true epsilon from which on a variant beats the majority, or None."""
+    falling = sorted(rows, key=lambda row: -row.true)
+    held = takewhile(lambda row: row.accuracy.low > floor, falling)
+    return min((row.true for row in held), default=None)
+
+
+def find_best_row(rows: list[Row], level: float, floor: float) -> Row | None:
+    """Return the row of highest accuracy whose true epsilon is at most a level, or None.
+
+    Only rows count whose intents are predicted better than the floor, beyond the interval.
+    """
+    held = [row for row in rows if row.true <= level * 1.0001 and row.accuracy.low > floor]
+    return max(held, key=lambda row: row.accuracy.value, default=None)
+
+
+def _format_width(result: Result, texts: Texts, width: int) -> list[str]:
+    rows, models = result.select_width(texts, width)
+    return [
+        _describe_corpus(texts, width, models, result),
+        align_columns(_COLUMNS, rows),
+        _format_conclusions(rows, majority_share(texts), result.config.variants),
+        *_format_examples(rows, texts, models),
+    ]
+
+
+def _describe_corpus(texts: Texts, width: int, models: list[Fitted], result: Result) -> str:
+    clean, alone = result.clean[texts.name], list_single_intents(texts)
+    left = f"; outside macro-F1, with one text each: {', '.join(alone)}" if alone else ""
+    lines = [
+        f"{corpus_title(texts)} ({texts.origin}), n = {2 * width}: {len(texts.train):,} "
+        f"training texts ({models[0].trained.cut:,} cut after 20 words), which stand for public "
+        f"ones, {texts.epochs} epochs; "
+        f"{len(texts.held):,} others rewritten ({texts.dropped:,} left out that occur in training)",
+        f"  not rewritten: accuracy {_format_measured(clean.accuracy)}, macro-F1 "
+        f"{_format_measured(clean.f1)}; majority {majority_share(texts):.3f}{left}",
+    ]
+    lines += [
+        f"  decoded without noise, {one.setup.clip} clip: BLEU {one.bleu:.3f}, accuracy "
+        f"{_format_measured(one.plain.accuracy)}; of training texts BLEU {one.memorised:.3f} "
+        "(memorised: not private text)"
+        for one in models
+    ]
+    return "\n".join(lines)
+
+
+def _format_true(row: Row) -> str:
+    return f"{row.true:.5g}{'!' if row.true > row.claimed * (1.0 + 1e-9) else ''}"
+
+
+def _format_certified_mean(row: Row, name: str, place: int) -> str:
+    refuted = any(cell.refuted[place] for cell in row.cells)
+    return f"{row.mean(name):.2f}{'!' if refuted else ''}"
+
+
+def _format_measured(one: Measured) -> str:
+    return f"{one.value:.3f} [{one.low:.3f}, {one.high:.3f}]"
+
+
+_COLUMNS = (
+    Column("variant", "variant", left=True),
+    Column("claimed", "claimed", "g"),
+    Column("true", _format_true),
+    Column("largest pair", lambda row: row.mean("exact"), ".4g"),
+    Column("on z", lambda row: _format_certified_mean(row, "on_vector", 0)),
+    Column("on text", lambda row: _format_certified_mean(row, "on_text", 1)),
+    Column("BLEU", lambda row: row.mean("bleu"), ".3f"),
+    Column("accuracy", "accuracy", _format_measured),
+    Column("macro-F1", "f1", _format_measured),
+    Column("same", lambda row: row.mean("unchanged"), ".3f"),
+    Column("memorised: not private text", lambda row: row.mean("memorised"), ".3f"),
+)
+
+
+def _format_conclusions(rows: list[Row], floor: float, variants: tuple[str, ...]) -> str:
+    lines = [
+        "True: for any two texts, ! where the claim is false. Largest pair: exact loss of the two "
+        "texts that are farthest apart, computed, not certified.",
+        "On z, on text: certified on that pair, ! where it refutes the claim. Same: rewritten to "
+        "themselves. Memorised: BLEU of rewritten training texts.",
+        "Smallest true epsilon from which on intents are told better than by the majority, beyond "
+        "the interval:",
+    ]
+    for name in variants:
+        level = needed_epsilon([row for row in rows if row.variant == name], floor)
+        lines.append(f"  {name}: {'none here' if level is None else f'{level:.5g}'}")
+    lines.append("Most is told, of all rows whose true epsilon is at most")
+    for level in sorted({float(f"{row.true:.5g}") for row in rows}):
+        found = find_best_row(rows, level, floor)
+        told = "no more than the majority in any"
+        if found:
+            told = f"{found.variant} (true {found.true:.5g}), accuracy {found.accuracy.value:.3f}, "
+            told += f"BLEU {found.mean('bleu'):.3f}"
+        lines.append(f"  {level:.5g}: {told}")
+    return "\n".join(lines)
+
+
+def _format_examples(rows: list[Row], texts: Texts, models: list[Fitted]) -> Iterator[str]:
+    first = [one for one in models if one.setup.number == 0]
+    for place in range(len(models[0].examples)):
+        lines = [("text", "", rejoin_words(texts.held[place]))]
+        lines += [(f"{one.setup.clip} clip", "no noise", one.examples[place]) for one in first]
+        lines += [
+            (row.variant, f"true {row.true:.5g}", row.cells[0].examples[place] or "(empty)")
+            for row in rows
+        ]
+        yield align_rows(lines, left=(0, 2))
+
+
+def _utility_to_dict(one: Any) -> dict[str, Any]:
+    names = "value low high how"
+    return {key: encode_attributes(getattr(one, key), names) for key in ("accuracy", "f1")}
+
+
+def _corpus_to_dict(texts: Texts, result: Result) -> dict[str, Any]:
+    return {
+        "name": texts.name, "made_up": texts.name == MADE_UP, "origin": texts.origin,
+        "train": len(texts.train), "rewritten": len(texts.held), "left_out": texts.dropped,
+        "epochs": texts.epochs, "majority": majority_share(texts),
+        "single": list(list_single_intents(texts)),
+        **_utility_to_dict(result.clean[texts.name]),
+        "examples": list(map(rejoin_words, texts.held[: result.config.examples])),
+    }  # fmt: skip
+
+
+def _fitted_to_dict(one: Fitted) -> dict[str, Any]:
+    return {
+        **encode_attributes(one.setup, "corpus clip hidden number"),
+        **encode_attributes(one.trained, "seed threads losses cut"),
+        **encode_attributes(one, "pair bleu memorised"),
+        **_utility_to_dict(one.plain),
+        "examples": list(one.examples),
+    }
+
+
+def _rewriting_row_to_dict(row: Row) -> dict[str, Any]:
+    found = encode_attributes(row, "corpus hidden variant claimed true")
+    return found | _utility_to_dict(row) | {"runs": [_cell_to_dict(cell) for cell in row.cells]}
+
+
+def _cell_to_dict(cell: Any) -> dict[str, Any]:
+    names = "seed exact certified_vector=on_vector certified_text=on_text event_text=event"
+    return {
+        **encode_attributes(cell, names),
+        **dict(zip(("refuted_vector", "refuted_text"), cell.refuted, strict=True)),
+        **encode_attributes(cell, "bleu unchanged memorised"),
+        **_utility_to_dict(cell.told),
+        **encode_attributes(cell, "examples partial"),
+    }
+
+
+_VARIANT_STYLES: dict[str, dict[str, Any]] = {
+    "published": {"color": RED, "marker": "s"},
+    "scaled": {"color": BLUE, "marker": "o", "linestyle": "--", "markerfacecolor": WHITE},
+    "l1": {"color": "#2e7d32", "marker": "^"},
+    "gaussian": {"color": "#b26a00", "marker": "D"},
+}
+
+
+def _draw_accuracy(axes: Axes, rows: list[Row], texts: Texts, result: Result) -> None:
+    for name in result.config.variants:
+        mine = [row for row in rows if row.variant == name]
+        found = [row.accuracy for row in mine]
+        ends = np.maximum(0.0, [[x.value - x.low, x.high - x.value] for x in found]).T
+        label = f"{name} (claim false)" if name == "published" else name
+        axes.errorbar(
+            [row.true for row in mine], [one.value for one in found], yerr=ends, label=label,
+            markersize=4.0, linewidth=1.1, elinewidth=0.7, **_VARIANT_STYLES[name],
+        )  # fmt: skip
+        for row in mine if name == "published" else ():
+            # The claims of all other systems are true.
+            axes.annotate(
+                f"claimed {row.claimed:g}", (row.true, row.accuracy.low), (0, -2), color=RED,
+                textcoords="offset points", ha="center", va="top", fontsize=SMALL - 1,
+            )  # fmt: skip
+    axes.axhline(
+        result.clean[texts.name].accuracy.value, color=INK, linewidth=0.9, label="not rewritten"
+    )
+    axes.axhline(majority_share(texts), color=GREY, linestyle=":", linewidth=1.2, label="majority")
+    axes.set_xscale("log")
+    axes.margins(y=0.14)
+
+
+def _draw_bleu(
+    axes: Axes, rows: list[Row], models: list[Fitted], variants: tuple[str, ...]
+) -> None:
+    for name in variants:
+        mine = [row for row in rows if row.variant == name]
+        axes.plot(
+            [row.true for row in mine], [row.mean("bleu") for row in mine], markersize=4.0,
+            linewidth=1.1, **_VARIANT_STYLES[name],
+        )  # fmt: skip
+    for one in [one for one in models if one.setup.number == 0]:
+        axes.axhline(one.bleu, color=GREY, linewidth=0.6)
+        axes.annotate(
+            f"{one.setup.clip} clip, no noise", (0.01, one.bleu), (0, 1.5), color=GREY,
+            textcoords="offset points", xycoords=("axes fraction", "data"), fontsize=SMALL - 1,
+        )  # fmt: skip
+    axes.set_xscale("log")
+    axes.set_ylim(0.0, max(0.1, axes.get_ylim()[1]))
