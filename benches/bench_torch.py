@@ -14,7 +14,7 @@ import pytest
 import dpcore
 from dpcore.adapters.torch import TorchModule
 from dpcore.attacks import MajorityVote, Threshold
-from dpcore.attacks.rows import Closer, Coordinate, RowMin, RowSum
+from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum
 from dpcore.events import Above, Vote
 from dpcore.mechanisms.callables import make_generator, tensor_of
 from dpcore.sampling.tally import Curve, TallyRows, Watch

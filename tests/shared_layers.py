@@ -68,7 +68,7 @@ OTHERS = {
     "packages.py": "the module that its caller names",
     # Whose objects an audit was handed is seen by what is loaded; nothing is imported for it.
     "adapters/__init__.py": "places of other packages",
-    "report/script.py": "the module of the user's mechanism",
+    "report/encoding.py": "the module of the user's mechanism",
     "auditing/provenance.py": "the libraries of the user's mechanism",
 }
 """Files that ask what is loaded by no constant name, and for what they ask."""

@@ -29,7 +29,7 @@ from dpcore.bounds import BOUNDS, ONE_RUN, declaration
 from dpcore.bounds.declaration import Declared, find_declaration
 from dpcore.mechanisms import native
 from dpcore.mechanisms.native import Law, Primitive
-from dpcore.report import encoding, script
+from dpcore.report import encoding
 from dpcore.results.outputs_audits import OUTPUTS_BOUNDS
 from dpcore.sensitivity import Ball
 from dpcore.structure import inspect
@@ -205,7 +205,7 @@ def test_a_bound(load, monkeypatch, audit_everywhere, without):
     command = "half-noise --epsilon 1 --attack majority --bound toy"
     asked = {"bound": "toy", "attack": attacks.MajorityVote()}
     first, _ = audit_everywhere(HALF, None, title, command, **asked)
-    assert (first.bound, "bound='toy'" in script.format_call(first)) == ("toy", True)
+    assert (first.bound, "bound='toy'" in encoding.format_call(first)) == ("toy", True)
     second = dpcore.audit(HALF, trials=20_000, start=20_000, rng=1, **asked)
     looked = first.merge(second, looked=True)
     assert (looked.bound, looked.stop, bool(str(looked))) == ("anytime", "looked", True)

@@ -5,7 +5,7 @@ import pytest
 
 import dpcore
 from dpcore import _core, divergence
-from dpcore.attacks.rows import Closer
+from dpcore.attacks.threshold import Closer
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=3), RNG.normal(size=(40, 3))

@@ -494,7 +494,7 @@ class DPAudit:
         return audit
 
     def _fail(self, audit: Audit | OutputsAudit | TableAudit, outcome: str) -> None:
-        from .report.script import format_call
+        from .report.encoding import format_call
         from .report.text import list_report_rows
         from .results.audits import Audit
         from .tables.table_audit import TableAudit

@@ -15,8 +15,15 @@ from numbers import Real
 from typing import Any, Final, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import instance, integer, invalid, real, suggest_arguments
+
+Array = npt.NDArray[Any]
+Codes = npt.NDArray[np.uint32]
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 
 _MAX_REPR_WIDTH: Final = 180
 """Characters of a `repr` at most: what a cell of a notebook shows without scrolling."""

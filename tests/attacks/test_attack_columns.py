@@ -7,8 +7,17 @@ import pytest
 from shared_audits import rng
 
 import dpcore
-from dpcore.attacks.arrays import EXACT, finite_values, first_rows, grain_of
-from dpcore.attacks.rows import atoms_of, loose_of, read_both_sides, read_columns, read_numbers
+from dpcore.attacks.arrays import (
+    EXACT,
+    atoms_of,
+    finite_values,
+    first_rows,
+    grain_of,
+    loose_of,
+    read_both_sides,
+    read_columns,
+    read_numbers,
+)
 
 
 def test_columns():

@@ -12,8 +12,8 @@ from shared_pairs_of_columns import LOSS, UNIT, correlated, likelihood, told, tw
 import dpcore
 from dpcore import Pair
 from dpcore.attacks import NAMES, Auto, Products, Threshold, named
+from dpcore.attacks.arrays import has_frequent_rows
 from dpcore.attacks.products import MOST_COLUMNS, SignProducts, ValueProducts
-from dpcore.attacks.rows import has_frequent_rows
 
 XOR, CORRELATED = 2.935, 7.93
 """What the score of somebody who knows the pair certifies with 10^6 trials at 95 %."""

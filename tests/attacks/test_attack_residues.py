@@ -11,7 +11,7 @@ from shared_pairs_of_columns import LOSS, UNIT, odd, secret, told
 
 import dpcore
 from dpcore.attacks import NAMES, Auto, Residues, named
-from dpcore.attacks.residues import MODULI, ResidueRatio, residues_of
+from dpcore.attacks.lattice import MODULI, ResidueRatio, residues_of
 
 PARITY = 2.936
 """What the event "the number is even" certifies with 10^6 trials at 95 %."""

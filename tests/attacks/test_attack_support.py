@@ -12,8 +12,8 @@ import dpcore
 from dpcore.attacks import Support, support
 from dpcore.attacks.arrays import EXACT, Grain
 from dpcore.attacks.attack import Goal
-from dpcore.attacks.rows import RowMax, RowMin, Special
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
+from dpcore.attacks.threshold import RowMax, RowMin, Special
 from dpcore.bounds import clopper_pearson
 from dpcore.pairs import zeros_ones
 from dpcore.records import Counts

@@ -12,7 +12,7 @@ import dpcore
 from dpcore import Pair
 from dpcore.attacks import Threshold
 from dpcore.attacks.attack import Goal, choose_events
-from dpcore.attacks.rows import Closer, Coordinate
+from dpcore.attacks.threshold import Closer, Coordinate
 from dpcore.bounds import clopper_pearson
 from dpcore.events import Above
 from dpcore.pairs import zeros_ones

@@ -11,7 +11,7 @@ from shared_audits import assert_kept, rng
 from dpcore.attacks.attack import Goal, choose_events
 from dpcore.attacks.candidates import OfParts
 from dpcore.attacks.parts import Part, Parts
-from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above
 
 # Scores.

@@ -15,7 +15,7 @@ from dpcore.attacks.timing import Latency, Timing, choose_latency
 from dpcore.bounds.binomial import conditional
 from dpcore.events import Above
 from dpcore.records import Counts, Pair
-from dpcore.sampling.timed import Timed, time_calls
+from dpcore.sampling.sources import Timed, time_calls
 
 ALPHA = 1e-3
 """Significance of the tests that count false alarms; the seeds are fixed."""

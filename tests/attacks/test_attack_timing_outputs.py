@@ -12,7 +12,7 @@ from scipy.stats import binom
 import dpcore
 from dpcore import Audit, Pair
 from dpcore.attacks import Timing
-from dpcore.attacks.rows import Coordinate, RowSum
+from dpcore.attacks.threshold import Coordinate, RowSum
 from dpcore.attacks.timing import (
     ExcessLatency,
     Latency,
@@ -23,7 +23,7 @@ from dpcore.attacks.timing import (
     TimedScore,
     choose_latency,
 )
-from dpcore.sampling.timed import Timed, rows_of, time_calls
+from dpcore.sampling.sources import Timed, rows_of, time_calls
 
 PAIR = Pair(0.0, 1.0)
 ALPHA = 1e-3

@@ -13,17 +13,15 @@ from dpcore.attacks.attack import attack_of
 from dpcore.attacks.classifier import Boosted, Classifier, Features, Linear, LinearScore
 from dpcore.attacks.entrywise import Coordinatewise
 from dpcore.attacks.histogram import Cells, Histogram, Letters, Outcomes
-from dpcore.attacks.lattice import FinerThan, LowBits
+from dpcore.attacks.lattice import FinerThan, LowBits, ResidueRatio
 from dpcore.attacks.products import SignProducts
-from dpcore.attacks.residues import ResidueRatio
-from dpcore.attacks.rows import Closer, Coordinate, RowMin, RowSum, Special
 from dpcore.attacks.support import AtAtoms, Outside, Repeats
-from dpcore.attacks.threshold import Threshold
+from dpcore.attacks.threshold import Closer, Coordinate, RowMin, RowSum, Special, Threshold
 from dpcore.attacks.timing import Timing
 from dpcore.attacks.words import TokenRatios
 from dpcore.events.every_coordinate import EveryCoordinate, Intervals
 from dpcore.records import Pair
-from dpcore.sampling.timed import time_calls
+from dpcore.sampling.sources import time_calls
 
 ROWS = np.zeros((10, 2))
 

@@ -8,7 +8,7 @@ from shared_formats import FORMATS, PLACES, farthest
 
 from dpcore.attacks import arrays
 from dpcore.attacks.arrays import APART, EXACT, NEAR, SAME, Grain
-from dpcore.events.device_outputs import BITS, of_format, stated_bits
+from dpcore.events.event import BITS, of_format, stated_bits
 
 RNG = np.random.default_rng(20)
 NOISE = RNG.laplace(size=(2, 20_000))

@@ -11,7 +11,7 @@ import dpcore
 from dpcore import Audit, Laplace, Pair, audit, audit_table, pairs
 from dpcore.pairs import L1, L2, AddRemove, Box, Linf, Replace
 from dpcore.published import ADePT, LaplaceMechanism
-from dpcore.report.script import format_call, make_script
+from dpcore.report.encoding import format_call, make_script
 from dpcore.sensitivity import refute
 
 FEW = {"trials": 1000, "rng": 1}

@@ -19,7 +19,7 @@ from dpcore.attacks.candidates import OfParts, parts_of, presence_parts
 from dpcore.attacks.classifier import LinearScore
 from dpcore.attacks.parts import Part, Parts, remember_parts
 from dpcore.attacks.products import SignProducts
-from dpcore.attacks.rows import Coordinate, RowMax
+from dpcore.attacks.threshold import Coordinate, RowMax
 from dpcore.events import Above
 from dpcore.mechanisms.answers import outputs_of, rows_of, to_object_array
 from dpcore.report import encoding

@@ -35,7 +35,7 @@ import dpcore
 from dpcore import Audit
 from dpcore.auditing.randomness import classify_randomness, compare_outputs
 from dpcore.records import Pair
-from dpcore.report.script import make_script
+from dpcore.report.encoding import make_script
 from dpcore.sampling.sources import CallableDraws
 
 pytest_plugins = ["pytester"]

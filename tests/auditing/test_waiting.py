@@ -16,8 +16,8 @@ import dpcore
 from dpcore import Audit, audit, progress
 from dpcore.attacks import MajorityVote, Threshold, Timing
 from dpcore.auditing import run
+from dpcore.auditing.early_stop import Forecast
 from dpcore.pairs import L1, Box, explore, search
-from dpcore.sampling.slices import Forecast
 from dpcore.sampling.sources import Course
 
 PAIR = ([0.0], [1.0])

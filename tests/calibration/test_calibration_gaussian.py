@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpcore import Gaussian
-from dpcore.bounds.profile import log_delta
+from dpcore.bounds.tradeoff import log_delta
 from dpcore.calibration import (
     gaussian_analytic,
     gaussian_classical,

@@ -20,11 +20,12 @@ from dpcore.cli.options import (
     MechanismArguments,
     OutputsArguments,
     PlanArguments,
+    Usage,
     add_options,
     make_option,
+    report_bad_usage,
     select_arguments,
 )
-from dpcore.cli.status import Usage, report_bad_usage
 
 ARGUMENTS = [
     (AuditArguments, dpcore.audit, {"mechanism", "pair", "executor", "rng"}),

@@ -11,9 +11,18 @@ from shared_divergence import judge, make_raw
 
 from dpcore.divergence import renyi
 from dpcore.divergence.points import find_points
-from dpcore.divergence.reliability import ESTIMATE, SATURATED, UNRESOLVED, to_see, to_tell
+from dpcore.divergence.reliability import (
+    ESTIMATE,
+    RARE,
+    SATURATED,
+    UNRESOLVED,
+    edge_p_value,
+    find_outside_units,
+    max_outside_units,
+    to_see,
+    to_tell,
+)
 from dpcore.divergence.score import cross_fit
-from dpcore.divergence.support import RARE, edge_p_value, find_outside_units, max_outside_units
 
 ALPHAS = np.array([0.5, 1.0, 2.0])
 

@@ -10,8 +10,7 @@ import pytest
 from matplotlib.figure import Figure
 from shared_divergence import GRID, make_certificate, make_estimate
 
-from dpcore.divergence.conversion import line
-from dpcore.divergence.record import Beside
+from dpcore.divergence.record import Beside, line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import draw_convergence, draw_estimate
 

@@ -10,7 +10,7 @@ import pytest
 from shared_divergence import GRID, make_certificate, make_estimate
 
 from dpcore.divergence import Beside, Diagnostics, Epsilon
-from dpcore.divergence.conversion import Line
+from dpcore.divergence.record import Line
 from dpcore.divergence.reliability import ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 from dpcore.divergence.report import (
     belief_lines,

@@ -15,8 +15,7 @@ from shared_outputs import canaries, laplace
 from dpcore import Counts
 from dpcore.bounds import one_run
 from dpcore.cli import audits as _cli_outputs
-from dpcore.cli.options import OutputsArguments
-from dpcore.cli.status import run_guarded
+from dpcore.cli.options import OutputsArguments, run_guarded
 from dpcore.errors import AssumptionWarning
 from dpcore.recorded.run import audit_outputs
 from dpcore.results.outputs_audits import Guesses, OutputsAudit

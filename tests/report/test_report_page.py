@@ -22,7 +22,7 @@ from shared_pages import AUDITS, NASTY, PAGES, audit, noisy
 import dpcore
 from dpcore import Audit, Counts, Laplace, Pair, published
 from dpcore.bounds import limits
-from dpcore.report import figures, script
+from dpcore.report import encoding, figures
 from dpcore.report import page as report_proof
 from dpcore.report import text as report
 from dpcore.report.page import make_page
@@ -312,7 +312,7 @@ def test_counts_of_every_kind_have_a_page():
 
 def run(found, **names):
     space = dict(names)
-    exec(script.make_script(found), space)
+    exec(encoding.make_script(found), space)
     return space["report"]
 
 
@@ -323,16 +323,16 @@ REPEATED = ("refuted", "not refuted", "no claim", "no pilot", "nan", "distance",
 def test_the_code_repeats_the_audit(name):
     found = AUDITS[name]
     assert run(found) == found
-    assert html.escape(script.make_script(found)) in PAGES[name]
-    assert eval(script.format_call(found)) == found
+    assert html.escape(encoding.make_script(found)) in PAGES[name]
+    assert eval(encoding.format_call(found)) == found
 
 
 def test_the_code_repeats_an_audit_of_a_function():
     found = audit(noisy, ([0.0], [1.0]), trials=1000, start=0, claim=1.0, rng=3, block=100)
-    assert "import shared_pages\n" in script.make_script(found)
+    assert "import shared_pages\n" in encoding.make_script(found)
     assert run(found) == found
     modules = {"dpcore": dpcore, "shared_pages": sys.modules["shared_pages"]}
-    assert eval(script.format_call(found), modules) == found
+    assert eval(encoding.format_call(found), modules) == found
 
 
 def test_the_code_keeps_start_block_route_and_every_range():
@@ -340,27 +340,27 @@ def test_the_code_keeps_start_block_route_and_every_range():
     first = audit(Laplace(1.0), trials=1000, **options)
     later = audit(Laplace(1.0), trials=500, start=2048, **options)
     assert run(later) == later
-    assert "start=2048" in script.format_call(later)
+    assert "start=2048" in encoding.format_call(later)
     both = first + later
     assert run(both).counts == both.counts
-    assert script.format_call(both).count("dpcore.audit(") == 2
-    assert "# Not one whole run" in script.make_script(both)
-    assert "# Not one whole run" in script.make_script(AUDITS["partial"])
-    assert "# Not one" not in script.make_script(first)
+    assert encoding.format_call(both).count("dpcore.audit(") == 2
+    assert "# Not one whole run" in encoding.make_script(both)
+    assert "# Not one whole run" in encoding.make_script(AUDITS["partial"])
+    assert "# Not one" not in encoding.make_script(first)
 
 
 def test_what_no_record_holds_is_left_open():
     own = AUDITS["own objects"]
-    code = script.make_script(own)
+    code = encoding.make_script(own)
     assert re.search(r"^mechanism = \.\.\.  # .*<lambda>$", code, re.M)
     assert re.search(r"^attack = \.\.\.  # shared_pages\.positive$", code, re.M)
     assert re.search(r"^pair = \.\.\.  # \(", code, re.M)
     assert "attack=attack" in code
-    line = script.format_call(own, mechanism="mine", pair="ours")
+    line = encoding.format_call(own, mechanism="mine", pair="ours")
     assert line.startswith("dpcore.audit(mine, ours, attack=attack, ")
     # A name with a line break must not end the comment.
     compile(
-        script.make_script(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec"
+        encoding.make_script(replace(AUDITS["refuted"], mechanism="a\nimport nothing")), "", "exec"
     )
 
 
@@ -369,8 +369,8 @@ def test_a_long_pair_is_read_from_the_data():
     found = audit(noisy, pair, trials=1000, claim=1.0, rng=1)
     assert run(found, text=found.to_json()) == found
     ones = audit(Laplace(1.0), dpcore.pairs.zeros_ones(200), trials=100, claim=1.0, rng=1)
-    assert "[0.0] * 200, [1.0] * 200" in script.format_call(ones)
-    assert eval(script.format_call(ones)) == ones
+    assert "[0.0] * 200, [1.0] * 200" in encoding.format_call(ones)
+    assert eval(encoding.format_call(ones)) == ones
 
 
 @pytest.mark.parametrize(
@@ -389,7 +389,7 @@ def test_a_long_pair_is_read_from_the_data():
 )
 def test_pairs_as_python(x, x_prime, text):
     found = replace(AUDITS["refuted"], pair=Pair(x, x_prime))
-    shown = script.pair_expression(found)
+    shown = encoding.pair_expression(found)
     if text is not None:
         assert shown == text
     assert shown is None or eval(shown) == found.pair

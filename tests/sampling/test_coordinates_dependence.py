@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom
 from shared_coordinates import ALPHA, certified, constant, counted, geometric, laplace
 
+from dpcore.attacks.entrywise import refuse_dependent
 from dpcore.events.every_coordinate import EveryCoordinate, Intervals
 from dpcore.records import Pair
-from dpcore.sampling.coordinates import refuse_dependent
 
 
 def shared(x, size, rng):
@@ -112,7 +112,7 @@ def test_independent_coordinates_are_not_refused(name, dim, size):
 
 def test_the_rate_of_refusals_at_a_level_one_can_count(monkeypatch):
     # At 1e-6 nothing can be counted; the same tests at 5 % must refuse about that or less.
-    monkeypatch.setattr("dpcore.sampling.coordinates.LEVEL", 0.05)
+    monkeypatch.setattr("dpcore.attacks.entrywise.LEVEL", 0.05)
     rng, refused, pilots = np.random.default_rng(1), 0, 300
     for _ in range(pilots):
         try:

@@ -7,14 +7,13 @@ import pytest
 from shared_extras import needs
 
 import dpcore
-import dpcore.events.device_outputs as held_module
+import dpcore.events.event as held_module
 from dpcore import Pair
 from dpcore.attacks import Coordinatewise, MajorityVote, Threshold
 from dpcore.attacks.classifier import Features, Linear
-from dpcore.attacks.rows import Closer, Coordinate, RowMax, RowMin, RowSum
+from dpcore.attacks.threshold import Closer, Coordinate, RowMax, RowMin, RowSum
 from dpcore.events import Above, EveryCoordinate, Never, Vote
-from dpcore.events.device_outputs import Held, at_least, numpy_of
-from dpcore.events.event import score_held
+from dpcore.events.event import Held, at_least, numpy_of, score_held
 from dpcore.events.every_coordinate import Intervals
 from dpcore.sampling.driver import Task, draw_shard
 from dpcore.sampling.replay import mark_of

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, show
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..packages import has_all
 from ..streams import seeded_torch
 from .scipy import Adapter, read_numbers

@@ -23,12 +23,11 @@ from .. import _core
 from ..errors import choice, integer, invalid, suggest_arguments
 from ..events.event import Score
 from ..pairs.differences import is_exact_in_float64
-from ..records import Pair
+from ..records import Array, Codes, Flags, Floats, Ints, Pair
 from . import arrays
-from .arrays import Array, Codes, Flags, Floats, Merged, Places, Whole, Words
+from .arrays import Merged, Places, Words, read_both_sides, read_numbers
 from .attack import ScoreAttack
 from .bins import TRANSFORMS, Layout, classes_of_columns, float_blocks, scale_of
-from .rows import read_both_sides, read_numbers
 
 _KEY_BITS: Final = 52
 _HASH_MULTIPLIER: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -71,8 +70,8 @@ class Coding(NamedTuple):
     """
 
     keys: Words
-    radices: Whole | None
-    sizes: Whole
+    radices: Ints | None
+    sizes: Ints
 
 
 def code_by_column(layout: Layout) -> Coding:
@@ -88,7 +87,7 @@ def code_by_column(layout: Layout) -> Coding:
     return Coding(keys, None, sizes)
 
 
-def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
+def code_by_class(layout: Layout, classes: Ints) -> Coding | None:
     """Code patterns that count the columns of each class with each symbol; None if too long.
 
     What is lost is the order of the columns in a class, which carries nothing where they are
@@ -106,7 +105,7 @@ def code_by_class(layout: Layout, classes: Whole) -> Coding | None:
     return Coding(layout.flat(adds).astype(np.uint64), None, sizes)
 
 
-def _number_symbols(layout: Layout) -> tuple[Whole, Whole]:
+def _number_symbols(layout: Layout) -> tuple[Ints, Ints]:
     """Return numbers from 0 for the symbols of each column, as in `Layout.places`, and counts."""
     digits = np.zeros(layout.places.shape, dtype=np.int64)
     sizes = []
@@ -130,7 +129,7 @@ class Part(NamedTuple):
         valued: whether ordinary values depend on them.
     """
 
-    columns: Whole | None
+    columns: Ints | None
     valued: bool
 
 
@@ -181,7 +180,7 @@ class Patterns(NamedTuple):
             weights += arrays.shrink_log_ratios(*arrays.log_ratios(k, k_prime, *self.sizes))[which]
         return weights
 
-    def groups(self) -> Whole:
+    def groups(self) -> Ints:
         """Return which bin weights each pattern uses.
 
         The parts that values depend on have groups; 0 is that of all rare ones.
@@ -198,7 +197,7 @@ class Patterns(NamedTuple):
         numbers[order] = 1 + np.arange(order.size)
         return numbers[which]
 
-    def _number_restrictions(self, columns: Whole | None) -> Whole:
+    def _number_restrictions(self, columns: Ints | None) -> Ints:
         """Return a number for each pattern's symbols in some columns (None: in all)."""
         if columns is None or self.coding.radices is None:
             return np.arange(self.keys.size)
@@ -222,7 +221,7 @@ def _independent_parts(coding: Coding, layout: Layout, samples: list[Array]) -> 
     return [Part(part[live[part]], bool(valued[part].any())) for part in parts if live[part].any()]
 
 
-def _letters_of_bins(layout: Layout) -> tuple[Whole, Whole]:
+def _letters_of_bins(layout: Layout) -> tuple[Ints, Ints]:
     """Return a letter for each bin, a symbol or a quarter of the ordinary bins; and how many."""
     ordinary, symbols = layout.ordinary(), layout.spread(layout.symbols)
     rank = np.cumsum(ordinary, axis=1) - 1
@@ -238,7 +237,7 @@ def _pattern_keys(rows: Array, layout: Layout, coding: Coding) -> Words:
     return keys
 
 
-def _find_dependence(columns: Whole, sizes: Whole) -> Flags:
+def _find_dependence(columns: Ints, sizes: Ints) -> Flags:
     """Return pairs of columns that depend on each other, by chi-square over frequent cells.
 
     Args:
@@ -260,7 +259,7 @@ def _find_dependence(columns: Whole, sizes: Whole) -> Flags:
     return linked
 
 
-def _connected_components(linked: Flags) -> list[Whole]:
+def _connected_components(linked: Flags) -> list[Ints]:
     """Return the connected components of a graph, each as increasing places."""
     linked = linked | linked.T | np.eye(len(linked), dtype=np.bool_)
     # The smallest place that each can reach, passed on from neighbour to neighbour.
@@ -293,14 +292,14 @@ class Pilot:
         self.own = np.arange(self.columns)
         self.layouts: dict[tuple[str, bytes], Layout] = {}
 
-    def layout(self, transform: str, classes: Whole) -> Layout:
+    def layout(self, transform: str, classes: Ints) -> Layout:
         """Return the layout of a transform with bins by class, made once."""
         key, fixed = (transform, classes.tobytes()), (self.grains, self.bins, classes)
         if key not in self.layouts:
             self.layouts[key] = Layout.of_sample(self.sample, transform, *fixed)
         return self.layouts[key]
 
-    def counts(self, found: Layout, keys: Words, patterns: Words, groups: Whole) -> list[Floats]:
+    def counts(self, found: Layout, keys: Words, patterns: Words, groups: Ints) -> list[Floats]:
         """Count every bin of every group, on x and on x', shapes `(groups, columns, bins)`."""
         order, first = order_by_hash(patterns)
         table = patterns[order], first, groups[order].astype(np.uint32)
@@ -360,7 +359,7 @@ def _fit_columns(pilot: Pilot, transform: str) -> Iterator[AdditiveScore]:
             yield AdditiveScore.of(found, _NO_KEYS, _NO_KEYS, _NO_GROUPS, np.zeros(0), flat)
 
 
-def _sum_by_class(counts: Floats, kinds: Whole) -> Floats:
+def _sum_by_class(counts: Floats, kinds: Ints) -> Floats:
     """Sum counts over the columns of each class."""
     return np.array([counts[kinds == kind].sum(axis=0) for kind in range(kinds.max() + 1)])
 
@@ -381,7 +380,7 @@ def _fit_patterns(pilot: Pilot) -> Iterator[AdditiveScore]:
 
 
 def _fit_given_patterns(
-    pilot: Pilot, found: Layout, patterns: Patterns, classes: Whole
+    pilot: Pilot, found: Layout, patterns: Patterns, classes: Ints
 ) -> Iterator[AdditiveScore]:
     """Fit the pattern alone, then with values given the symbol and given the pattern."""
     keys, weights = patterns.coding.keys, patterns.weights()
@@ -400,7 +399,7 @@ def _fit_given_patterns(
         yield AdditiveScore.of(*start, groups, weights, found.flat(bins))
 
 
-def _weights_given_symbol(sides: list[Floats], kinds: Whole) -> Floats:
+def _weights_given_symbol(sides: list[Floats], kinds: Ints) -> Floats:
     """Compute weights of ordinary values given that they are such, shape `(classes, bins)`."""
     k, k_prime = (_sum_by_class(side.sum(axis=0), kinds) for side in sides)
     n, n_prime = (side.sum(axis=1, keepdims=True) for side in (k, k_prime))
@@ -468,7 +467,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
     transform: str
     edges: Floats
-    offsets: Whole
+    offsets: Ints
     keys: Words
     patterns: Words
     groups: Codes
@@ -508,7 +507,7 @@ class AdditiveScore(_TabulatedScore, word="AdditiveScore"):
 
     @classmethod
     def of(
-        cls, layout: Layout, keys: Words, patterns: Words, groups: Whole, pattern_weights: Floats,
+        cls, layout: Layout, keys: Words, patterns: Words, groups: Ints, pattern_weights: Floats,
         weights: Floats,
     ) -> AdditiveScore:  # fmt: skip
         """Return the score of a fit, without patterns that change nothing.

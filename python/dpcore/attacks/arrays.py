@@ -1,4 +1,4 @@
-"""Arrays of records, the rounding of their columns, and log ratios of pilot counts.
+"""Arrays of records, the rounding and atoms of their columns, log ratios of pilot counts.
 
 The same real number, computed by different sums, gives floats that differ in their last places, and
 the input can decide which. `Grain` is the distance within which two numbers of a column may be one
@@ -11,25 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped
-from ..events.device_outputs import BITS, stated_bits
-from ..records import Record, frozen_array
+from ..events.event import BITS, stated_bits
+from ..records import Array, Flags, Floats, Ints, Record, frozen_array
 
-Array = npt.NDArray[Any]
-Codes = npt.NDArray[np.uint32]
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
 Places = npt.NDArray[np.intp]
-Whole = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 
 _DTYPES_BY_ALIAS: Final[dict[str, Any]] = {
-    "Floats": np.float64, "Whole": np.int64, "Words": np.uint64, "Codes": np.uint32,
+    "Floats": np.float64, "Ints": np.int64, "Words": np.uint64, "Codes": np.uint32,
 }  # fmt: skip
 PLACES: Final = 8.0
 """Last places within which two computations of one real number are taken to agree."""
@@ -74,6 +69,13 @@ _CACHED_NUMBERS: Final = 2**17
 _MAX_ATOM_ROWS: Final = 2**17
 _MAX_COARSE_ATOM_ROWS: Final = 2**13
 """Rows of a pilot that are searched for atoms; with more, float32 values meet by chance."""
+MAX_CLUSTER_TOLERANCES: Final = 32.0
+"""A cluster of more tolerances than this is a continuum that a huge scale has run together."""
+_MIN_ATOM_COUNT: Final = 4
+_MAX_VALUES_PER_ATOM: Final = 2**14
+"""An atom has at least `_MIN_ATOM_COUNT` of the values, and one in `_MAX_VALUES_PER_ATOM`."""
+_REPEAT_SAMPLE_ROWS: Final = 2**13
+_MIN_MEAN_REPEATS: Final = 8
 
 
 class Merged(Record):
@@ -87,7 +89,7 @@ class Merged(Record):
 def freeze_arrays(record: Any, *alike: str) -> None:
     """Replace the fields of a frozen dataclass that are arrays of numbers by read-only arrays.
 
-    Fields of the types `Floats`, `Whole`, `Words` and `Codes` are.
+    Fields of the types `Floats`, `Ints`, `Words` and `Codes` are.
 
     Args:
         record: the dataclass.
@@ -247,7 +249,7 @@ def _use_all_bits(samples: Sequence[Floats], own: int) -> Flags:
     return np.asarray((np.minimum(*most) >= own) & (broken[0] | broken[1]))
 
 
-def _bits_needed(values: Floats) -> Whole:
+def _bits_needed(values: Floats) -> Ints:
     """Return significant bits that each number needs; 0 for 0, NaN and infinities."""
     lowest = lowest_bit(values.ravel()).reshape(values.shape)
     highest = np.frexp(np.where(np.isfinite(values), values, 0.0))[1].astype(np.int64) - 1
@@ -369,7 +371,7 @@ def cuts_of(values: Floats, grain: Grain) -> Places:
     return np.flatnonzero((steps == APART) | ((steps == NEAR) & grown))
 
 
-def lowest_bit(values: Floats) -> Whole:
+def lowest_bit(values: Floats) -> Ints:
     """Return the exponent t of ``y = odd 2^t``; 1024 for zero, NaN and infinities.
 
     Args:
@@ -401,7 +403,7 @@ def round_weights(weights: Floats) -> Floats:
     return np.round(weights * _WEIGHT_STEPS_PER_UNIT) / _WEIGHT_STEPS_PER_UNIT
 
 
-def count_values(values: Array, values_prime: Array) -> tuple[Array, Whole]:
+def count_values(values: Array, values_prime: Array) -> tuple[Array, Ints]:
     """Return the different values of both sides, increasing, and how often each side has each.
 
     Example:
@@ -539,3 +541,118 @@ def _run_likelihood(k: Floats, k_prime: Floats) -> Floats:
     both = np.maximum(k + k_prime, 1.0)
     share, share_prime = np.maximum(k, 1e-300) / both, np.maximum(k_prime, 1e-300) / both
     return k * np.log(share) + k_prime * np.log(share_prime)
+
+
+class Atoms(NamedTuple):
+    """Values of positive probability: intervals that no other value is near.
+
+    Args:
+        lows: lower ends, increasing, shape `(atoms,)`.
+        highs: upper ends, each below the next lower end.
+        counts: how many of the values lie in each.
+    """
+
+    lows: Floats
+    highs: Floats
+    counts: Ints
+
+
+def read_columns(outputs: Array) -> Array | None:
+    """Return outputs as rows of numbers, shape `(size, entries)`; None for other kinds."""
+    outputs = np.asarray(outputs)
+    if outputs.dtype.kind not in "buif" or outputs.ndim == 0:
+        return None
+    return outputs.reshape(len(outputs), int(np.prod(outputs.shape[1:])))
+
+
+def read_numbers(outputs: Array, entries: int | None = None, least: int = 0) -> Array:
+    """Return outputs as rows of numbers, shape `(size, entries)`.
+
+    Raises:
+        TypeError: for outputs of other kinds.
+        ValueError: for another number of entries than is wanted, or fewer than there must be.
+    """
+    rows = read_columns(outputs)
+    if rows is None:
+        raise mistyped("outputs", "real numbers", np.asarray(outputs).dtype)
+    if entries not in (None, rows.shape[1]) or rows.shape[1] < least:
+        wanted = f"of at least {least} entries" if entries is None else f"of {entries} entries"
+        raise invalid("outputs", wanted, rows.shape)
+    return rows
+
+
+def read_both_sides(outputs: Array, outputs_prime: Array) -> tuple[Array, Array] | None:
+    """Return the rows of numbers of both sides; None unless they are numbers of equal width.
+
+    A pilot without outputs or entries has nothing to fit: None as well.
+    """
+    rows, rows_prime = read_columns(outputs), read_columns(outputs_prime)
+    if rows is None or rows_prime is None or rows.shape[1] != rows_prime.shape[1]:
+        return None
+    return (rows, rows_prime) if rows.size and rows_prime.size else None
+
+
+def atoms_of(values: Floats, grain: Grain, least: int | None = None) -> Atoms:
+    """Return the atoms among sorted finite values.
+
+    Clusters are what rounding does not tell apart (see `steps_of`); an atom's interval reaches a
+    tolerance beyond its cluster, so that neighbours never touch and rounding never leaves it.
+
+    Args:
+        values: sorted, finite, shape `(size,)`.
+        grain: of the column.
+        least: how often an atom occurs; None for `_MIN_ATOM_COUNT` times and one in
+            `_MAX_VALUES_PER_ATOM` values.
+
+    Returns:
+        The atoms, in increasing order.
+    """
+    least = max(_MIN_ATOM_COUNT, values.size // _MAX_VALUES_PER_ATOM) if least is None else least
+    if not values.size:
+        return Atoms(values, values, np.zeros(0, np.int64))
+    steps = steps_of(values, grain)
+    first, last = find_runs(steps == APART)
+    counts = last - first + 1
+    frequent = counts >= least
+    first, last, counts = first[frequent], last[frequent], counts[frequent]
+    lows, highs = values[first], values[last]
+    width, reach = highs - lows, grain.at(np.maximum(np.abs(lows), np.abs(highs)))
+    near = np.cumsum(np.append(0, steps == NEAR))
+    # A run that holds values near each other and is wide is a continuum, not a number.
+    kept = (width <= MAX_CLUSTER_TOLERANCES * reach) | (near[last] == near[first])
+    lows, highs, reach = lows[kept], highs[kept], np.maximum(reach, width * (width > reach))[kept]
+    return Atoms(lows - reach, highs + reach, counts[kept].astype(np.int64))
+
+
+def loose_of(values: Floats, atoms: Atoms) -> Flags:
+    """Return which finite values lie at no atom."""
+    highs = np.append(-np.inf, atoms.highs)
+    return values > highs[np.searchsorted(atoms.lows, values, side="right")]
+
+
+def has_frequent_rows(rows: Array, rows_prime: Array) -> bool:
+    """Return True if whole rows repeat so often that scores of patterns see each one.
+
+    No product, sum or residue of the entries tells more than the pattern itself, and a score for
+    it would only cost time.
+
+    Args:
+        rows: pilot outputs on x as rows of numbers, shape `(size, entries)`.
+        rows_prime: the same on x'.
+
+    Returns:
+        True if the first rows of both sides hold a row 8 times on average, or more.
+    """
+    some = np.concatenate([rows[:_REPEAT_SAMPLE_ROWS], rows_prime[:_REPEAT_SAMPLE_ROWS]])
+    few = some[:: max(1, len(some) // 64)]
+    if len(few) > 8 and _count_distinct(few) == len(few):
+        # Nothing comes again among 64 rows: there is no need to sort them all.
+        return False
+    return _count_distinct(some) * _MIN_MEAN_REPEATS <= len(some)
+
+
+def _count_distinct(rows: Array) -> int:
+    """Count the different rows, by their bytes: -0.0 and 0.0 are two, so there are enough."""
+    rows = np.ascontiguousarray(rows)
+    whole = rows.view(np.dtype((np.void, rows.dtype.itemsize * rows.shape[1])))
+    return int(np.unique(whole).size)

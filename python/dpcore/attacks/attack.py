@@ -16,20 +16,19 @@ import numpy as np
 from numpy.random import Generator
 
 from ..bounds import clopper_pearson, predicted
-from ..bounds.predicted import predicted_limits
+from ..bounds.power import predicted_limits
 from ..claims.trade_off import Claim
 from ..errors import invalid, mistyped
 from ..events import Above, Event, Never
 from ..events.event import Score, score_attribute, scores_of
 from ..mechanisms.declarations import name_of
-from ..records import Counts, Pair, PartsRead, SeenOutput, Shown
+from ..records import Array, Counts, Floats, Ints, Pair, PartsRead, SeenOutput, Shown
+from ..sampling.sources import Call
 from ..sampling.tally import Sketch
-from ..sampling.timed import Call
-from .arrays import EXACT, Array, Floats, Grain, Whole, grain_of, grains_of
+from .arrays import EXACT, Grain, grain_of, grains_of, read_both_sides
 from .bins import Marks, marks_of, sorted_values
 from .candidates import OfParts, read_candidates
 from .parts import Part, Parts, remember_parts
-from .rows import read_both_sides
 
 _CAUTION_TAILS: Final = (0.003, 0.03, 0.1, 0.25, 0.4)
 """Tails of the pilot's limits (see `predicted`). The first is small because the best of hundreds
@@ -238,7 +237,7 @@ def best_of_sketches(
 
 
 def _choose_threshold(
-    score: Score, points: Floats, below: Whole, finite: Sequence[int], sizes: Sizes, goal: Goal
+    score: Score, points: Floats, below: Ints, finite: Sequence[int], sizes: Sizes, goal: Goal
 ) -> Choice:
     """Return the best of some thresholds, and what it would be had nothing been rounded.
 
@@ -276,7 +275,7 @@ def rounded_merit(merit: float) -> float:
 
 
 def _choose_event(
-    score: Score, points: Floats, hits: tuple[Whole, Whole, Whole], sizes: Sizes, goal: Goal
+    score: Score, points: Floats, hits: tuple[Ints, Ints, Ints], sizes: Sizes, goal: Goal
 ) -> Choice:
     """Return the best of some events.
 

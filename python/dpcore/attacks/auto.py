@@ -8,14 +8,13 @@ from typing import ClassVar, Final
 
 from ..errors import mistyped, suggest_arguments
 from ..events.event import Score
-from ..records import Pair
+from ..records import Array, Pair
 from .additive import Additive
-from .arrays import Array
 from .attack import Choice, Goal, ScoreAttack
 from .classifier import Discriminant
 from .histogram import Histogram
+from .lattice import Residues
 from .products import Products
-from .residues import Residues
 from .support import Support
 from .threshold import Threshold
 from .words import Words

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..packages import is_tensor
 from ..pairs.differences import is_exact_in_float64
-from ..records import Pair
+from ..records import Array, Flags, Floats, Ints, Pair
 from . import arrays
-from .arrays import Array, Flags, Floats, Grain, Places, Whole, Words
+from .arrays import Grain, Places, Words
 
 SHARE: Final = 0.381966011250105
 """Place of a threshold in its gap: not at a simple fraction, where an unseen atom may sit."""
@@ -143,7 +143,7 @@ def list_thresholds(values: Floats, values_prime: Floats, grain: Grain = arrays.
     return clean if clean.size else marks.points
 
 
-def _list_ranks(size: int) -> Whole:
+def _list_ranks(size: int) -> Ints:
     """Return ranks from either end: each of the first, then a geometric sequence to the middle."""
     steps = max(1, int(np.log(max(2.0, size / (2 * _DENSE_RANKS))) / np.log(_RANK_GROWTH)))
     tail = np.geomspace(_DENSE_RANKS, max(_DENSE_RANKS, size / 2), steps + 1)
@@ -161,7 +161,7 @@ class Column(NamedTuple):
     """
 
     edges: Floats
-    symbols: Whole
+    symbols: Ints
 
 
 def bin_column(values: Floats, grain: Grain, bins: int) -> Column:
@@ -201,7 +201,7 @@ def _place_edges(values: Floats, gaps: Places, heavy: Flags, wanted: Flags, grai
     return np.where(after & ~before, high - np.minimum(high - low - share, reach), edges)
 
 
-def _find_atoms(sizes: Whole) -> Flags:
+def _find_atoms(sizes: Ints) -> Flags:
     """Return which clusters of equal values are atoms, from the number of values of each."""
     if sizes.size <= _MAX_ALPHABET_SIZE and sizes.sum() >= _MIN_ATOM_COUNT * sizes.size:
         return np.ones(sizes.size, dtype=np.bool_)
@@ -217,7 +217,7 @@ def _cut_levels(bins: int, size: int) -> Floats:
     return np.concatenate([tails, even, 1.0 - tails])
 
 
-def _nearest_places(reached: Whole, targets: Floats) -> Places:
+def _nearest_places(reached: Ints, targets: Floats) -> Places:
     """Return the places in a nondecreasing sequence nearest to the targets."""
     last = reached.size - 1
     after = np.searchsorted(reached, targets).clip(min(1, last), last)
@@ -226,7 +226,7 @@ def _nearest_places(reached: Whole, targets: Floats) -> Places:
     return np.unique(np.where(nearer, before, after))
 
 
-def _add_special_bins(values: Floats, inner: Floats, symbols: Whole) -> Column:
+def _add_special_bins(values: Floats, inner: Floats, symbols: Ints) -> Column:
     """Add bins of their own for infinities that occur, and the one for NaN."""
     edges, top = inner, int(symbols.max(initial=0))
     if np.isneginf(values).any():
@@ -278,13 +278,13 @@ class Layout(NamedTuple):
 
     transform: str
     edges: Floats
-    offsets: Whole
-    symbols: Whole
-    places: Whole
+    offsets: Ints
+    symbols: Ints
+    places: Ints
 
     @classmethod
     def of_sample(
-        cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Whole
+        cls, sample: Array, transform: str, grains: Sequence[Grain], bins: int, classes: Ints
     ) -> Layout:
         """Make the layout of a sample's columns; those of one class have the same bins.
 
@@ -311,7 +311,7 @@ class Layout(NamedTuple):
         places = np.where(ranks < sizes, starts + ranks, -1)
         return cls(transform, np.concatenate(edges), offsets, np.concatenate(symbols), places)
 
-    def core(self, keys: Words) -> tuple[str, Floats, Whole, Words]:
+    def core(self, keys: Words) -> tuple[str, Floats, Ints, Words]:
         """Return the core's arguments, with what each bin adds to a pattern (or nothing)."""
         return self.transform, self.edges, self.offsets, keys
 
@@ -325,7 +325,7 @@ class Layout(NamedTuple):
         nan = self.symbols[self.places.max(axis=1)] == 0
         return np.asarray(self.ordinary().sum(axis=1) - nan > 1)
 
-    def bins(self, sample: Array) -> Whole:
+    def bins(self, sample: Array) -> Ints:
         """Return the bins of a sample's rows, each column's numbered from 0, shape of the rows."""
         values = transform_columns(sample, self.transform)
         bins = np.empty(values.shape, dtype=np.int64)
@@ -344,7 +344,7 @@ class Layout(NamedTuple):
         return np.ascontiguousarray(spread[..., self.places >= 0])
 
 
-def classes_of_columns(pair: Pair, transform: str, columns: int) -> Whole:
+def classes_of_columns(pair: Pair, transform: str, columns: int) -> Ints:
     """Return the class number of each column; inputs treat one class alike, shape `(columns,)`.
 
     Two entries of the output are alike when the entries of the inputs behind them are: the same

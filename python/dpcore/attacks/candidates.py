@@ -19,9 +19,8 @@ import numpy as np
 from ..errors import instance, mistyped
 from ..events.event import Score, score_attribute, score_name, scores_of
 from ..mechanisms.answers import to_object_array as listed
-from ..records import Pair, PartsRead, Record
+from ..records import Array, Floats, Pair, PartsRead, Record
 from . import objects
-from .arrays import Array, Floats
 from .objects import ABSENT, DELIMITERS, WORD, Bunch, Texts, is_hashable, parse_number, view_item
 from .parts import Node, Part, Parts, open_node, read_part, remember_parts, rows_within
 

@@ -18,14 +18,12 @@ import numpy as np
 
 from .. import _core
 from ..errors import choice, instance, integer, invalid, suggest_arguments
-from ..events.device_outputs import Held, Rough, as_float64, cache_per_device, rounding_slack
-from ..events.event import Score
+from ..events.event import Held, Rough, Score, as_float64, cache_per_device, rounding_slack
 from ..packages import require_module
-from ..records import Record
+from ..records import Array, Floats, Ints, Record
 from . import arrays
-from .arrays import Array, Floats, Grain, Merged, Whole
+from .arrays import Grain, Merged, atoms_of, has_frequent_rows, loose_of, read_numbers
 from .attack import NumericAttack
-from .rows import atoms_of, has_frequent_rows, loose_of, read_numbers
 
 _MAX_DISCRIMINANT_COLUMNS: Final = 512
 _MAX_MOMENT_PRODUCTS: Final = 2**32
@@ -87,7 +85,7 @@ class LinearScore(Record, word="LinearScore"):
         weighted sum of entry 2 and entry 0
     """
 
-    entries: Whole
+    entries: Ints
     centres: Floats
     weights: Floats
 
@@ -184,7 +182,7 @@ class Discriminant(NumericAttack):
         return [LinearScore(entries, centres, one) for one in made if np.abs(one).max() > 0.0]
 
 
-def _find_varying_columns(sides: list[Array]) -> tuple[Whole, list[Floats]]:
+def _find_varying_columns(sides: list[Array]) -> tuple[Ints, list[Floats]]:
     """Return columns that vary, of many those whose means differ most, with NaN at the mean."""
     made = []
     for side in sides:
@@ -275,7 +273,7 @@ class Features(Record, word="Features"):
 
     fill: Floats
     unit: Floats
-    entries: Whole
+    entries: Ints
     lows: Floats
     highs: Floats
 
@@ -543,7 +541,7 @@ class Classifier(NumericAttack):
             yield _fit_trees(features, made, labels)
 
 
-def _fit_logistic(features: Features, made: Floats, labels: Whole) -> Linear:
+def _fit_logistic(features: Features, made: Floats, labels: Ints) -> Linear:
     """Fit a regression on standardised features, in the features' own units."""
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -563,7 +561,7 @@ def _fit_logistic(features: Features, made: Floats, labels: Whole) -> Linear:
     return Linear(features, weights, -math.fsum(weights * mean))
 
 
-def _fit_trees(features: Features, made: Floats, labels: Whole) -> Boosted:
+def _fit_trees(features: Features, made: Floats, labels: Ints) -> Boosted:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     limits = {"max_leaf_nodes": _MAX_TREE_LEAVES, "min_samples_leaf": _MIN_LEAF_SAMPLES}

@@ -1,6 +1,6 @@
 """Histograms: the cells of discrete outputs, in the order of their likelihood ratio.
 
-Outputs of any regular kind are rows of letters, one small whole number for each column. Whole
+Outputs of any regular kind are rows of letters, one small whole number for each column. Ints
 numbers, characters of strings and bytes are their own letters. The letter of a real number is its
 atom, or the bin that it lies in: rounding never changes it.
 """
@@ -19,13 +19,12 @@ import numpy as np
 
 from ..errors import choice, instance, integer, invalid, mistyped, real, suggest_arguments
 from ..events.event import Score
-from ..records import Pair, Record, set_fields
+from ..records import Array, Flags, Floats, Ints, Pair, Record, set_fields
 from . import arrays
-from .arrays import Array, Flags, Floats, Grain, Merged, Whole
+from .arrays import Atoms, Grain, Merged, atoms_of, loose_of, read_numbers
 from .attack import ScoreAttack
 from .bins import SHARE
 from .objects import as_hashable
-from .rows import Atoms, atoms_of, loose_of, read_numbers
 
 _OBJECT_LETTERS: Final[dict[str, tuple[type, Any]]] = {
     "text": (str, ""),
@@ -82,11 +81,11 @@ class Letters(Record, word="Letters"):
     """
 
     kind: str
-    lows: Whole
-    sizes: Whole
+    lows: Ints
+    sizes: Ints
     edges: Floats
-    labels: Whole
-    stops: Whole
+    labels: Ints
+    stops: Ints
 
     def __post_init__(self) -> None:
         """Freeze the tables."""
@@ -142,7 +141,7 @@ class Letters(Record, word="Letters"):
                 raise invalid("outputs", f"of {width} columns, as the pilot's", raw.shape)
             yield part, raw
 
-    def extend(self, code: Whole, raw: Array, first: int, stop: int) -> Whole:
+    def extend(self, code: Ints, raw: Array, first: int, stop: int) -> Ints:
         """Continue the numbers of rows by the letters of some columns; -1 if one is unknown."""
         unknown = code < 0
         for column in range(first, stop):
@@ -154,7 +153,7 @@ class Letters(Record, word="Letters"):
         code[unknown] = -1
         return code
 
-    def _letter(self, values: Array, column: int) -> Whole:
+    def _letter(self, values: Array, column: int) -> Ints:
         if self.kind != "real":
             return values.astype(np.int64) - int(self.lows[column])
         first = int(self.stops[column - 1]) if column else 0
@@ -246,7 +245,7 @@ class RealColumn(NamedTuple):
         chosen = gaps[np.unique(at[at < gaps.size])]
         return np.asarray(self.values[chosen] + SHARE * np.diff(self.values)[chosen])
 
-    def alphabet(self, bins: int) -> tuple[Floats, Whole, int]:
+    def alphabet(self, bins: int) -> tuple[Floats, Ints, int]:
         """Return edges, letters of the intervals between them, and the number of letters."""
         cuts, atoms = self.cuts(bins), self.atoms
         # An interval that starts at `low` and stops after `high`.
@@ -395,7 +394,7 @@ class Cells(Merged, word="Cells"):
     letters: Letters
     stops: tuple[int, ...]
     ends: tuple[int, ...]
-    ladders: Whole
+    ladders: Ints
     values: Floats
 
     cost = 200
@@ -515,7 +514,7 @@ class Histogram(ScoreAttack):
         return tuple(found)
 
 
-def _find_places(ladder: Whole, code: Whole) -> Whole:
+def _find_places(ladder: Ints, code: Ints) -> Ints:
     """Return the place of each number in a ladder, -1 for those that are not in it."""
     place = np.searchsorted(ladder, code)
     place[place == ladder.size] = 0
@@ -542,11 +541,11 @@ def _tabulate_cells(sides: tuple[Array, ...], letters: Letters, full: int) -> tu
 
 def _number_rows(
     sides: tuple[Array, ...], letters: Letters
-) -> tuple[tuple[int, ...], list[Whole], Whole]:
+) -> tuple[tuple[int, ...], list[Ints], Ints]:
     """Return stops and ladders of `Cells`, and the counts of both sides in the last one's cells."""
     codes = [np.zeros(len(side), dtype=np.int64) for side in sides]
     stops: list[int] = []
-    ladders: list[Whole] = []
+    ladders: list[Ints] = []
     columns, stop, kept = letters.sizes.size, 0, 1
     while True:
         first, radix = stop, kept
@@ -564,7 +563,7 @@ def _number_rows(
         codes, kept = [_find_places(keys, code) for code in codes], keys.size
 
 
-def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
+def _count_codes(codes: list[Ints]) -> tuple[Ints, Ints]:
     """Return the numbers that occur, or the most frequent ones, and their counts on both sides."""
     keys, counts = arrays.count_values(*(code[code >= 0] for code in codes))
     if keys.size > _MAX_CELLS:
@@ -573,7 +572,7 @@ def _count_codes(codes: list[Whole]) -> tuple[Whole, Whole]:
     return keys, counts
 
 
-def _order_cells(counts: Whole, sides: tuple[Array, ...]) -> list[Floats]:
+def _order_cells(counts: Ints, sides: tuple[Array, ...]) -> list[Floats]:
     """Return shrunken log ratios of all cells; one for each order of the cells."""
     n, n_prime = map(len, sides)
     found = [

@@ -21,10 +21,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import mistyped
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..mechanisms.answers import is_table_class, table_to_mapping
 from ..packages import converts_to_array, is_tensor
-from .arrays import Array, Flags, Floats, Places, Whole
+from ..records import Array, Flags, Floats, Ints
+from .arrays import Places
 
 _MAX_UNCUT_CHARACTERS: Final = 256
 """Longer strings are cut to both their ends, where they came one by one."""
@@ -50,7 +51,7 @@ class Texts:
         items: the strings themselves; None where `heads` holds all characters.
     """
 
-    lengths: Whole
+    lengths: Ints
     heads: Array
     tails: Array | None = None
     items: Sequence[Any] | None = None

@@ -20,9 +20,9 @@ import numpy as np
 
 from ..errors import choice, instance
 from ..mechanisms.answers import bytes_of
-from ..records import Record
+from ..records import Array, Floats, Record
 from . import objects
-from .arrays import Array, Floats, Words
+from .arrays import Words
 from .objects import ABSENT, BYTES, MISSING, NUMBER, OTHER, SEQUENCE, SET, TEXT, WORD, Bunch, Texts
 
 STEPS: Final = ("entry", "field", "place", "key", "view")

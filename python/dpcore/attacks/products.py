@@ -14,14 +14,13 @@ from typing import ClassVar, Final, NamedTuple
 import numpy as np
 
 from ..errors import invalid
-from ..events.device_outputs import BITS
-from ..events.event import Score
-from ..records import Record, set_fields
+from ..events.event import BITS, Score
+from ..records import Array, Flags, Floats, Ints, Record, set_fields
 from . import arrays
-from .arrays import Array, Flags, Floats, Grain, Places, Whole
+from .arrays import MAX_CLUSTER_TOLERANCES, Grain, Places, has_frequent_rows, read_numbers
 from .attack import NumericAttack
 from .bins import SHARE
-from .rows import MAX_CLUSTER_TOLERANCES, Special, has_frequent_rows, read_numbers
+from .threshold import Special
 
 MOST_COLUMNS: Final = 512
 _CENTRED_ROWS: Final = 2**11
@@ -62,7 +61,7 @@ class Frame(NamedTuple):
         many: which have more than two values.
     """
 
-    entries: Whole
+    entries: Ints
     cuts: Floats
     centres: Floats
     scales: Floats
@@ -147,7 +146,7 @@ class Moments(NamedTuple):
         np.fill_diagonal(evidence, 0.0)
         return cls(means[0], means[1], evidence)
 
-    def telling(self) -> tuple[Whole, Whole]:
+    def telling(self) -> tuple[Ints, Ints]:
         """Return the pairs that differ beyond chance, the most informative first."""
         size = np.abs(np.triu(self.evidence, 1))
         order = np.argsort(-size, axis=None, kind="stable")
@@ -161,9 +160,9 @@ class _ColumnProducts(Record):
     """The base of both kinds: arrays that are frozen and fit, and the columns that are read."""
 
     __slots__ = ()
-    entries: Whole
-    first: Whole
-    second: Whole
+    entries: Ints
+    first: Ints
+    second: Ints
     weights: Floats
 
     def _freeze(self, *by_entry: str) -> None:
@@ -221,12 +220,12 @@ class SignProducts(_ColumnProducts, word="SignProducts"):
         product of the signs of entries 0 and 2
     """
 
-    entries: Whole
+    entries: Ints
     centres: Floats
-    first: Whole
-    second: Whole
+    first: Ints
+    second: Ints
     weights: Floats
-    third: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+    third: Ints = field(default_factory=lambda: np.zeros(0, np.int64))
 
     merged = True
     cost = 30
@@ -293,11 +292,11 @@ class ValueProducts(_ColumnProducts, word="ValueProducts"):
         product of the centred values of entries 0 and 1
     """
 
-    entries: Whole
+    entries: Ints
     centres: Floats
     scales: Floats
-    first: Whole
-    second: Whole
+    first: Ints
+    second: Ints
     weights: Floats
 
     @property
@@ -463,7 +462,7 @@ def _log_odds(mean: Floats, side: Floats) -> Floats:
     return np.asarray(np.log(agree + 0.5) - np.log(size - agree + 0.5))
 
 
-def _renumber_columns(first: Whole, second: Whole) -> tuple[Whole, Whole]:
+def _renumber_columns(first: Ints, second: Ints) -> tuple[Ints, Ints]:
     """Return the columns that pairs need, and the pairs by their places among those."""
     used, places = np.unique(np.stack([first, second]), return_inverse=True)
     return used, places.reshape(2, -1)
@@ -487,7 +486,7 @@ def _multiply_values(columns: list[Array], frame: Frame) -> Iterator[ValueProduc
         yield _likelihood_ratio(frame, moments, joint)
 
 
-def _likelihood_ratio(frame: Frame, moments: Moments, used: Whole) -> ValueProducts:
+def _likelihood_ratio(frame: Frame, moments: Moments, used: Ints) -> ValueProducts:
     """Return the log-likelihood ratio of normal laws with the moments of these columns."""
     sides = moments.on_x, moments.on_x_prime
     inverses = [_invert_matrix(side[np.ix_(used, used)]) for side in sides]
@@ -503,7 +502,7 @@ def _invert_matrix(matrix: Floats) -> Floats:
     return np.asarray((vectors / np.maximum(values, _MIN_EIGENVALUE)) @ vectors.T)
 
 
-def _sum_products(frame: Frame, first: Whole, second: Whole, weights: Floats) -> ValueProducts:
+def _sum_products(frame: Frame, first: Ints, second: Ints, weights: Floats) -> ValueProducts:
     used, (one, other) = _renumber_columns(first, second)
     centres, scales = frame.centres[used], frame.scales[used]
     return ValueProducts(frame.entries[used], centres, scales, one, other, weights)

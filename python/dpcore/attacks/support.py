@@ -17,23 +17,14 @@ import numpy as np
 
 from ..errors import invalid, real
 from ..events.event import Above, Score
-from ..records import Counts, set_fields
+from ..records import Array, Counts, Floats, Ints, set_fields
 from . import arrays
-from .arrays import Array, Floats, Grain, Merged, Whole, Words
+from .arrays import Atoms, Grain, Merged, Words, atoms_of, read_both_sides, read_numbers
 from .attack import Choice, Goal, NumericAttack
 from .bins import SHARE
 from .candidates import OfParts, presence_parts
 from .parts import Parts, remember_parts
-from .rows import (
-    Atoms,
-    Coordinate,
-    RowMax,
-    RowMin,
-    Special,
-    atoms_of,
-    read_both_sides,
-    read_numbers,
-)
+from .threshold import Coordinate, RowMax, RowMin, Special
 
 _RANGE_ORDER_STATISTIC: Final = 8
 """Rank of the value whose distance from the extreme sets how far a range reaches beyond it."""
@@ -178,10 +169,10 @@ class AtAtoms(Merged, word="AtAtoms"):
         [1.0, -1.0, 0.0]
     """
 
-    entries: Whole
+    entries: Ints
     lows: Floats
     highs: Floats
-    signs: Whole
+    signs: Ints
 
     def __post_init__(self) -> None:
         """Freeze the tables and check that they fit."""
@@ -230,7 +221,7 @@ class AtRows(Merged, word="AtRows"):
     """
 
     codes: Words
-    signs: Whole
+    signs: Ints
 
     cost = 1_000
     """Nanoseconds per output that it is taken to cost: among equals any other score is simpler."""

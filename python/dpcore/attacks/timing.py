@@ -36,10 +36,10 @@ from ..errors import choice, confidence_level, count, integer, invalid, suggest_
 from ..events import Above
 from ..events.event import score_attribute
 from ..pairs.differences import differing_points
-from ..records import Pair, frozen_array, qualified_name
-from ..sampling.timed import Call, Clock, Timed, time_calls
+from ..records import Array, Flags, Floats, Pair, frozen_array, qualified_name
+from ..sampling.sources import Call, Clock, Timed, time_calls
 from .additive import Additive
-from .arrays import Array, Flags, Floats, Merged, freeze_arrays
+from .arrays import Merged, freeze_arrays
 from .attack import AuditAttack, Goal, TimingCounts, choose_events
 from .bins import list_thresholds
 from .histogram import keys_of

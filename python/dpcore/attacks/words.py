@@ -16,9 +16,9 @@ import numpy as np
 
 from ..errors import choice, invalid
 from ..events.event import Score
-from ..records import Pair
+from ..records import Array, Floats, Ints, Pair
 from . import arrays
-from .arrays import Array, Floats, Merged, Whole
+from .arrays import Merged
 from .attack import ScoreAttack
 
 NO_ROW: Final = -1
@@ -51,9 +51,9 @@ class Rows:
     """
 
     rows: list[list[str]]
-    sizes: Whole
+    sizes: Ints
 
-    def number_tokens(self, table: Mapping[str, int]) -> tuple[Whole, Whole]:
+    def number_tokens(self, table: Mapping[str, int]) -> tuple[Ints, Ints]:
         """Return which row has which token, each once a row, by the numbers that a table gives.
 
         Tokens without a number are left out; a table may make one for each (`Numbering`).
@@ -150,7 +150,7 @@ class TokenRatios(Merged, word="TokenRatios"):
 
     tokens: tuple[str, ...]
     values: Floats
-    starts: Whole
+    starts: Ints
     lengths: Floats
     reader: str = _READER
 
@@ -230,7 +230,7 @@ def ratios_of(sides: Sequence[Array]) -> TokenRatios:
     return TokenRatios(tuple(names[i] for i in kept), values[kept], starts, lengths)
 
 
-def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Whole]:
+def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Ints]:
     """Count the outputs in which each token of a table occurs, new ones put in; and the lengths."""
     counts, sizes, seen = np.zeros(0), [], 0
     for _, rows in iterate_words(side):
@@ -244,7 +244,7 @@ def _count_tokens(side: Array, table: dict[str, int]) -> tuple[Floats, Whole]:
     return counts, np.concatenate(sizes)
 
 
-def _weigh_lengths(sizes: list[Whole]) -> tuple[Whole, Floats]:
+def _weigh_lengths(sizes: list[Ints]) -> tuple[Ints, Floats]:
     """Return the starts of runs of lengths, and the ratios of no text and of each run."""
     different = np.unique(np.concatenate(sizes))
     different = different[different != NO_ROW]

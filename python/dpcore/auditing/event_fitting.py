@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..attacks import FloatLattice
 from ..attacks.attack import Choice, Fitted, Goal, ScoreAttack, choose_events, remarks_on
 from ..attacks.candidates import has_rare_presence, read_candidates
-from ..attacks.rows import NegativeZeros
+from ..attacks.threshold import NegativeZeros
 from ..errors import about, show
 from ..events.event import Event, Never, Score, evaluate_event, scores_of
 from ..mechanisms.answers import (
@@ -31,13 +31,12 @@ from ..mechanisms.answers import (
 )
 from ..mechanisms.callables import call_mechanism, make_generator, makes_tensors, one_by_one
 from ..mechanisms.declarations import name_of
-from ..records import Counts, Pair, SeenOutput, one_line
+from ..records import Counts, Floats, Pair, SeenOutput, one_line
 from ..results.evidence import numerator_first
 from ..sampling.driver import Source
 from ..sampling.sources import Course, Place
 from ..streams import PILOT, PROBE
 from .selection import (
-    Floats,
     Sides,
     choose_as_stated,
     cost_of,

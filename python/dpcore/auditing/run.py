@@ -35,7 +35,7 @@ from ..errors import (
     suggest_word,
 )
 from ..events import Event, EventRecord, Never, event_of
-from ..events.device_outputs import move_to_host
+from ..events.event import move_to_host
 from ..mechanisms.answers import join_outputs
 from ..mechanisms.callables import is_shared, make_generator, one_by_one, runs_on
 from ..mechanisms.declarations import mechanism_attribute
@@ -70,7 +70,7 @@ from .run_files import FixedFields, RunFile, open_run
 from .selection import draws_of
 
 if TYPE_CHECKING:
-    from ..sampling.slices import Forecast
+    from .early_stop import Forecast
 
 SETTLED_FIELDS: Final = (
     "mechanism", "pair", "claim", "tangent", "delta", "confidence", "bound", "seed", "floats",
@@ -329,7 +329,7 @@ def run_arguments(
 
 def _make_forecast(request: UnsettledRequest) -> Forecast:
     """Forecast the cost of the audit from its first calls."""
-    from ..sampling.slices import Forecast
+    from .early_stop import Forecast
 
     search, draws = request.wanted.search, request.make_source(request.probe_pair)
     early = request.stop != "fixed"

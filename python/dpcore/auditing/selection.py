@@ -36,13 +36,12 @@ from ..pairs import Search, Searched, explore, zeros_ones
 from ..pairs.differences import fingerprint_input, inputs_equal
 from ..pairs.neighbours import format_neighbour, neighbour_of, refuse_farther
 from ..published import is_native
-from ..records import Counts, Pair
+from ..records import Counts, Floats, Pair
 from ..sampling.driver import Source
 from ..sampling.sources import Course
 from ..sampling.tally import Frame, Sketch
 from ..streams import PILOT, SELECTION
 
-Floats = npt.NDArray[np.float64]
 Sides = tuple[npt.NDArray[Any], npt.NDArray[Any]]
 """Outputs on x and on x'."""
 

@@ -398,7 +398,7 @@ def gdp_mu(epsilon: float, delta: float) -> float:
         >>> round(gdp_mu(4.377, 1e-5), 3)
         1.0
     """
-    from .profile import log_delta
+    from .tradeoff import log_delta
 
     epsilon = real("epsilon", epsilon, low=0.0)
     target = math.log(confidence_level(delta, "delta"))
@@ -427,7 +427,7 @@ def gdp_epsilon(mu: float, delta: float) -> float:
         >>> round(gdp_epsilon(1.0, 1e-5), 3)
         4.377
     """
-    from .profile import log_delta
+    from .tradeoff import log_delta
 
     mu = real("mu", mu, low=0.0)
     target = math.log(confidence_level(delta, "delta"))

@@ -28,7 +28,6 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import (
     confidence_level,
@@ -40,11 +39,9 @@ from ..errors import (
     real,
     suggest_arguments,
 )
-from ..records import Counts
+from ..records import Counts, Floats
 from .canaries import bisect_largest
 from .declaration import Declared
-
-_Floats = npt.NDArray[np.float64]
 
 _CENTRE_COUNT = 7
 _STAKE_SHARES = np.concatenate(([1.0], 1.0 / (1.0 + 2.0 ** np.arange(-4.0, 20.5, 0.5))))
@@ -58,9 +55,9 @@ _LOG_ZERO = -1e200
 class _Bets(NamedTuple):
     """Stakes, centres and log weights of a mixture."""
 
-    stake: _Floats
-    centre: _Floats
-    log_weight: _Floats
+    stake: Floats
+    centre: Floats
+    log_weight: Floats
 
 
 @Declared(title="anytime valid", anytime=True, implied=True)
@@ -167,7 +164,7 @@ class Martingale:
         self.delta = delta_level(delta)
         self._bets = _uninformed_bets(self.delta, self._s)
         self._factors = _log_factors(self._bets, self.delta, self._s)
-        self._learners: dict[Hashable, tuple[_Floats, float]] = {}
+        self._learners: dict[Hashable, tuple[Floats, float]] = {}
         self._mixed = 0.0
         parts = _PREDICTED_STAKE_PARTS.size
         self._followers = np.full(parts, -math.log(parts))
@@ -212,7 +209,7 @@ class Martingale:
         self._best = max(self._best, self.log_wealth)
         return self.log_wealth
 
-    def _learn(self, event: Hashable, seen: _Floats) -> float:
+    def _learn(self, event: Hashable, seen: Floats) -> float:
         """Update and return the growth of the mixture that belongs to the event."""
         before, old = self._learners.get(event, (np.zeros(4), 0.0))
         after = before + seen
@@ -255,22 +252,22 @@ class Martingale:
         return f"<Martingale against epsilon={self.claim:g}, delta={self.delta:g}: {found}>"
 
 
-def _make_outcome_counts(k: int, k_prime: int, n: int) -> _Floats:
+def _make_outcome_counts(k: int, k_prime: int, n: int) -> Floats:
     return np.array([k, n - k, k_prime, n - k_prime], dtype=np.float64)
 
 
-def _log_factors(bets: _Bets, delta: float, s: float) -> _Floats:
+def _log_factors(bets: _Bets, delta: float, s: float) -> Floats:
     """Compute the log payment of every bet for X = 1, X = 0, X' = 1, X' = 0, shape (4, bets)."""
     v, q0 = bets.stake, bets.centre
     gains = np.stack([v * (s * (1.0 - delta) - q0), -v * (s * delta + q0), -v * (1.0 - q0), v * q0])
     with np.errstate(divide="ignore"):
-        factors: _Floats = np.maximum(np.log1p(np.maximum(gains, -1.0)), _LOG_ZERO)
+        factors: Floats = np.maximum(np.log1p(np.maximum(gains, -1.0)), _LOG_ZERO)
     return factors
 
 
-def _largest_stake(centre: _Floats, delta: float, s: float) -> _Floats:
+def _largest_stake(centre: Floats, delta: float, s: float) -> Floats:
     with np.errstate(divide="ignore", over="ignore"):
-        most: _Floats = np.minimum(1.0 / (centre + s * delta), 1.0 / (1.0 - centre))
+        most: Floats = np.minimum(1.0 / (centre + s * delta), 1.0 / (1.0 - centre))
     return most
 
 
@@ -313,6 +310,6 @@ def _choose_rates(predicted: Any) -> tuple[float, float]:
     return p, real("predicted q", q, low=0.0, high=1.0)
 
 
-def _log_sum(values: _Floats) -> float:
+def _log_sum(values: Floats) -> float:
     top = float(values.max())
     return top + math.log(float(np.exp(values - top).sum()))

@@ -30,11 +30,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import confidence_level, delta_level, instance, suggest_arguments
-from ..records import Counts
+from ..records import Counts, Floats
 from .binomial import clopper_pearson, limits
 from .declaration import Declared
-
-_Floats = npt.NDArray[np.float64]
 
 _CELLS_PER_DEVIATION = 512.0
 _MAX_LOG_ODDS_STEP = 700.0
@@ -44,7 +42,7 @@ _FINER_GRID_FACTOR = 32
 _ELLIPSE_RADII = 1.0 + np.geomspace(0.15, 8.0, 24)
 _PROBABILITY_ROUNDING = 1e-13
 
-_CutFunction = Callable[[_Floats], _Floats]
+_CutFunction = Callable[[Floats], Floats]
 
 _RECTANGLE_SHARE = 1e-3
 """Part of the error probability that pays for the rectangle of (p, q)."""
@@ -64,8 +62,8 @@ class Cells(NamedTuple):
     trials: int
     first: int
     width: int
-    log_mass: _Floats
-    offset: _Floats
+    log_mass: Floats
+    offset: Floats
     log_odds: float
     error: float
     """Relative error of a mass."""
@@ -114,7 +112,7 @@ def _window_reach(n: int, rate: float, t: float) -> float:
     return t / 3.0 + math.sqrt(t * t / 9.0 + 2.0 * n * rate * (1.0 - rate) * t)
 
 
-def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
+def _log_binomial(n: int, rate: float, x: Floats) -> Floats:
     """Compute the log binomial probability up to a constant; both counts are above 1e5 here."""
     mean, rest = n * rate, n * (1.0 - rate)
     y, d = n - x, x - mean
@@ -122,7 +120,7 @@ def _log_binomial(n: int, rate: float, x: _Floats) -> _Floats:
     return -deviance - np.log(x / mean * (y / rest)) / 2.0 - (1 / x + 1 / y) / 12.0
 
 
-def cell_masses(window: Cells, rates: _Floats) -> _Floats:
+def cell_masses(window: Cells, rates: Floats) -> Floats:
     """Compute the cells' masses at every rate, shape `(rates, cells)`; each row sums to 1.
 
     The sum over the window stands for 1: a mass is too large by what the window leaves out, never
@@ -140,7 +138,7 @@ def cell_masses(window: Cells, rates: _Floats) -> _Floats:
 
 
 def supremum_bound(
-    probability: Callable[[_Floats], _Floats],
+    probability: Callable[[Floats], Floats],
     low: float,
     high: float,
     line: tuple[float, float],
@@ -199,7 +197,7 @@ def _choose_degree(
     return nodes, math.exp(min(least, 0.0))
 
 
-def _largest_excess(centre: float, wide: _Floats, tall: _Floats) -> _Floats:
+def _largest_excess(centre: float, wide: Floats, tall: Floats) -> Floats:
     """Compute the largest |z| + |1 - z| - 1 on an ellipse, bounded by the box around it.
 
     The sum is convex in the real part and grows with the imaginary one: a corner has the most.
@@ -207,8 +205,8 @@ def _largest_excess(centre: float, wide: _Floats, tall: _Floats) -> _Floats:
     return np.maximum(_corner_excess(centre - wide, tall), _corner_excess(centre + wide, tall))
 
 
-def _corner_excess(real: _Floats, imaginary: _Floats) -> _Floats:
-    def beyond(x: _Floats) -> _Floats:
+def _corner_excess(real: Floats, imaginary: Floats) -> Floats:
+    def beyond(x: Floats) -> Floats:
         # |x + iy| - x without the cancellation at small y.
         size = np.hypot(x, imaginary)
         return np.where(x > 0.0, imaginary**2 / (size + np.abs(x) + 1e-300), size - x)
@@ -217,14 +215,14 @@ def _corner_excess(real: _Floats, imaginary: _Floats) -> _Floats:
 
 
 @lru_cache(maxsize=16)
-def _interpolation_matrix(nodes: int) -> tuple[_Floats, _Floats]:
+def _interpolation_matrix(nodes: int) -> tuple[Floats, Floats]:
     """Return first-kind Chebyshev points, and the matrix from values there to a finer grid."""
     order = np.arange(nodes)
     angles = (order + 0.5) * (math.pi / nodes)
     finer = np.arange(_FINER_GRID_FACTOR * nodes + 1) * (math.pi / (_FINER_GRID_FACTOR * nodes))
     coefficients = np.cos(np.outer(order, angles)) * (2.0 / nodes)
     coefficients[0] /= 2.0
-    matrix: _Floats = np.cos(np.outer(finer, order)) @ coefficients
+    matrix: Floats = np.cos(np.outer(finer, order)) @ coefficients
     return np.cos(angles), matrix
 
 
@@ -312,7 +310,7 @@ def _find_rejection_boundary(counts: Counts, delta: float, alpha: float) -> _Cut
     n, n_prime = counts.n, counts.n_prime
     z = max(-float(ndtri(alpha)), _MIN_NORMAL_SCORE)
 
-    def boundary(t: _Floats, j_prime: _Floats) -> _Floats:
+    def boundary(t: Floats, j_prime: Floats) -> Floats:
         r = np.sqrt(np.maximum(1.0, np.exp(t) * (n / n_prime)))
         s = z * np.sqrt(1.0 + r * r) / (1.0 + r)
         spread = np.sqrt(j_prime * ((n_prime - j_prime) / n_prime) + s * s / 4.0)
@@ -362,7 +360,7 @@ def _make_test(
             # Already the smallest q is allowed all of the rectangle's p.
             low, high, line = q_low, q_low, (0.0, p_high)
 
-        def probability(q: _Floats) -> _Floats:
+        def probability(q: Floats) -> Floats:
             p = np.clip(line[0] * q + line[1], p_low, p_high)
             return _tail_probability(cell_masses(side, p), cell_masses(other, q), index)
 
@@ -381,11 +379,11 @@ def _cut_indices(side: Cells, other: Cells, cut: _CutFunction) -> npt.NDArray[np
     return np.clip(cell, 0, side.offset.size).astype(np.int64)
 
 
-def _tail_probability(mass: _Floats, mass_prime: _Floats, index: npt.NDArray[np.int64]) -> _Floats:
+def _tail_probability(mass: Floats, mass_prime: Floats, index: npt.NDArray[np.int64]) -> Floats:
     """Compute P(J >= cut(J')) at every rate."""
     upper = np.zeros((mass.shape[0], mass.shape[1] + 1))
     upper[:, :-1] = np.cumsum(mass[:, ::-1], axis=1)[:, ::-1]
-    tail: _Floats = np.einsum("ij,ij->i", mass_prime, upper[:, index])
+    tail: Floats = np.einsum("ij,ij->i", mass_prime, upper[:, index])
     return tail
 
 

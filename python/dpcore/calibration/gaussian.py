@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from ..bounds.profile import epsilon_of, log_delta, mu_of
+from ..bounds.tradeoff import epsilon_of, log_delta, mu_of
 from ..errors import (
     choice,
     confidence_level,

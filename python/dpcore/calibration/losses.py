@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from ..bounds.profile import epsilon_of, log_delta
+from ..bounds.tradeoff import epsilon_of, log_delta
 from ..errors import choice, delta_level, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import ClipStep
 from ..mechanisms.declarations import mechanism_attribute

@@ -18,9 +18,9 @@ import numpy.typing as npt
 from ..errors import choice, flag, instance, invalid, mistyped, real, suggest_arguments
 from ..mechanisms import positive
 from ..mechanisms.declarations import name_of
-from ..records import Pair, Shown
+from ..records import Floats, Pair, Shown
 from ..streams import Rng, check_size
-from .pure import Entries, Floats, make_generator
+from .pure import Entries, make_generator
 
 Masks = Literal["bernoulli", "exact"]
 """Ways to mask words: each by a coin of its own, or a fixed share of every text."""

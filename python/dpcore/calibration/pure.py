@@ -18,11 +18,9 @@ from ..errors import instance, integer, invalid, numeric, suggest_arguments, vec
 from ..mechanisms import positive
 from ..pairs import dimension
 from ..published import noise_scale
-from ..records import Pair, Record
+from ..records import Floats, Pair, Record
 from ..sensitivity.closed_forms import Sensitivity, in_norm
 from ..streams import Rng, check_size, seed_of
-
-Floats = npt.NDArray[np.float64]
 
 _NOISE_CELLS: Final = 600
 _LOSS_LEVELS: Final = 2_000

@@ -24,10 +24,9 @@ import numpy.typing as npt
 
 from ..errors import invalid, mistyped, real, suggest_arguments
 from ..packages import has_all
-from ..records import frozen_array, set_fields
+from ..records import Floats, frozen_array, set_fields
 from .trade_off import (
     Claim,
-    Floats,
     TradeOff,
     check_number_row,
     check_rising,

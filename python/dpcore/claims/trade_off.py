@@ -16,12 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..bounds.canaries import gdp_mu
-from ..bounds.profile import epsilon_of, log_delta
-from ..bounds.tradeoff import check_array
+from ..bounds.tradeoff import check_array, epsilon_of, log_delta
 from ..errors import delta_level, invalid, mistyped, numeric, real, show, suggest_arguments
-from ..records import Counts, Record, frozen_array, one_line, set_fields
-
-Floats = npt.NDArray[np.float64]
+from ..records import Counts, Floats, Record, frozen_array, one_line, set_fields
 
 _CURVE_ERROR: Final = 1e-13
 """Relative error of the functions that a curve is computed with; rounding goes to the safe side."""

@@ -35,12 +35,13 @@ from .audits import (
     run_plan,
     run_table_audit,
 )
-from .options import ExperimentArguments, add_options
-from .status import (
+from .options import (
     INTERRUPTED,
     NOT_REFUTED,
     USAGE,
+    ExperimentArguments,
     Usage,
+    add_options,
     report_bad_usage,
     run_guarded,
     write_line,

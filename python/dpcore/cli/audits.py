@@ -44,7 +44,13 @@ from ..runs import MissingPartsError, begin_run, continue_run, count_part, merge
 from ..tables.table_audit import TableAudit, audit_table
 from . import user
 from .options import (
+    INTERRUPTED,
+    MECHANISM_CONTRACT,
+    NO_VERDICT,
+    NOT_REFUTED,
     OPTIONS,
+    PARTS_MISSING,
+    REFUTED,
     AuditArguments,
     CountArguments,
     MechanismArguments,
@@ -52,17 +58,9 @@ from .options import (
     OutputsArguments,
     PlanArguments,
     TableArguments,
-    select_arguments,
-)
-from .status import (
-    INTERRUPTED,
-    MECHANISM_CONTRACT,
-    NO_VERDICT,
-    NOT_REFUTED,
-    PARTS_MISSING,
-    REFUTED,
     Usage,
     report_bad_usage,
+    select_arguments,
     write_line,
 )
 

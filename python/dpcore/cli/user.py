@@ -21,7 +21,7 @@ from ..mechanisms.declarations import mechanism_attribute
 from ..packages import imported_module
 from ..published import is_native
 from ..records import Pair
-from .status import Usage, report_bad_usage, tag_failures
+from .options import Usage, report_bad_usage, tag_failures
 
 _IMPORT_HINT = "its own folder is on sys.path, other folders go into PYTHONPATH"
 _ATTRIBUTE_HINT = "claim is a number, default_pair a function that returns a dpcore.Pair"

@@ -1,9 +1,17 @@
 """Renyi and KL divergence between two samples, with what is known of their reliability."""
 
 from . import closed_forms
-from .conversion import Converted, Line, canonne_kamath_steinke, line
 from .estimation import METHODS, kl, renyi
-from .record import Beside, Diagnostics, Epsilon, Estimate
+from .record import (
+    Beside,
+    Converted,
+    Diagnostics,
+    Epsilon,
+    Estimate,
+    Line,
+    canonne_kamath_steinke,
+    line,
+)
 
 __all__ = [
     "METHODS", "Beside", "Converted", "Diagnostics", "Epsilon", "Estimate", "Line",

@@ -17,12 +17,11 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..bounds import clopper_pearson, limits, predicted
 from ..errors import confidence_level, delta_level, instance, invalid
-from ..records import Counts, Record
-from .points import Labels, Points, Reals, freeze_arrays, one_of_each
+from ..records import Counts, Floats, Ints, Record
+from .points import Labels, Points, freeze_arrays, one_of_each
 from .score import Score, fit_score, is_fixed, most_trained, score_rows
 
 _PESSIMISM_ERRORS: Final = 1.0
@@ -34,7 +33,6 @@ _BIN_NUMBERS: Final = (2, 3, 4, 6, 8)
 _TARGET_ORDERS: Final = 4
 """Orders that bins are made for, one after the other; the best on average is taken."""
 
-Whole = npt.NDArray[np.int64]
 
 THRESHOLDS: Final = 200
 FOLDS: Final = 4
@@ -49,7 +47,7 @@ _BINS_SHARE: Final = 0.5
 _PREDICTION_TAIL: Final = 0.1
 
 
-def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
+def event_bound(p: Floats, q: Floats, alphas: Floats) -> Floats:
     """Compute d_alpha(p || q) of two coins; 0 unless p > q. Shapes are (e,), (a,) to (e, a).
 
     It increases in p and decreases in q there, for every alpha > 0, so that a lower limit of p
@@ -73,10 +71,10 @@ def event_bound(p: Reals, q: Reals, alphas: Reals) -> Reals:
 
 
 def best_event(
-    chosen: Whole,
+    chosen: Ints,
     chosen_rows: tuple[int, ...],
     counted_rows: tuple[int, int],
-    alphas: Reals,
+    alphas: Floats,
     tail: float,
 ) -> tuple[int, bool]:
     """Find the threshold and side (True: score >= threshold) with the best mean bound over orders.
@@ -99,12 +97,12 @@ def best_event(
 
 
 def best_bins(
-    chosen: Whole,
+    chosen: Ints,
     chosen_rows: tuple[int, ...],
     counted_rows: tuple[int, int],
-    alphas: Reals,
+    alphas: Floats,
     failure: float,
-) -> Whole:
+) -> Ints:
     """Find edges of the bins expected to certify most, as columns of 0, thresholds..., infinity.
 
     For a given order and number of bins the best partition is a shortest path, since the sum that
@@ -131,13 +129,13 @@ def best_bins(
     return partitions[int(np.argmax(_average_bound_shares(np.array(told))))]
 
 
-def _average_bound_shares(told: Reals) -> Reals:
+def _average_bound_shares(told: Floats) -> Floats:
     """Average over orders the share of the best bound there, shape (e, a) to (e,)."""
     best = told.max(axis=0)
     return np.asarray(np.mean(told / np.where(best > 0.0, best, 1.0), axis=1))
 
 
-def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals, Reals]:
+def _pessimistic_rates(hits: Ints, chosen_rows: tuple[int, ...]) -> tuple[Floats, Floats]:
     """Lower the numerator's rates and raise the denominator's rates."""
     (k, k_prime), (n, n_prime) = hits, chosen_rows
     p_low = _wilson_limit(k / n, n, -_PESSIMISM_ERRORS)
@@ -145,8 +143,8 @@ def _pessimistic_rates(hits: Whole, chosen_rows: tuple[int, ...]) -> tuple[Reals
 
 
 def _expected_limits(
-    rates: tuple[Reals, Reals], counted_rows: tuple[int, int], tail: float
-) -> tuple[Reals, Reals]:
+    rates: tuple[Floats, Floats], counted_rows: tuple[int, int], tail: float
+) -> tuple[Floats, Floats]:
     """Compute the limits that the counted rows would give at these rates."""
     from scipy.special import ndtri
 
@@ -154,16 +152,16 @@ def _expected_limits(
     return _wilson_limit(rates[0], counted_rows[0], -z), _wilson_limit(rates[1], counted_rows[1], z)
 
 
-def _wilson_limit(rate: Reals, size: int, z: float) -> Reals:
+def _wilson_limit(rate: Floats, size: int, z: float) -> Floats:
     """Compute Wilson's limit for a rate among `size` rows: the lower one for z < 0."""
     square = z * z
     middle = rate + square / (2.0 * size)
     spread = np.sqrt(rate * (1.0 - rate) / size + square / (4.0 * size * size))
-    limit: Reals = (middle + z * spread) / (1.0 + square / size)
+    limit: Floats = (middle + z * spread) / (1.0 + square / size)
     return np.minimum(np.maximum(limit, 0.0), 1.0)
 
 
-def _select_edges(chosen: Whole) -> Whole:
+def _select_edges(chosen: Ints) -> Ints:
     """Select columns that may be edges: both ends, and thresholds spread over the ranks."""
     inside = np.arange(1, chosen.shape[1] + 1)
     if len(inside) > _MAX_BIN_EDGES:
@@ -171,12 +169,12 @@ def _select_edges(chosen: Whole) -> Whole:
     return np.concatenate([[0], inside, [chosen.shape[1] + 1]])
 
 
-def _pair_index(start: Whole, stop: Whole, size: int) -> Whole:
+def _pair_index(start: Ints, stop: Ints, size: int) -> Ints:
     """Return the place of (start, stop) among the ordered pairs with start < stop."""
     return start * (2 * size - start - 1) // 2 + stop - start - 1
 
 
-def _best_edges(powers: Reals, pairs: tuple[Whole, Whole], size: int) -> list[Whole]:
+def _best_edges(powers: Floats, pairs: tuple[Ints, Ints], size: int) -> list[Ints]:
     """Find the edges whose terms e^power have the largest sum, for each order and bin number."""
     terms = np.full((len(powers), size, size), -np.inf)
     largest = np.maximum(powers.max(axis=1, keepdims=True), -1e300)
@@ -210,10 +208,10 @@ class HeldOut(Record):
         score: what the score is, for the text of an event.
     """
 
-    thresholds: Reals
-    chosen: Whole
+    thresholds: Floats
+    chosen: Ints
     chosen_rows: tuple[int, int]
-    counted: Whole
+    counted: Ints
     counted_rows: tuple[int, int]
     trained_rows: tuple[int, int]
     one_per_group: bool = False
@@ -332,7 +330,7 @@ def _score_out_of_fold(
     parts: list[_RowParts],
     rng: np.random.Generator,
     score: Callable[..., Any] | None,
-) -> tuple[Reals, Reals]:
+) -> tuple[Floats, Floats]:
     """Score the choosing rows by fits on the other folds."""
     found = []
     for fold in range(min(FOLDS, *(int(part.fold.max()) + 1 for part in parts))):
@@ -343,7 +341,7 @@ def _score_out_of_fold(
     return first, second
 
 
-def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
+def _candidate_thresholds(scores0: Floats, scores1: Floats) -> Floats:
     """Select about 200 choosing scores: dense at both ends of each set, even in between."""
     found = []
     for scores in (scores0, scores1):
@@ -355,7 +353,7 @@ def _candidate_thresholds(scores0: Reals, scores1: Reals) -> Reals:
     return np.unique(np.concatenate(found))
 
 
-def _count_above(scores: tuple[Reals, Reals], thresholds: Reals) -> Whole:
+def _count_above(scores: tuple[Floats, Floats], thresholds: Floats) -> Ints:
     """Count the rows of each set with score >= threshold."""
     below = [np.searchsorted(np.sort(values), thresholds, "left") for values in scores]
     return np.stack([len(v) - b for v, b in zip(scores, below, strict=True)]).astype(np.int64)
@@ -377,8 +375,8 @@ class Certificate(Record):
         one_per_group: True if one random row of each group was counted.
     """
 
-    alphas: Reals
-    bound: Reals
+    alphas: Floats
+    bound: Floats
     events: tuple[str, str]
     counts: tuple[Counts, Counts]
     bins: tuple[tuple[Counts, ...], tuple[Counts, ...]]
@@ -389,7 +387,7 @@ class Certificate(Record):
         """Freeze the arrays."""
         freeze_arrays(self, "alphas", "bound")
 
-    def at(self, alphas: Reals) -> Certificate:
+    def at(self, alphas: Floats) -> Certificate:
         """Return the same certificate at some of its orders.
 
         Raises:
@@ -412,7 +410,7 @@ class Certificate(Record):
         return "\n".join(lines)
 
 
-def certify(held_out: HeldOut, alphas: Reals, confidence: float = 0.95) -> Certificate:
+def certify(held_out: HeldOut, alphas: Floats, confidence: float = 0.95) -> Certificate:
     """Compute certified lower bounds of D_alpha in both directions.
 
     One event E and bins B_1, ..., B_m per direction, chosen on the choosing rows, are counted on
@@ -515,8 +513,8 @@ def epsilon_hat(held_out: HeldOut, delta: float, confidence: float = 0.95) -> fl
 
 
 def _certify_direction(
-    held_out: HeldOut, side: int, alphas: Reals, failure: float
-) -> tuple[Reals, str, Counts, tuple[Counts, ...]]:
+    held_out: HeldOut, side: int, alphas: Floats, failure: float
+) -> tuple[Floats, str, Counts, tuple[Counts, ...]]:
     """Compute the bounds of one direction; describe its event and return the counts."""
     above = alphas[alphas > 1.0]
     order = [side, 1 - side]
@@ -546,7 +544,7 @@ def _certify_direction(
     return np.maximum.accumulate(bound), text, counts, bins
 
 
-def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Reals:
+def _bins_bound(bins: tuple[Counts, ...], alphas: Floats, failure: float) -> Floats:
     """Compute bounds for orders above 1 from simultaneous lower and upper limits of each bin."""
     tail = failure / (2.0 * len(bins))
     p_low, q_high = _limits_of_counts(bins, tail)
@@ -555,11 +553,11 @@ def _bins_bound(bins: tuple[Counts, ...], alphas: Reals, failure: float) -> Real
         return np.zeros(len(alphas))
     ln_p, ln_q = np.log(p_low[seen]), np.log(q_high[seen])
     powers = alphas[:, None] * ln_p + (1.0 - alphas[:, None]) * ln_q
-    total: Reals = np.logaddexp.reduce(powers, axis=1)
+    total: Floats = np.logaddexp.reduce(powers, axis=1)
     return np.maximum(0.0, total / (alphas - 1.0))
 
 
-def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Reals, Reals]:
+def _limits_of_counts(every: Iterable[Counts], tail: float) -> tuple[Floats, Floats]:
     """Compute lower limits of the numerator's rates, upper ones of the denominator's rates."""
     both = [(limits(c.k, c.n, tail)[0], limits(c.k_prime, c.n_prime, tail)[1]) for c in every]
     p_low, q_high = np.array(both).T

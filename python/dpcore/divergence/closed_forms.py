@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from ..errors import explain_old_names, integer, invalid, numeric, real, vector
 from ..mechanisms import LARGEST, positive
-from .points import Reals
+from ..records import Floats
 
 __all__ = [
     "discrete_renyi", "exponential_renyi", "gaussian_mechanism", "gaussian_renyi",
@@ -37,11 +37,11 @@ _SERIES_TERMS: Final = 18
 _HUGE_RATIO: Final = 1e100
 _NEAR_ZERO_GAP: Final = 0.1
 
-Side = tuple[Reals, Reals, float]
+Side = tuple[Floats, Floats, float]
 """Of one discrete law against another: ln p, ln(p/q), and what q has where p has nothing."""
 
 
-def read_orders(alphas: Any) -> Reals:
+def read_orders(alphas: Any) -> Floats:
     """Read orders above 0, inf included, in any shape."""
     requirement = "an array of orders above 0"
     found = numeric("alphas", requirement, alphas, "uif").astype(np.float64)
@@ -52,8 +52,8 @@ def read_orders(alphas: Any) -> Reals:
 
 
 def by_part(
-    alphas: Reals, part: Callable[[Reals, Reals, bool], Reals], limit: Callable[[], float]
-) -> Reals:
+    alphas: Floats, part: Callable[[Floats, Floats, bool], Floats], limit: Callable[[], float]
+) -> Floats:
     """Compute D_alpha as a sum over coordinates.
 
     Args:
@@ -77,7 +77,7 @@ def by_part(
     return found.reshape(alphas.shape)
 
 
-def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -> Reals:
+def by_order(alphas: Floats, value: Callable[[int, float, float, bool], float]) -> Floats:
     """Compute D_alpha for each order.
 
     `value` takes (place, a, b, swap), as in `by_part`; a may be inf.
@@ -89,12 +89,12 @@ def by_order(alphas: Reals, value: Callable[[int, float, float, bool], float]) -
     return np.array(found, dtype=np.float64).reshape(alphas.shape)
 
 
-def read_coordinates(name: str, value: Any) -> Reals:
+def read_coordinates(name: str, value: Any) -> Floats:
     """Read a number or a vector of finite numbers, as a vector."""
     return vector(name, [value] if np.ndim(value) == 0 else value)
 
 
-def read_deviations(name: str, value: Any) -> Reals:
+def read_deviations(name: str, value: Any) -> Floats:
     """Read a positive number or a vector of them, as a vector."""
     found = read_coordinates(name, value)
     if not ((found > 0.0) & (found <= LARGEST)).all():
@@ -111,7 +111,7 @@ def same_length(**parts: npt.NDArray[Any]) -> int:
     return most
 
 
-def read_probabilities(name: str, value: Any) -> Reals:
+def read_probabilities(name: str, value: Any) -> Floats:
     """Read a vector of probabilities, unchanged; they must sum to 1 within 1e-9."""
     found = vector(name, value)
     if (found < 0.0).any() or abs(math.fsum(found.tolist()) - 1.0) > _SUM_TOLERANCE:
@@ -119,7 +119,7 @@ def read_probabilities(name: str, value: Any) -> Reals:
     return found
 
 
-def read_covariance(name: str, value: Any) -> Reals:
+def read_covariance(name: str, value: Any) -> Floats:
     """Read a covariance from an argument of `gaussian_renyi`; a number gives one entry for all."""
     if np.ndim(value) != 2:
         return np.diag(read_deviations(name, value) ** 2)
@@ -135,7 +135,7 @@ def read_covariance(name: str, value: Any) -> Reals:
     return found
 
 
-def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
+def extrapolate_orders(rest: Any, alphas: Floats) -> Floats:
     """Return the divergences of the rests, in the shape of the orders."""
     requirement = "a number, an array in the shape of alphas or a function of them, at least 0"
     found = numeric("rest", requirement, rest(alphas) if callable(rest) else rest, "uif")
@@ -145,7 +145,7 @@ def extrapolate_orders(rest: Any, alphas: Reals) -> Reals:
     return np.broadcast_to(found.astype(np.float64), alphas.shape)
 
 
-def log_excess(x: Reals) -> Reals:
+def log_excess(x: Floats) -> Floats:
     """Compute x - ln(1 + x), for x > -1.
 
     With z = x / (2 + x) it is x z - 2 z^3 (1/3 + z^2/5 + ...), as ln(1 + x) = 2 artanh(z).
@@ -161,7 +161,7 @@ def log_excess(x: Reals) -> Reals:
     return np.where(small, inner * z - 2.0 * z**3 * series, direct)
 
 
-def exp_excess(x: Reals) -> Reals:
+def exp_excess(x: Floats) -> Floats:
     """Compute (e^x - 1 - x) / x^2 > 0, 1/2 at 0."""
     small = np.abs(x) < _SERIES_LIMIT
     inner = np.where(small, x, 0.0)
@@ -172,7 +172,7 @@ def exp_excess(x: Reals) -> Reals:
     return np.where(small, series, (np.expm1(outer) - outer) / outer / outer)
 
 
-def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
+def power_gap(b: Floats, x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 + b (1 - (x/y)^p), by exact fractions where it nearly vanishes."""
     b, x, y = np.broadcast_arrays(b, x, y)
     found = np.asarray(1.0 + np.where(b == 0.0, 0.0, b * one_minus_power(x, y, power)))
@@ -182,13 +182,13 @@ def power_gap(b: Reals, x: Reals, y: Reals, power: int) -> Reals:
     return found
 
 
-def one_minus_power(x: Reals, y: Reals, power: int) -> Reals:
+def one_minus_power(x: Floats, y: Floats, power: int) -> Floats:
     """Compute 1 - (x/y)^p for p = 1 or 2; take the difference before anything is rounded."""
     first = (y - x) / y
     return first if power == 1 else first * (1.0 + x / y)
 
 
-def log_ratio(x: Reals, y: Reals) -> Reals:
+def log_ratio(x: Floats, y: Floats) -> Floats:
     """Compute ln(x / y) of positive numbers, also where the ratio leaves the range of float64."""
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
@@ -198,7 +198,7 @@ def log_ratio(x: Reals, y: Reals) -> Reals:
     return np.where(near, close, np.where(inside, plain, np.log(x) - np.log(y)))
 
 
-def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -> Reals:
+def scale_divergence(a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats) -> Floats:
     """Compute D_a of a scale family: -ln r - ln(1 + b (1 - r)) / b, r the ratio of the scales.
 
     Args:
@@ -225,8 +225,8 @@ def scale_divergence(a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals) -
 
 
 def normal_divergence(
-    a: Reals, b: Reals, tau: Reals, log_r: Reals, mid: Reals, pull: Reals
-) -> Reals:
+    a: Floats, b: Floats, tau: Floats, log_r: Floats, mid: Floats, pull: Floats
+) -> Floats:
     """Compute D_a of normal laws per coordinate; variances are given as to `scale_divergence`.
 
     `pull` is the distance of the means over sqrt(a s1^2 - b s0^2).
@@ -235,7 +235,7 @@ def normal_divergence(
     return 0.5 * scale_divergence(a, b, tau, log_r, mid) + np.where(mid > 0.0, away, np.inf)
 
 
-def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
+def normal_limit(tau: Floats, log_r: Floats, pull: Floats) -> float:
     """Compute D of order inf; `pull` is the distance of the means over s1."""
     if ((tau < 0.0) | ((tau == 0.0) & (pull != 0.0))).any():
         return float("inf")
@@ -244,8 +244,8 @@ def normal_limit(tau: Reals, log_r: Reals, pull: Reals) -> float:
 
 
 def diagonalise_covariances(
-    spread0: Reals, spread1: Reals, shift: Reals
-) -> tuple[Reals, Reals, Reals]:
+    spread0: Floats, spread1: Floats, shift: Floats
+) -> tuple[Floats, Floats, Floats]:
     """Return 1 - r, ln r and the shift in axes where P1's covariance is 1, P0's diagonal."""
     from scipy.linalg import eigh
 
@@ -254,7 +254,7 @@ def diagonalise_covariances(
     return tau, np.log(ratio), shift @ axes
 
 
-def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
+def shift_divergence(b: Floats, w: Floats, distance: Floats) -> Floats:
     """Compute a shift's share of D_a of two Laplace laws.
 
     It is e + ln(1 - b g) / b with g = (1 - e^-we) / w; e is the distance.
@@ -275,7 +275,7 @@ def shift_divergence(b: Reals, w: Reals, distance: Reals) -> Reals:
 
 
 def discrete_divergence(
-    a: float, b: float, log_p: Reals, loss: Reals, missing: float, rest: Reals | None = None
+    a: float, b: float, log_p: Floats, loss: Floats, missing: float, rest: Floats | None = None
 ) -> float:
     """Compute D_a of two discrete laws, on the points that P has.
 
@@ -310,7 +310,7 @@ def discrete_divergence(
 
 
 def compare_laws(
-    p: Reals, q: Reals, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
+    p: Floats, q: Floats, gap: float = 0.0, sums: tuple[float, float] = (1.0, 1.0)
 ) -> Side:
     """Compare two discrete laws, both to be divided by their sums.
 
@@ -333,7 +333,7 @@ def split_atom(w0: float, w1: float) -> tuple[Side, npt.NDArray[np.bool_]]:
     return (log_p, loss, missing), p > 0.0
 
 
-def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
+def _divergence_terms(b: float, log_p: Floats, loss: Floats) -> Floats:
     """Compute the terms p ((e^bl - 1)/b + e^-l - 1) >= 0.
 
     They sum to (sum of p^a q^-b - 1)/b, as p and q sum to 1.
@@ -351,14 +351,16 @@ def _divergence_terms(b: float, log_p: Reals, loss: Reals) -> Reals:
     return np.where(near, close, grown + np.exp(log_p - outer) - p)
 
 
-def correlated_divergence(alphas: Reals, shift: Reals, spread0: Reals, spread1: Reals) -> Reals:
+def correlated_divergence(
+    alphas: Floats, shift: Floats, spread0: Floats, spread1: Floats
+) -> Floats:
     """Compute the divergence of two normal laws, at least one of them with correlations."""
     dim = same_length(mean0=shift, sigma0=spread0, sigma1=spread1)
     one, other = (s if len(s) == dim else np.eye(dim) * s[0, 0] for s in (spread0, spread1))
     both = one, other
     shift = np.broadcast_to(shift, dim)
 
-    def part(a: Reals, b: Reals, swap: bool) -> Reals:
+    def part(a: Floats, b: Floats, swap: bool) -> Floats:
         tau, log_r, pull = diagonalise_covariances(*(both[::-1] if swap else both), shift)
         mid = 1.0 + b * tau
         return normal_divergence(a, b, tau, log_r, mid, pull / np.sqrt(mid))
@@ -372,7 +374,7 @@ def gaussian_renyi(
     sigma0: npt.ArrayLike,
     mean1: npt.ArrayLike,
     sigma1: npt.ArrayLike,
-) -> Reals:
+) -> Floats:
     """Compute D_alpha of two normal laws.
 
     In every coordinate ``ln(s1/s0) + ln(s1^2/s^2) / (2 (alpha - 1)) + alpha (m0 - m1)^2 / (2 s^2)``
@@ -414,7 +416,7 @@ def gaussian_renyi(
     wide = read_deviations("sigma0", sigma0), read_deviations("sigma1", sigma1)
     same_length(mean0=shift, sigma0=wide[0], sigma1=wide[1])
 
-    def part(a: Reals, b: Reals, swap: bool) -> Reals:
+    def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         mid = power_gap(b, s0, s1, 2)
         # Below order 1 a sum of squares, which does not leave the range of float64.
@@ -434,7 +436,7 @@ def laplace_renyi(
     scale: npt.ArrayLike,
     shift: npt.ArrayLike,
     scale1: npt.ArrayLike | None = None,
-) -> Reals:
+) -> Floats:
     """Compute D_alpha of two Laplace laws at distance `shift`.
 
     With one scale and e = abs(shift)/scale, ``ln(alpha/(2 alpha - 1) e^{(alpha - 1) e} +
@@ -468,7 +470,7 @@ def laplace_renyi(
     same_length(shift=apart, scale=wide0, scale1=wide1)
     wide = wide0, wide1
 
-    def part(a: Reals, b: Reals, swap: bool) -> Reals:
+    def part(a: Floats, b: Floats, swap: bool) -> Floats:
         s0, s1 = wide[::-1] if swap else wide
         tau, log_r = one_minus_power(s0, s1, 1), log_ratio(s0, s1)
         found = scale_divergence(a, b, tau, log_r, power_gap(b, s0, s1, 1))
@@ -484,7 +486,7 @@ def laplace_renyi(
     return by_part(a, part, limit)
 
 
-def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Reals:
+def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Floats:
     """Compute D_alpha of two exponential laws that begin at the same point.
 
     ``ln(l0/l1) + ln(l0/(alpha l0 - (alpha - 1) l1)) / (alpha - 1)``, inf where
@@ -512,7 +514,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Real
     a = read_orders(alphas)
     rates = np.array([positive("rate0", rate0)]), np.array([positive("rate1", rate1)])
 
-    def part(a: Reals, b: Reals, swap: bool) -> Reals:
+    def part(a: Floats, b: Floats, swap: bool) -> Floats:
         # The ratio of the scales is that of the rates, upside down.
         one, other = rates if swap else rates[::-1]
         tau, log_r = one_minus_power(one, other, 1), log_ratio(one, other)
@@ -523,7 +525,7 @@ def exponential_renyi(alphas: npt.ArrayLike, rate0: float, rate1: float) -> Real
     )
 
 
-def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Reals:
+def discrete_renyi(alphas: npt.ArrayLike, p: npt.ArrayLike, q: npt.ArrayLike) -> Floats:
     """Compute D_alpha of two laws on the same finitely many points.
 
     ``ln(sum of p^alpha q^(1 - alpha)) / (alpha - 1)``; inf for alpha >= 1 where q is 0 on a point
@@ -565,8 +567,8 @@ def mixture_with_atom(
     alphas: npt.ArrayLike,
     weight0: float,
     weight1: float,
-    rest: npt.ArrayLike | Callable[[Reals], npt.ArrayLike],
-) -> Reals:
+    rest: npt.ArrayLike | Callable[[Floats], npt.ArrayLike],
+) -> Floats:
     """Compute D_alpha of two laws that share an atom, with a rest that has no mass there.
 
     ``ln(w0^alpha w1^(1 - alpha) + (1 - w0)^alpha (1 - w1)^(1 - alpha) e^{(alpha - 1) R}) /
@@ -610,7 +612,7 @@ def mixture_with_atom(
     return by_order(a, value)
 
 
-def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Reals:
+def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int = 2) -> Floats:
     """Compute the RDP curve of k-ary randomised response, for any two different true values.
 
     ``ln(o (e^{alpha epsilon} + e^{(1 - alpha) epsilon} + k - 2)) / (alpha - 1)``,
@@ -649,7 +651,7 @@ def randomised_response(alphas: npt.ArrayLike, epsilon: float, categories: int =
     return by_order(a, lambda i, a, b, swap: discrete_divergence(a, b, *points))
 
 
-def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Reals:
+def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) -> Floats:
     """Compute the RDP curve of Gaussian noise: ``alpha (sensitivity / sigma)^2 / 2``.
 
     Args:
@@ -675,7 +677,7 @@ def gaussian_mechanism(alphas: npt.ArrayLike, sensitivity: float, sigma: float) 
     return gaussian_renyi(alphas, apart, sigma, 0.0, sigma)
 
 
-def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Reals:
+def laplace_mechanism(alphas: npt.ArrayLike, sensitivity: float, scale: float) -> Floats:
     """Compute the RDP curve of Laplace noise: `laplace_renyi` at the distance `sensitivity`.
 
     With noise in every entry it holds, from order 1 on, for inputs within the L1 distance

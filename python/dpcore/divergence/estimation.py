@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, get_args
 import numpy as np
 
 from ..errors import choice, confidence_level, flag, integer, invalid, mistyped, suggest_arguments
-from ..records import set_fields
+from ..records import Floats, set_fields
 from ..streams import Rng, seed_of, threads_of
 from .certificates import certify, epsilon_lower, hold_out
 from .estimators import estimate_by_balls, estimate_by_distances, estimate_by_paper
@@ -22,7 +22,6 @@ from .points import (
     Groups,
     Points,
     Raw,
-    Reals,
     ResamplingPlan,
     Scale,
     Task,
@@ -30,9 +29,16 @@ from .points import (
     plan_replicates,
 )
 from .record import Beside, Diagnostics, Estimate
-from .reliability import Case, Judged, exact_zero, fitting_note, judge_estimate, to_see
+from .reliability import (
+    Case,
+    Judged,
+    exact_zero,
+    find_outside_units,
+    fitting_note,
+    judge_estimate,
+    to_see,
+)
 from .score import CrossFit, cross_fit, score_ball
-from .support import find_outside_units
 from .two_sample_tests import check_equality, size_p_value, two_laws
 
 Method = Literal["auto", "ball", "score", "poczos", "paper", "paper-literal"]
@@ -92,8 +98,8 @@ class Request:
     replicates: int | None
     self_neighbour: bool
     begun: float
-    wanted: Reals = field(init=False)
-    grid: Reals = field(init=False)
+    wanted: Floats = field(init=False)
+    grid: Floats = field(init=False)
     stated: bool = field(init=False)
     seed: int = field(init=False)
     notes: tuple[str, ...] = field(init=False)
@@ -206,7 +212,7 @@ def _max_order(method: str, points: Points, k: int) -> float:
     return np.inf if method.startswith("paper") else float(min(*points.sizes, k + 1))
 
 
-def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, tuple[str, ...]]:
+def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Floats, Floats, tuple[str, ...]]:
     """Return the requested orders, and the finer grid on which beliefs are decided."""
     usual = _ORDER_RATIO ** np.arange(1, 64)
     usual = usual[usual <= min(_MAX_DEFAULT_ORDER, limit)]
@@ -227,7 +233,7 @@ def _read_order_grid(alphas: Any, limit: float, k: int) -> tuple[Reals, Reals, t
     return wanted, np.unique(np.concatenate([wanted, np.ones(1), finer, lower])), ()
 
 
-def _check_orders(alphas: Any) -> Reals:
+def _check_orders(alphas: Any) -> Floats:
     try:
         wanted = np.atleast_1d(np.asarray(alphas, dtype=np.float64))
     except (TypeError, ValueError):

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import invalid
 from ..progress import Progress
+from ..records import Flags, Floats
 from ..streams import threads_of
 from .neighbours import (
     Four,
@@ -28,7 +29,7 @@ from .neighbours import (
     list_length,
     refuse_zeros,
 )
-from .points import Ids, Labels, Points, Raw, Reals, ResamplingPlan, Task, Weights
+from .points import Ids, Labels, Points, Raw, ResamplingPlan, Task, Weights
 
 KAPPA = 5
 """Other rows at a point that make it an atom."""
@@ -39,7 +40,6 @@ NEARLY_ALL = 0.99
 _MIN_REPEATED_SHARE = 0.01
 """Share of repeated rows below which rows per repeated value say nothing."""
 
-Mask = npt.NDArray[np.bool_]
 
 CAP = 4096
 CAP_BYTES = 2**30
@@ -65,8 +65,8 @@ class Atoms(NamedTuple):
             number of such values; NaN if fewer than 1 % of the rows are on them.
     """
 
-    of: tuple[Mask, Mask]
-    share: Reals
+    of: tuple[Flags, Flags]
+    share: Floats
     rows_per_atom: float
 
 
@@ -88,7 +88,7 @@ def find_atoms(multiplicity: tuple[Labels, Labels]) -> Atoms:
 def line_ball(
     values0: npt.NDArray[Any],
     values1: npt.NDArray[Any],
-    alphas: Reals,
+    alphas: Floats,
     k: int,
     plan: ResamplingPlan | None,
     threads: int | None,
@@ -155,13 +155,13 @@ def line_ball(
     )
 
 
-def _share_outside(values: Reals, others: Reals) -> float:
+def _share_outside(values: Floats, others: Floats) -> float:
     """Compute the share of the values below or above all others."""
     outside = np.count_nonzero(values < others.min()) + np.count_nonzero(values > others.max())
     return outside / len(values)
 
 
-def compute_ceiling(size: int, depth: int, alphas: Reals) -> Reals:
+def compute_ceiling(size: int, depth: int, alphas: Floats) -> Floats:
     """Compute the value if every ball held all of the numerator and `depth` denominator rows."""
     ends = np.array([size + 1.0, float(depth)])
     out = np.empty(len(alphas))
@@ -288,7 +288,7 @@ class _BallDirection:
         n, j, atom = (np.concatenate(part) for part in zip(*parts, strict=True))
         return _gather_cells(n, j, atom, m_a[np.concatenate([self.atoms, self.queries])])
 
-    def replicates(self, copies_a: Any, copies_b: Any, alphas: Reals) -> Reals:
+    def replicates(self, copies_a: Any, copies_b: Any, alphas: Floats) -> Floats:
         """Return values for copies of all points in R replicates, shapes (R, u), as (R, alphas)."""
         walkable = *self._walkable(self.queries, self.lists), self.atoms
         arguments = *walkable, copies_a, copies_b, self.depth, alphas, *self._where
@@ -355,7 +355,7 @@ def _join_blocks(blocks: list[Arrays]) -> Arrays:
 
 def _gather_cells(
     n: Labels, j: Labels, atom: npt.NDArray[np.bool_], weight: Labels
-) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Reals]:
+) -> tuple[Labels, Labels, npt.NDArray[np.bool_], Floats]:
     """Gather equal cells (n, j, atom) and add their weights."""
     order = np.lexsort((j, n, atom))
     n, j, atom, weight = n[order], j[order], atom[order], weight[order]
@@ -365,7 +365,7 @@ def _gather_cells(
     return n[new], j[new], atom[new], total
 
 
-def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Reals, Reals | None]:
+def _resample_values(task: Task, sides: tuple[_BallDirection, ...]) -> tuple[Floats, Floats | None]:
     """Compute standard errors and the replicates' values."""
     points, alphas, plan = task.points, task.alphas, task.plan
     if plan is None:
@@ -438,7 +438,7 @@ def estimate_by_distances(task: Task) -> Raw:
     four = Four(task, own=False)
     refuse_zeros("poczos", points, four.zeros(k))
 
-    def formula(*weights: Weights) -> tuple[Reals, Reals]:
+    def formula(*weights: Weights) -> tuple[Floats, Floats]:
         # Rows are present (weight 1) or not; NaN if a set has too few rows for k.
         sizes = [int(w.sum()) for w in weights]
         value, effective = np.full((2, 2, len(orders)), np.nan)
@@ -457,7 +457,7 @@ def estimate_by_distances(task: Task) -> Raw:
     return replace(raw, notes=_list_distance_notes(points, alphas, k))
 
 
-def _check_distances(points: Points, alphas: Reals, k: int, plan: ResamplingPlan | None) -> None:
+def _check_distances(points: Points, alphas: Floats, k: int, plan: ResamplingPlan | None) -> None:
     if alphas[-1] >= k + 1 or alphas[0] <= 1 - k:
         beyond = alphas[-1] if alphas[-1] >= k + 1 else alphas[0]
         requirement = f"above {1 - k} and below {k + 1} for poczos with k = {k}"
@@ -474,13 +474,13 @@ def _check_distances(points: Points, alphas: Reals, k: int, plan: ResamplingPlan
     refuse_zeros("poczos", points, [int(m[several].sum()) for m in points.multiplicity])
 
 
-def _log_constants(k: int, orders: Reals) -> Reals:
+def _log_constants(k: int, orders: Floats) -> Floats:
     """Compute the logarithm of B for every order, from ratios of gamma functions."""
     ratio, at = _core.log_gamma_ratio, np.array([float(k)])
     return np.array([-float(ratio(at, b)[0] + ratio(at, -b)[0]) for b in orders.tolist()])
 
 
-def _list_distance_notes(points: Points, alphas: Reals, k: int) -> tuple[str, ...]:
+def _list_distance_notes(points: Points, alphas: Floats, k: int) -> tuple[str, ...]:
     notes = []
     if points.dim > HIGH:
         notes.append(
@@ -556,12 +556,12 @@ def estimate_by_paper(task: Task, *, self_neighbour: bool, literal: bool) -> Raw
 
     def find_densities(
         a: int, b: int, weights: tuple[Weights, ...], there: npt.NDArray[np.bool_]
-    ) -> tuple[Any, Reals]:
+    ) -> tuple[Any, Floats]:
         # Rows up to the k-th neighbour in set b of the points of set a, and the log densities.
         rows, log_squared = four.lists[a][b].reach(weights[b], there, k)
         return rows, np.log(rows) - 0.5 * points.dim * log_squared
 
-    def formula(*weights: Weights) -> tuple[Reals, Reals]:
+    def formula(*weights: Weights) -> tuple[Floats, Floats]:
         # Points are present as often as their weights; the printed form has NaN terms.
         there = [w[ids] > 0 for w, ids in zip(weights, four.sets, strict=True)]
         both = [find_densities(a, a, weights, there[a]) for a in (0, 1)]

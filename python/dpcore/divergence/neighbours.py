@@ -11,7 +11,8 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import invalid
 from ..progress import Progress
-from .points import Ids, Points, Raw, Reals, ResamplingPlan, Task, Weights
+from ..records import Floats
+from .points import Ids, Points, Raw, ResamplingPlan, Task, Weights
 
 _SORTED_LOOKUP_WORK = 1000
 """Cost of a sorted look-up, in products of a search."""
@@ -46,7 +47,7 @@ class Finder:
         """Cost of one query."""
         return len(self.among) if self.points.dim > 1 else _SORTED_LOOKUP_WORK
 
-    def nearest(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
+    def nearest(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
         """Find the `width` nearest points, ordered by distance, then by pooled id.
 
         Returns:
@@ -59,7 +60,7 @@ class Finder:
             listed[doubtful], squared[doubtful] = self._searched(queries[doubtful], width)
         return listed, squared
 
-    def _searched(self, queries: Ids, width: int) -> tuple[Ids, Reals]:
+    def _searched(self, queries: Ids, width: int) -> tuple[Ids, Floats]:
         first = self.points.first
         starts, places, squared, rescans = _core.nearest(
             *self.points.rows, first[queries], first[self.among], width, self.threads
@@ -69,7 +70,7 @@ class Finder:
         cut = starts[:-1, None] + np.arange(width)
         return self.among[places[cut]], squared[cut]
 
-    def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Reals, npt.NDArray[np.bool_]]:
+    def _looked_up(self, queries: Ids, width: int) -> tuple[Ids, Floats, npt.NDArray[np.bool_]]:
         """Look up neighbours in the sorted values; mark rows where a tie may reach further.
 
         The `width` nearest lie among the `width` next values on either side. One more is looked
@@ -88,7 +89,7 @@ class Finder:
         squared = np.take_along_axis(squared, order, 1)
         return listed, squared, edges <= squared[:, -1]
 
-    def _values(self, ids: Ids) -> Reals:
+    def _values(self, ids: Ids) -> Floats:
         return self.points.coordinates(ids)[:, 0].astype(np.float64)
 
 
@@ -168,7 +169,7 @@ class Lists:
             self.listed[block], self.log_squared[block] = found
             progress.advance(block.stop - block.start)
 
-    def reach(self, weights: Weights, wanted: npt.NDArray[np.bool_], k: int) -> tuple[Any, Reals]:
+    def reach(self, weights: Weights, wanted: npt.NDArray[np.bool_], k: int) -> tuple[Any, Floats]:
         """Walk the lists to the k-th point that a replicate has.
 
         Args:
@@ -210,7 +211,7 @@ class Lists:
     def _finder(self, among: Ids) -> Finder:
         return Finder(self.points, among, self.threads, self.counted)
 
-    def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Reals]:
+    def _search(self, queries: Ids, finder: Finder, entries: int) -> tuple[Ids, Floats]:
         """Find the nearest `entries` for some queries, as arrays of that width."""
         skipped = 0 if self.own else 1
         width = min(entries + skipped, len(finder.among))
@@ -225,8 +226,8 @@ class Lists:
 
 
 def _walk_copies(
-    copies: npt.NDArray[Any], log_squared: Reals, goal: npt.NDArray[np.int64]
-) -> tuple[Any, Reals, npt.NDArray[np.bool_]]:
+    copies: npt.NDArray[Any], log_squared: Floats, goal: npt.NDArray[np.int64]
+) -> tuple[Any, Floats, npt.NDArray[np.bool_]]:
     """Return copies up to the goal-th present point, its distance, and if the list ran out."""
     number = (copies > 0).cumsum(1, dtype=np.int32)
     ran_out = number[:, -1] < goal
@@ -286,8 +287,8 @@ def count_copies(points: Points, side: int, rows: Weights | None = None) -> Weig
 
 
 def average_ratios(
-    log_ratios: Reals, copies: npt.NDArray[Any], orders: Reals, constants: Reals
-) -> tuple[Reals, Reals]:
+    log_ratios: Floats, copies: npt.NDArray[Any], orders: Floats, constants: Floats
+) -> tuple[Floats, Floats]:
     """Compute ln(e^constant times mean of e^(order * log ratio)) / order, and effective terms.
 
     Args:
@@ -312,7 +313,7 @@ def average_ratios(
 
 
 def from_lists(
-    task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Reals, Reals]]
+    task: Task, four: Four, formula: Callable[[Weights, Weights], tuple[Floats, Floats]]
 ) -> Raw:
     """Estimate from the lists, with standard errors if there is a plan; no row is an atom.
 

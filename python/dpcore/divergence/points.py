@@ -17,10 +17,7 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, integer, invalid, mistyped, numeric
 from ..packages import converts_to_array
-from ..records import Record, frozen_array
-
-Reals = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
+from ..records import Floats, Record, frozen_array
 
 Rows = npt.NDArray[np.floating[Any]]
 Both = tuple[Rows, Rows]
@@ -89,18 +86,18 @@ class Raw:
             the denominator, shape (2,); 0 otherwise.
     """
 
-    value: Reals
-    std_error: Reals
+    value: Floats
+    std_error: Floats
     depth: tuple[int, int]
-    ceiling: Reals
-    effective: Reals
-    unseen_share: Reals = field(default_factory=lambda: np.zeros(2))
-    atom_share: Reals = field(default_factory=lambda: np.zeros(2))
+    ceiling: Floats
+    effective: Floats
+    unseen_share: Floats = field(default_factory=lambda: np.zeros(2))
+    atom_share: Floats = field(default_factory=lambda: np.zeros(2))
     rows_per_atom: float = np.nan
-    replicates: Reals | None = None
+    replicates: Floats | None = None
     counted: dict[str, int] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
-    beyond_share: Reals = field(default_factory=lambda: np.zeros(2))
+    beyond_share: Floats = field(default_factory=lambda: np.zeros(2))
 
 
 def note_unequal_scales(both: Both, counts: Counts) -> tuple[str, ...]:
@@ -163,7 +160,7 @@ def _note_whitening(rank: int, dim: int, unique: int) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals, Reals]]:
+def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Floats, Floats]]:
     """Yield rows in float64 and their counts as a column, about 8 MiB at a time."""
     for rows, count in zip(both, counts, strict=True):
         for start, block in iterate_blocks(rows):
@@ -173,7 +170,7 @@ def _iterate_weighted_blocks(both: Both, counts: Counts) -> Iterator[tuple[Reals
             yield block.astype(np.float64), weight
 
 
-def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
+def _column_moments(both: Both, counts: Counts) -> tuple[Floats, Floats]:
     """Compute mean and variance of every column over the sample rows of both sets.
 
     Rows are added one after another, never by a matrix product, so that every CPU agrees. The
@@ -186,14 +183,14 @@ def _column_moments(both: Both, counts: Counts) -> tuple[Reals, Reals]:
     return mean, np.where(low == high, 0.0, squares)
 
 
-def _weighted_mean(both: Both, counts: Counts, add: Callable[[Reals, Reals], Reals]) -> Reals:
+def _weighted_mean(both: Both, counts: Counts, add: Callable[[Floats, Floats], Floats]) -> Floats:
     """Add up what `add` returns for blocks of rows and their counts, over the sample rows."""
     sizes = zip(both, counts, strict=True)
     total = float(sum(len(rows) if count is None else count.sum() for rows, count in sizes))
     return np.asarray(sum(add(*part) for part in _iterate_weighted_blocks(both, counts)) / total)
 
 
-def _map_blocks(both: Both, change: Callable[[Reals], Reals], dim: int) -> Both:
+def _map_blocks(both: Both, change: Callable[[Floats], Floats], dim: int) -> Both:
     """Apply a map of blocks of rows to both sets, in their own precision."""
     out = []
     for rows in both:
@@ -239,7 +236,7 @@ class ResamplingPlan:
         for start in range(0, self.replicates, size):
             yield start, min(start + size, self.replicates)
 
-    def std_error(self, values: Reals) -> Reals:
+    def std_error(self, values: Floats) -> Floats:
         """Compute standard errors of the replicates' values, shape (replicates, ...) to (...).
 
         Delete-group jackknife (Shao and Wu 1989): (g - 1)/g times the sum of squared deviations,
@@ -672,7 +669,7 @@ class Task:
     """
 
     points: Points
-    alphas: Reals
+    alphas: Floats
     k: int
     plan: ResamplingPlan | None
     threads: int

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from ..errors import invalid
+from ..records import Floats
 from ..report.figures import (
     cycle_colour,
     get_canvas,
@@ -22,9 +23,7 @@ from ..report.figures import (
     text_colour,
     thin_axes,
 )
-from .conversion import line
-from .points import Reals
-from .record import SEEN, Epsilon, Estimate
+from .record import SEEN, Epsilon, Estimate, line
 from .reliability import DIRECTIONS, ESTIMATE, REFUTED, SATURATED, UNRESOLVED
 
 if TYPE_CHECKING:
@@ -384,7 +383,7 @@ def _finish_figure(figure: Figure, axes: list[Axes], own: bool) -> None:
     where.legend(list(handles.values()), list(handles), **place, **options)
 
 
-def _order_edges(alphas: Reals) -> Reals:
+def _order_edges(alphas: Floats) -> Floats:
     """Return the interval ends of each order: half way to its neighbours, on the log scale."""
     logs = np.log(alphas)
     inner = (logs[1:] + logs[:-1]) / 2.0
@@ -411,7 +410,7 @@ def _value_limits(estimate: Estimate) -> tuple[float, float]:
     return low - room, high + 3.0 * room
 
 
-def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Reals) -> None:
+def _shade_unresolved(panel: Axes, estimate: Estimate, direction: int, edges: Floats) -> None:
     """Shade every unresolved order in grey, with the reason in words."""
     whole = math.log(edges[-1] / edges[0])
     for word, start, stop in find_runs(estimate.belief[direction]):
@@ -491,7 +490,7 @@ def _draw_curve(panel: Axes, estimate: Estimate, direction: int) -> None:
     _draw_infinite(panel, alphas, value)
 
 
-def _draw_infinite(panel: Axes, alphas: Reals, value: Reals) -> None:
+def _draw_infinite(panel: Axes, alphas: Floats, value: Floats) -> None:
     low, high = panel.get_ylim()
     for mask, marker, height, words in (
         (np.isposinf(value), "^", high, "+inf"),
@@ -527,7 +526,7 @@ def _set_order_ticks(panel: Axes) -> None:
     panel.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
 
 
-def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
+def _choose_orders(estimate: Estimate, values: Floats) -> list[int]:
     """Choose up to three orders with finite replicates: lowest, near 2, and highest resolved."""
     finite = np.isfinite(values).all(axis=(0, 1))
     resolved = finite & estimate.resolved.any(axis=0)
@@ -538,7 +537,7 @@ def _choose_orders(estimate: Estimate, values: Reals) -> list[int]:
     return sorted({int(wanted[0]), int(two), int(wanted[-1])})
 
 
-def _running_moments(values: Reals) -> tuple[Reals, Reals]:
+def _running_moments(values: Floats) -> tuple[Floats, Floats]:
     """Compute mean and standard deviation (n - 1 in the divisor) of the first n values."""
     count = np.arange(1, len(values) + 1)
     # Deviations from the first value: squares of the values themselves would cancel.

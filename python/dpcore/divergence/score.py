@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, mistyped, numeric
-from ..records import Record
+from ..records import Floats, Record
 from .estimators import line_ball
-from .points import Groups, Labels, Points, Raw, Reals, ResamplingPlan, freeze_arrays, regroup_rows
+from .points import Groups, Labels, Points, Raw, ResamplingPlan, freeze_arrays, regroup_rows
 
 PENALTY: Final = 1.0
 """C of the objective |w|^2 / 2 + C * sum of losses."""
@@ -62,10 +62,10 @@ class Logistic(Record):
         intercept: added to the sum.
     """
 
-    center: Reals
-    spread: Reals
+    center: Floats
+    spread: Floats
     length: tuple[float, float]
-    weights: Reals
+    weights: Floats
     weight: float
     intercept: float
 
@@ -73,17 +73,17 @@ class Logistic(Record):
         """Freeze the arrays."""
         freeze_arrays(self, "center", "spread", "weights")
 
-    def __call__(self, rows: npt.NDArray[Any]) -> Reals:
+    def __call__(self, rows: npt.NDArray[Any]) -> Floats:
         """Return the log odds of rows, shape (n, d) to (n,)."""
         step = max(1, _STANDARDISED_BLOCK_NUMBERS // rows.shape[1])
         with _limit_to_one_thread():
             found = [self._odds(rows[i : i + step]) for i in range(0, len(rows), step)]
         return np.concatenate(found) if found else np.empty(0)
 
-    def _odds(self, rows: npt.NDArray[Any]) -> Reals:
+    def _odds(self, rows: npt.NDArray[Any]) -> Floats:
         z = _standardise_rows(rows, self.center, self.spread)
         square = (np.einsum("ij,ij->i", z, z) - self.length[0]) / self.length[1]
-        odds: Reals = z @ self.weights + self.weight * square + self.intercept
+        odds: Floats = z @ self.weights + self.weight * square + self.intercept
         return odds
 
     def __str__(self) -> str:
@@ -105,7 +105,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
     signs = np.repeat([1.0, -1.0], [len(train0), len(train1)])
     size, width = features.shape
 
-    def objective(parameters: Reals) -> tuple[float, Reals]:
+    def objective(parameters: Floats) -> tuple[float, Floats]:
         weights, intercept = parameters[:-1], parameters[-1]
         margins = signs * (features @ weights + intercept)
         # ln(1 + e^-m) and its slope 1/(1 + e^m), from one exponential that cannot overflow.
@@ -132,7 +132,7 @@ def fit_regression(train0: npt.NDArray[Any], train1: npt.NDArray[Any]) -> Logist
 
 def _make_features(
     train0: npt.NDArray[Any], train1: npt.NDArray[Any]
-) -> tuple[Reals, Reals, Reals, tuple[float, float]]:
+) -> tuple[Floats, Floats, Floats, tuple[float, float]]:
     """Standardise coordinates and squared lengths of both sets, stacked; return moments too."""
     dim = train0.shape[1]
     made = np.empty((len(train0) + len(train1), dim + 1))
@@ -156,8 +156,8 @@ def _make_features(
     return made, center, spread, (mean, unit)
 
 
-def _standardise_rows(rows: npt.NDArray[Any], center: Reals, spread: Reals) -> Reals:
-    z: Reals = (rows - center) / spread
+def _standardise_rows(rows: npt.NDArray[Any], center: Floats, spread: Floats) -> Floats:
+    z: Floats = (rows - center) / spread
     return np.clip(z, -_MAX_STANDARDISED_COORDINATE, _MAX_STANDARDISED_COORDINATE, out=z)
 
 
@@ -184,7 +184,7 @@ class Fold:
     """
 
     rows: tuple[Labels, Labels]
-    values: tuple[Reals, Reals]
+    values: tuple[Floats, Floats]
     trained: tuple[int, int]
 
     @property
@@ -253,7 +253,7 @@ def cross_fit(
 def score_ball(
     fit: CrossFit,
     points: Points,
-    alphas: Reals,
+    alphas: Floats,
     k: int,
     make_plan: MakePlan,
     threads: int | None = None,
@@ -333,7 +333,7 @@ def most_trained(dim: int) -> int:
     return min(TRAINED, max(_MIN_TRAINING_ROWS, _MAX_SCORED_NUMBERS // dim))
 
 
-def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Reals, Reals]:
+def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Floats, Floats]:
     """Compute the scores of sample rows of both sets; each distinct point is scored once."""
     ids = [points.ids[side][rows[side]] for side in (0, 1)]
     wanted = np.zeros(points.unique, bool)
@@ -344,7 +344,7 @@ def score_rows(points: Points, rows: Sequence[Labels], score: Score) -> tuple[Re
     return values[ids[0]], values[ids[1]]
 
 
-def _evaluate_score(score: Score, points: Points, ids: Labels) -> Reals:
+def _evaluate_score(score: Score, points: Points, ids: Labels) -> Floats:
     """Evaluate a score on points, in blocks that bound the memory."""
     step = max(1, _MAX_SCORED_NUMBERS // points.dim)
     found = []

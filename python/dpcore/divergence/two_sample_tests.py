@@ -13,10 +13,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
-from ..records import Record
-from .points import Labels, Points, Reals, freeze_arrays, one_of_each
+from ..records import Flags, Floats, Record
+from .points import Labels, Points, freeze_arrays, one_of_each
 from .score import CrossFit, Fold
 
 AUC_PERMUTATIONS: Final = 999
@@ -32,7 +31,6 @@ _MAX_GROUP_ROWS: Final = 50
 """Rows of one group that the energy distance uses, at most."""
 _TIE_TOLERANCE: Final = 1e-12
 
-Flags = npt.NDArray[np.bool_]
 
 LEVEL: Final = 0.01
 """Chance, at most, of a word about two laws where sizes do not depend on values."""
@@ -79,7 +77,7 @@ class Checks(Record):
     units: tuple[int, int]
     grouped: bool
     confidence: float
-    certified: Reals | None = None
+    certified: Floats | None = None
     epsilon_lower: float | None = None
     size_p: float | None = None
 
@@ -193,7 +191,7 @@ class _Units:
         drawn = (self._grouped if grouped else self._alone)(permutations, rng)
         return permutation_p(np.abs(drawn) if sided == 2 else drawn)
 
-    def _alone(self, permutations: int, rng: np.random.Generator) -> Reals:
+    def _alone(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute the centred AUC for original and permuted rows, shape (1 + permutations,).
 
         How many permuted rows fall on each level is a multivariate hypergeometric draw. Levels
@@ -207,7 +205,7 @@ class _Units:
         ranked = np.concatenate([[own @ middle], drawn @ middle]) / own.sum()
         return np.asarray(_centred_auc(ranked, int(own.sum()), int(counts.sum())))
 
-    def _grouped(self, permutations: int, rng: np.random.Generator) -> Reals:
+    def _grouped(self, permutations: int, rng: np.random.Generator) -> Floats:
         """Compute the centred AUC for original and permuted units, shape (1 + permutations,)."""
         middle = (np.cumsum(self.counts) - self.counts / 2.0)[np.concatenate(self.ranks)]
         labels = [
@@ -238,7 +236,7 @@ def _rank_levels(counts: Labels) -> Labels:
     return np.unique(level.astype(np.int64), return_inverse=True)[1]
 
 
-def permutation_p(drawn: Reals) -> float:
+def permutation_p(drawn: Floats) -> float:
     """Compute (1 + #)/(1 + B); the first value is observed, and rounding counts as a tie."""
     least = drawn[0] - _TIE_TOLERANCE * max(1.0, abs(float(drawn[0])))
     return (1.0 + float(np.count_nonzero(drawn[1:] >= least))) / len(drawn)
@@ -306,11 +304,11 @@ def _draw_rows(size: int, groups: Labels | None, rng: np.random.Generator) -> tu
     return rows[kept], number[kept]
 
 
-def pairwise_distances(rows: Reals) -> Reals:
+def pairwise_distances(rows: Floats) -> Floats:
     """Compute Euclidean distances between rows, by their products after centring."""
     rows = rows - np.mean(rows, axis=0)
     squares = np.einsum("ij,ij->i", rows, rows)
-    out: Reals = rows @ rows.T
+    out: Floats = rows @ rows.T
     out *= -2.0
     out += squares
     out += squares[:, None]
@@ -319,11 +317,11 @@ def pairwise_distances(rows: Reals) -> Reals:
     return np.sqrt(out, out=out)
 
 
-def _energy_distances(distances: Reals, labels: Flags) -> Reals:
+def _energy_distances(distances: Floats, labels: Flags) -> Floats:
     """Compute 2 E|X - Y| - E|X - X'| - E|Y - Y'| for each column of labels."""
     count = np.count_nonzero(labels, axis=0)
     weights = np.where(labels, 1.0 / count, -1.0 / (len(labels) - count))
-    within: Reals = np.einsum("ij,ij->j", weights, distances @ weights)
+    within: Floats = np.einsum("ij,ij->j", weights, distances @ weights)
     return -within
 
 
@@ -372,7 +370,7 @@ def _one_set_p_value(
         single, sizes = single[kept], sizes[kept]
     between = pairwise_distances(points.coordinates(points.ids[side][single]).astype(np.float64))
     # How much more a group weighs by its rows than as a group.
-    surplus: Reals = sizes / sizes.sum() - 1.0 / len(sizes)
+    surplus: Floats = sizes / sizes.sum() - 1.0 / len(sizes)
     permuted = (rng.permutation(surplus) for _ in range(_SIZE_PERMUTATIONS))
     drawn = np.stack([surplus, *permuted], axis=1)
     values = -np.einsum("ij,ij->j", drawn, between @ drawn)

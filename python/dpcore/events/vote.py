@@ -12,8 +12,17 @@ import numpy.typing as npt
 from .. import _core
 from ..errors import choice, invalid, mistyped, suggest_arguments, vector
 from ..records import Pair, frozen_array, pair_of, set_fields
-from .device_outputs import Held, at_least, cache_per_device, move_to_host
-from .event import Ballot, EventRecord, Seen, group_rows, hits_of
+from .event import (
+    Ballot,
+    EventRecord,
+    Held,
+    Seen,
+    at_least,
+    cache_per_device,
+    group_rows,
+    hits_of,
+    move_to_host,
+)
 
 Side = Literal["x_prime", "x"]
 SIDES: Final[tuple[Side, ...]] = get_args(Side)

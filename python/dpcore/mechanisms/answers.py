@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import invalid, masked, mistyped
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..packages import has_all, is_tensor
 
 _ROW_TYPE_NAMES = {list: "list", tuple: "tuple", np.ndarray: "array"}

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, invalid, mistyped, suggest_arguments
-from ..events.device_outputs import Held, numpy_of
+from ..events.event import Held, numpy_of
 from ..packages import converts_to_array, has_all, imported_module, is_tensor
 from ..progress import count_with_progress
 from ..records import Shown

@@ -13,9 +13,7 @@ import numpy.typing as npt
 
 from ..errors import choice, integer, invalid, masked, mistyped, suggest_arguments
 from ..packages import converts_to_array, has_all, is_tensor
-from ..records import Pair, pair_of
-
-Floats = npt.NDArray[np.float64]
+from ..records import Floats, Pair, pair_of
 
 MOST_CHANGES: Final = 200
 """Added and removed records that are counted; the search costs the square of their number."""

@@ -21,10 +21,8 @@ from ..errors import (
     suggest_arguments,
     vector,
 )
-from ..records import Pair, Record, attribute_of
+from ..records import Floats, Pair, Record, attribute_of
 from .differences import Norm, dimension, distance, distances
-
-Floats = npt.NDArray[np.float64]
 
 Which = Literal["one", "all"]
 WHICH: Final[tuple[Which, ...]] = get_args(Which)

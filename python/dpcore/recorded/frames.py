@@ -12,10 +12,10 @@ import numpy.typing as npt
 from ..errors import about, integer, invalid, mistyped
 from ..mechanisms.answers import rows_of, to_object_array
 from ..packages import has_all
+from ..records import Array
 from ..results.evidence import MOST_NAMES, TableRead
 
 Column = str | int
-Array = npt.NDArray[Any]
 
 MISSING: Final = "write nan where the output itself is NaN, and leave out no row"
 

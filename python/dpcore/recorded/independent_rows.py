@@ -48,11 +48,10 @@ from ..auditing.event_fitting import outputs_inside
 from ..claims.trade_off import Claim, choose_tangent
 from ..errors import invalid, real
 from ..events.event import Event, evaluate_event, hits_of
-from ..records import Counts, Pair
+from ..records import Array, Counts, Floats, Pair
 from ..results.evidence import numerator_first
 from ..sampling.numbering import list_columns
 from ..sampling.replay import encode_rows
-from .frames import Array
 from .sides import Sides
 
 _SIDE_NAMES: Final = ("outputs", "outputs_prime")
@@ -65,7 +64,6 @@ _SHUFFLE_STREAM: Final = 17
 _GROUP_ROW_STREAM: Final = 19
 """Names the streams that draw one row of each group."""
 
-Floats = npt.NDArray[np.float64]
 
 _MIN_DISTINCT_VALUES: Final = 30
 """Smallest number of distinct values that is tested. All 30 have even numbers of copies with

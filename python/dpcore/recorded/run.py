@@ -35,11 +35,11 @@ from ..errors import (
 )
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
-from ..records import Pair
+from ..records import Array, Pair
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, UNKNOWN, Guesses, OutputsAudit, Rows
 from ..sampling.numbering import refuse_clocks, refuse_row_numbers
 from ..streams import Rng, seed_of
-from .frames import Array, Column, selects_all_columns
+from .frames import Column, selects_all_columns
 from .independent_rows import (
     count_event,
     doubts_of_order,

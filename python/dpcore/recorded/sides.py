@@ -19,8 +19,9 @@ import numpy as np
 
 from ..errors import about, argument_of, invalid, masked, mistyped
 from ..packages import has_all
+from ..records import Array
 from . import frames, text_files
-from .frames import ALL, Array, Column, Found, Table
+from .frames import ALL, Column, Found, Table
 from .text_files import STDIN, HashedFile, Reader
 
 _FileReader = Callable[[HashedFile, str, Any, Any, Reader], Table]

@@ -28,11 +28,11 @@ import numpy as np
 from ..errors import choice, invalid, mistyped, show
 from ..mechanisms.answers import rows_of, to_object_array
 from ..progress import Progress
+from ..records import Array
 from ..results.evidence import TableRead
 from .frames import (
     ALL,
     MISSING,
-    Array,
     Column,
     Found,
     Table,

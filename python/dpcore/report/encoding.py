@@ -1,7 +1,8 @@
-"""Audits, also those of recorded outputs, as strict JSON and back."""
+"""Audits, also those of recorded outputs, as strict JSON and back, and as Python code."""
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -11,18 +12,51 @@ from typing import Any, Final, TypeVar
 
 import numpy as np
 
+from .. import attacks, pairs
+from ..attacks.attack import AuditAttack
 from ..bounds import BOUNDS
 from ..bounds.declaration import find_declaration
+from ..claims.renyi import RDP
+from ..claims.trade_off import Claim
 from ..errors import choice, instance, integer, invalid, mistyped
 from ..events import SIDES, Vote
+from ..mechanisms.commands import Tool
 from ..mechanisms.declarations import name_of
+from ..packages import imported_module
 from ..pairs import distances
-from ..published import NATIVE, is_native
-from ..records import Counts, Pair, Record, StoredRecord, WrittenRecord, class_of, word_of
+from ..pairs.differences import inputs_equal
+from ..published import NATIVE, SYSTEMS, is_native
+from ..records import (
+    Counts,
+    Pair,
+    Record,
+    StoredRecord,
+    WrittenRecord,
+    attribute_of,
+    class_of,
+    one_line,
+    word_of,
+)
 from ..results.audits import Audit
-from ..results.evidence import Finding, Slice, lists_to_tuples, may_lack, read_field
+from ..results.evidence import LEFT_OUT, Finding, Slice, lists_to_tuples, may_lack, read_field
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
+from ..streams import block_of
 from .text import describe_event, describe_neighbours
+
+_MAX_SHOWN_ENTRIES = 16
+"""Entries of an array that are written out; beyond, a reader is helped by its name alone."""
+
+_PARTIAL_RUN_COMMENT = (
+    "# Not one whole run: the same trials again, but event and direction may be chosen on other "
+    "pilot draws."
+)
+_UNREPEATED_COMMENTS = {
+    "own": (
+        "# The mechanism draws its own randomness: the seed does not repeat it, and the counts "
+        "will be others."
+    ),
+    "rounding": "# The outputs repeat up to rounding, not bit for bit: counts may differ slightly.",
+}
 
 _AnyRecord = TypeVar("_AnyRecord", bound=Record)
 _AnyStored = TypeVar("_AnyStored", bound=StoredRecord)
@@ -46,6 +80,183 @@ OUTPUTS_FORMAT: Final = "dpcore.audit_outputs/1"
 _DERIVED_OUTPUTS_FIGURES: Final = (
     "epsilon_lower", "epsilon_hat", "ceiling", "guesses_needed", "refuted", "verdict",
 )  # fmt: skip
+
+
+def format_call(audit: Audit, mechanism: str = "mechanism", pair: str = "pair") -> str:
+    """Format the call of `dpcore.audit` that repeats an audit, on one line.
+
+    Args:
+        audit: the audit.
+        mechanism: what stands for the mechanism where no expression gives it, such as a lambda.
+        pair: what stands for the pair where it is too long to write out, or any object.
+
+    Returns:
+        Python source; audits of several ranges of trials are added. It gives the same counts
+        unless `Audit.randomness` says that they are not the seed's.
+
+    Example:
+        >>> import dpcore
+        >>> report = dpcore.audit(dpcore.Laplace(1.0), trials=1000, claim=1.0, rng=1)
+        >>> print(format_call(report))  # doctest: +NORMALIZE_WHITESPACE
+        dpcore.audit(dpcore.Laplace(scale=1.0, variant='two_branch'),
+            dpcore.Pair([0.0], [1.0]), attack=dpcore.attacks.Auto(),
+            trials=1000, claim=1.0, confidence=0.95, rng=1, pilot=512)
+        >>> eval(format_call(report)) == report
+        True
+    """
+    inputs = [mechanism_expression(audit.mechanism) or mechanism, pair_expression(audit) or pair]
+    calls = [f"dpcore.audit({', '.join(inputs + one)})" for one in list_call_keywords(audit)]
+    return " + ".join(calls)
+
+
+def make_script(audit: Audit) -> str:
+    """Write a script that repeats an audit, as far as its record allows.
+
+    Args:
+        audit: the audit.
+
+    Returns:
+        Python source. What a record cannot hold (a lambda, an attack's own options) is left as
+        `...` with a comment that names it; a long pair is read from the audit's JSON. A comment
+        says where the seed does not repeat the draws.
+    """
+    mechanism = mechanism_expression(audit.mechanism)
+    imports = ["import dpcore"]
+    if mechanism is not None and not mechanism.startswith("dpcore."):
+        imports.insert(0, f"import {audit.mechanism.__module__}")
+    lines = [*imports, ""]
+    lines.append(f"mechanism = {mechanism or f'...  # {one_line(audit.name, 200)}'}")
+    lines.append(f"pair = {pair_expression(audit) or _stored_pair_code(audit)}")
+    if attack_expression(audit) is None:
+        lines.append(f"attack = ...  # {one_line(audit.attack, 200)}")
+    if audit.neighbour and neighbour_expression(audit) is None:
+        lines.append(f"neighbour = ...  # {one_line(audit.neighbour, 200)}")
+    is_whole = len(audit.ranges) == 1 and audit.ranges[0][1] == audit.end and not audit.partial
+    lines += [] if is_whole else [_PARTIAL_RUN_COMMENT]
+    lines += filter(None, [_UNREPEATED_COMMENTS.get(audit.randomness)])
+    calls = []
+    for arguments in list_call_keywords(audit):
+        body = "".join(f"    {argument},\n" for argument in ["mechanism", "pair", *arguments])
+        calls.append(f"dpcore.audit(\n{body})")
+    return "\n".join([*lines, f"report = {' + '.join(calls)}"])
+
+
+def list_call_keywords(audit: Audit) -> list[list[str]]:
+    """List the keyword arguments of the calls that repeat an audit, one call per trial range."""
+    common = [f"claim={_claim_to_code(audit.claim)}"] if audit.claim is not None else []
+    common += [f"delta={audit.delta!r}"] if audit.delta and audit.tangent is None else []
+    common += [f"confidence={audit.confidence!r}", f"rng={audit.seed}"]
+    common += [f"block={audit.block}"] if audit.block != block_of(audit.elements) else []
+    if attribute_of(AuditAttack, getattr(attacks, audit.attack, None), "by_ballot"):
+        # The integer route has the same counts, but only one of the two is the default.
+        common += ["route='sampled'"] if audit.route == "sampled" else []
+    else:
+        common += [f"pilot={audit.pilot}"]
+    common += [] if find_declaration(BOUNDS[audit.bound]).implied else [f"bound={audit.bound!r}"]
+    common += ["stop='refuted'"] if audit.stop == "refuted" else []
+    common += ["floats=True"] if audit.floats else []
+    common += [f"neighbour={neighbour_expression(audit) or 'neighbour'}"] * bool(audit.neighbour)
+    common += ["null=True"] if inputs_equal(audit.pair.x, audit.pair.x_prime) else []
+    common += ["source=False"] * any(one.origin == LEFT_OUT for one in audit.provenance)
+    attack = f"attack={attack_expression(audit) or 'attack'}"
+    return [
+        [attack, f"trials={stop - start}", *([f"start={start}"] if start else []), *common]
+        for start, stop in audit.ranges
+    ]
+
+
+def _claim_to_code(claim: Any) -> str:
+    """Return the claim as Python, or the name `claim` if it is a long table."""
+    if isinstance(claim, RDP) and claim.alphas.size <= _MAX_SHOWN_ENTRIES:
+        return f"dpcore.claims.RDP({claim.alphas.tolist()}, {claim.epsilons.tolist()})"
+    if isinstance(claim, Claim) and claim.parameter is not None:
+        return f"dpcore.claims.{type(claim).__name__}({getattr(claim, claim.parameter)!r})"
+    return "claim" if isinstance(claim, Claim) else repr(claim)
+
+
+def attack_expression(audit: Audit) -> str | None:
+    """Return the attack as Python code, or None if its name does not determine it."""
+    name, _, options = audit.attack.partition("(")
+    if not hasattr(attacks, name) or "<" in options:
+        return None
+    return f"dpcore.attacks.{name}({options}" if options else f"dpcore.attacks.{name}()"
+
+
+def neighbour_expression(audit: Audit) -> str | None:
+    """Return the neighbour relation as Python code, or None if its text does not determine it."""
+    name, _, options = audit.neighbour.partition("(")
+    try:
+        call = ast.parse(audit.neighbour, mode="eval").body
+        known = isinstance(call, ast.Call) and not call.args and name in pairs.__all__
+        for keyword in call.keywords if isinstance(call, ast.Call) else ():
+            ast.literal_eval(keyword.value)
+    except (ValueError, SyntaxError):
+        return None
+    return f"dpcore.pairs.{name}({options}" if known else None
+
+
+def mechanism_expression(mechanism: Any) -> str | None:
+    """Return a mechanism as Python code, or None.
+
+    A native mechanism is written by its fields, any other by the name under which it is imported.
+
+    Example:
+        >>> import numpy as np
+        >>> mechanism_expression(np.linalg.norm), mechanism_expression(lambda x, size, rng: x)
+        ('numpy.linalg.norm', None)
+    """
+    if is_native(mechanism):
+        place = type(mechanism).__module__ if type(mechanism) in SYSTEMS else "dpcore"
+        return f"{place}.{mechanism!r}"
+    if isinstance(mechanism, Tool):
+        return f"dpcore.{mechanism!r}"
+    module, name = (getattr(mechanism, key, None) for key in ("__module__", "__qualname__"))
+    if not (isinstance(module, str) and isinstance(name, str)) or module == "__main__":
+        return None
+    found = imported_module(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return f"{module}.{name}" if found is mechanism else None
+
+
+def pair_expression(audit: Audit) -> str | None:
+    """Return the pair as Python code, or None if it is long or not plain data."""
+    inputs = [_value_to_code(audit.pair.x), _value_to_code(audit.pair.x_prime)]
+    if None in inputs:
+        return None
+    apart = [f"distance={audit.pair.distance!r}"] if audit.pair.distance != 1.0 else []
+    return f"dpcore.Pair({', '.join([str(text) for text in inputs] + apart)})"
+
+
+def _value_to_code(value: Any) -> str | None:
+    if isinstance(value, np.ndarray):
+        return _vector_to_code(value)
+    shown = repr(value)
+    try:
+        same = len(shown) <= 200 and ast.literal_eval(shown) == value
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return None
+    # A list of numbers would come back as an array, which this value is not.
+    return shown if same is True and isinstance(value, (str, bytes, bool, int, float)) else None
+
+
+def _vector_to_code(array: np.ndarray[Any, Any]) -> str | None:
+    """Return a vector of float64 as code of a list, which `Pair` converts back; else None."""
+    if array.dtype != np.float64 or array.ndim != 1 or not array.size:
+        return None
+    entries: list[float] = array.tolist()
+    if not all(map(math.isfinite, entries)):
+        return None
+    # By its text: 0.0 and -0.0 differ.
+    if len(entries) > 4 and len(set(map(repr, entries))) == 1:
+        return f"[{entries[0]!r}] * {len(entries)}"
+    return repr(entries) if len(entries) <= _MAX_SHOWN_ENTRIES else None
+
+
+def _stored_pair_code(audit: Audit) -> str:
+    if all(isinstance(side, np.ndarray) for side in (audit.pair.x, audit.pair.x_prime)):
+        return "dpcore.Audit.from_json(text).pair  # text: the JSON of this audit"
+    return f"...  # {one_line(repr((audit.pair.x, audit.pair.x_prime)), 200)}"
 
 
 def encode_float(value: float) -> float | str:

@@ -29,8 +29,8 @@ from ..records import Counts
 from ..results.audits import Audit
 from ..results.evidence import Provenance, numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, Guesses, OutputsAudit
+from .encoding import make_script
 from .figures import BLUE, GREY, RED, use_own_style
-from .script import make_script
 from .text import format_epsilon, format_report, has_nan, list_report_rows
 
 if TYPE_CHECKING:

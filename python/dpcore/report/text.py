@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from ..auditing.early_stop import shared_block
 from ..bounds import BOUNDS, clopper_pearson
 from ..bounds.declaration import find_declaration
 from ..bounds.power import (
@@ -39,7 +40,6 @@ from ..results.audits import (
 )
 from ..results.evidence import numerator_first
 from ..results.outputs_audits import OUTPUTS_BOUNDS, ROWS, Guesses, OutputsAudit
-from ..sampling.slices import shared_block
 from .card import make_card
 
 _NORM_NAMES = {"l1": "L1", "l2": "L2", "linf": "Linf"}

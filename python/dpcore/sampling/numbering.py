@@ -10,11 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import about
-
-Array = npt.NDArray[Any]
+from ..records import Array
 
 FEWEST_NUMBERED_ROWS: Final = 60
 """Rows from which whole numbers can be a numbering: of fewer, independent draws may be one."""

@@ -21,7 +21,7 @@ import numpy.typing as npt
 
 from ..bounds import limits
 from ..errors import invalid
-from ..events.device_outputs import Held, move_to_host
+from ..events.event import Held, move_to_host
 from ..streams import COUNT
 
 _CHANCE_EXPONENT: Final = 40.0 * math.log(2.0)

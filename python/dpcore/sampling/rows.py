@@ -49,12 +49,12 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import about, invalid
-from ..events.device_outputs import Held, move_to_host
+from ..events.event import Held, move_to_host
 from ..mechanisms.answers import join_outputs
+from ..records import Array
 from .replay import encode_rows
 from .value_tables import (
     MOST_COLUMNS,
-    Array,
     entries_differ,
     entries_equal,
     few_columns,

@@ -11,12 +11,20 @@ import numpy.typing as npt
 
 from .. import _core
 from ..events import EventRecord, event_of
-from ..events.device_outputs import DeviceScores, Held, move_to_host
-from ..events.event import Event, Score, Seen, evaluate_event, hits_of, score_held, scores_of
-from ..records import Record, frozen_array
+from ..events.event import (
+    DeviceScores,
+    Event,
+    Held,
+    Score,
+    Seen,
+    evaluate_event,
+    hits_of,
+    move_to_host,
+    score_held,
+    scores_of,
+)
+from ..records import Floats, Record, frozen_array
 from .rows import Evidence
-
-Floats = npt.NDArray[np.float64]
 
 _TAIL_VALUES: Final = 2048
 """Values expected in a tail."""

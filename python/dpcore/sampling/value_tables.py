@@ -7,9 +7,8 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from ..events.device_outputs import Held
-
-Array = npt.NDArray[Any]
+from ..events.event import Held
+from ..records import Array
 
 MOST_COLUMNS: Final = 4
 """Columns whose order is looked at. The event's hits stand for whatever it reads."""

@@ -17,10 +17,9 @@ from ..mechanisms import positive
 from ..pairs import NORMS, Box, dimension, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute, domain_of
-from ..records import Pair, Record
+from ..records import Floats, Pair, Record
 from .domains import (
     Ball,
-    Floats,
     HistogramCounts,
     MinMaxRows,
     OneHot,

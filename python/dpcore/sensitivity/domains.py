@@ -17,9 +17,7 @@ from ..errors import choice, instance, invalid, numeric, real, suggest_arguments
 from ..mechanisms import positive
 from ..pairs import NORMS, dimension
 from ..pairs.differences import Norm
-from ..records import Record
-
-Floats = npt.NDArray[np.float64]
+from ..records import Floats, Record
 
 Neighbours = Literal["replace", "add_remove"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)

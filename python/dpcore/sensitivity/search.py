@@ -22,8 +22,8 @@ from ..packages import imported_module, is_tensor
 from ..pairs import Domain, Neighbour, distance
 from ..pairs.differences import Norm
 from ..pairs.neighbours import domain_attribute
-from ..records import Pair, Record
-from .domains import Floats, row_lengths
+from ..records import Floats, Pair, Record
+from .domains import row_lengths
 
 Inputs = tuple[Any, Any]
 """Two inputs of f, neighbours of the domain."""

@@ -11,8 +11,7 @@ Example:
 
 from .checks import CHECKS, Check, Inspection
 from .faults import FAULTS, Fault
-from .forking import fork_reuse
-from .inspection import inspect
+from .inspection import fork_reuse, inspect
 
 __all__ = ["CHECKS", "FAULTS", "Check", "Fault", "Inspection", "fork_reuse", "inspect"]
 

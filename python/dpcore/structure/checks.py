@@ -16,9 +16,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import choice, flag, instance, mistyped, real
-from ..records import Record
+from ..records import Floats, Record
 from .outputs import (
-    Floats,
     Seen,
     at_least,
     collision_probability,

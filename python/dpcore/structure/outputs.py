@@ -23,9 +23,8 @@ from ..mechanisms.declarations import name_of
 from ..mechanisms.native import Native, law_of
 from ..packages import has_all, is_tensor
 from ..published import is_native
+from ..records import Floats
 from ..streams import SAMPLE
-
-Floats = npt.NDArray[np.float64]
 
 _HASH_MULTIPLIER = np.uint64(0xBF58476D1CE4E5B9)
 

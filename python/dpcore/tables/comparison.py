@@ -21,16 +21,14 @@ from ..packages import has_all, imported_module
 from ..pairs import L1, L2, Linf
 from ..pairs.neighbours import NORM_BALLS, SLACK, format_neighbour, neighbour_of, refuse_farther
 from ..progress import Progress
-from ..records import Pair
+from ..records import Flags, Floats, Pair
 
-Flags = npt.NDArray[np.bool_]
 _RowSpan = tuple[int, int]
 
 _NEIGHBOUR_REQUIREMENT: Final = (
     "a relation of dpcore.pairs, a mask (booleans), or a list of pairs of row numbers"
 )
 
-Floats = npt.NDArray[np.float64]
 
 _MAX_CACHED_ENTRIES: Final = 2**21
 """Entries of a table whose logarithms are kept: 16 MiB."""

@@ -18,7 +18,7 @@ from ..auditing.provenance import provenance_of
 from ..errors import AssumptionWarning, flag, invalid, real, suggest_arguments
 from ..mechanisms.declarations import mechanism_attribute
 from ..pairs.neighbours import format_neighbour
-from ..records import StoredRecord, frozen_array, one_line
+from ..records import Floats, StoredRecord, frozen_array, one_line
 from ..results.evidence import (
     Provenance,
     field_rule,
@@ -30,7 +30,7 @@ from ..results.evidence import (
     read_whole_number,
 )
 from ..streams import threads_of
-from .comparison import Comparison, Floats, Table, Tally, labels_of, read_neighbours
+from .comparison import Comparison, Table, Tally, labels_of, read_neighbours
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -9,15 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ..errors import about, flag, integer, invalid, message, suggest_arguments
 from ..mechanisms.texts import texts_of
 from ..packages import require_module
-from ..records import Shown
+from ..records import Floats, Shown
 from .corpus import training_texts
-
-Floats = npt.NDArray[np.float64]
 
 _CLASS_WORD: Final = "text.TfidfSVD"
 _FILE_KEYS: Final = {"class", "format", "dim", "min_count", "ngrams", "seed", "fitted_on", "words"}

@@ -21,15 +21,13 @@ from ..mechanisms import positive
 from ..packages import has_all, torch
 from ..pairs import distance
 from ..pairs.differences import Norm
-from ..records import Pair
+from ..records import Floats, Pair
 
 DTYPES: Final = (torch.float64, torch.float32, torch.bfloat16, torch.float16)
 """The dtypes that layers and transforms take, and give back."""
 
 _HALF_RANGE: Final = 2**52
 """Half of the integers of 53 bits."""
-
-_FloatVector = npt.NDArray[np.float64]
 
 
 @functools.cache
@@ -368,7 +366,7 @@ class NoiseLayer(torch.nn.Module):
         delta = delta_level(delta)
         return 0.0 if np.array_equal(first, second) else self._loss(first, second, delta)
 
-    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
+    def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
         """Compute the loss of two vectors that differ, for a density ``exp(-norm(s)/scale)``."""
         return distance(Pair(x, x_prime), self._norm) / self.scale
 
@@ -548,7 +546,7 @@ class GaussianNoise(NoiseLayer):
         """The native record of this noise."""
         return mechanisms.Gaussian(self.scale)
 
-    def _loss(self, x: _FloatVector, x_prime: _FloatVector, delta: float) -> float:
+    def _loss(self, x: Floats, x_prime: Floats, delta: float) -> float:
         return gaussian_epsilon(self.scale, delta, distance(Pair(x, x_prime), "l2"))
 
     def _noise(self, shape: Any, device: Any, generator: Any) -> Any:

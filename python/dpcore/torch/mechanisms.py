@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..adapters.torch import refuse_mixing
 from ..errors import AssumptionWarning, invalid, mistyped, suggest_arguments
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..mechanisms.texts import BatchCheck, relative_distances, rounding_of, text_of
 from ..packages import torch
 from ..records import Pair

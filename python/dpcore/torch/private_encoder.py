@@ -25,7 +25,7 @@ from ..errors import (
     mistyped,
     suggest_arguments,
 )
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..mechanisms import positive
 from ..mechanisms.texts import texts_of
 from ..packages import has_all, torch

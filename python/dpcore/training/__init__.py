@@ -7,9 +7,8 @@ other code fits as a plain function. Only `OpacusStep` needs a further package:
 
 from __future__ import annotations
 
-from .opacus_step import OpacusStep
 from .run import audit_run, make_pool
-from .step import audit_step
+from .step import OpacusStep, audit_step
 
 __all__ = ["OpacusStep", "audit_run", "audit_step", "make_pool"]
 

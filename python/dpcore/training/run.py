@@ -22,7 +22,7 @@ import numpy.typing as npt
 from ..bounds.declaration import RecordedBound
 from ..claims import Claim
 from ..errors import AssumptionWarning, integer, invalid, mistyped, numeric, suggest_arguments
-from ..events.device_outputs import numpy_of
+from ..events.event import numpy_of
 from ..packages import has_all, imported_module, is_tensor
 from ..pairs.differences import fingerprint_input
 from ..recorded.run import audit_outputs

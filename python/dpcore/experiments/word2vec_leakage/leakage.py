@@ -24,13 +24,13 @@ from ...mechanisms.texts import texts_of
 from ...packages import require_module
 from ...pairs.differences import Norm
 from ...progress import Progress
-from ...records import Record
+from ...records import Floats, Record
 from ...sampling.sources import sample
 from ...sensitivity import MinMax, sensitivity
 from ...streams import Rng, seed_of
 from ...text.corpus import Tokeniser, training_texts, words_of
 from ...text.inference.metrics import Measured
-from ...text.words.embedding import Embedding, Floats
+from ...text.words.embedding import Embedding
 
 __all__ = [
     "Leakage", "add_noise", "attack_embedding", "draw_anchors", "split_in_halves",

@@ -26,9 +26,9 @@ from ...mechanisms.texts import (
 )
 from ...packages import has_all, is_tensor, require_module
 from ...progress import LONG_SECONDS
-from ...records import Shown
+from ...records import Ints, Shown
 from ...streams import Generators
-from .targets import MANY_VALUES, Codes, Target, rank_values
+from .targets import MANY_VALUES, Target, rank_values
 
 Vectors = npt.NDArray[np.float64]
 
@@ -549,9 +549,9 @@ class FittedAttacker:
     attacker: Attacker
     models: tuple[Any, ...]
     target: Target
-    counts: Codes | None = None
+    counts: Ints | None = None
 
-    def ranks(self, vectors: Vectors) -> Codes:
+    def ranks(self, vectors: Vectors) -> Ints:
         """Rank all values of one attribute, 1 for the first, shape (n, values).
 
         Of equal scores the value that is more frequent in train comes first. Values that train
@@ -593,7 +593,7 @@ class FittedAttacker:
         return scores
 
 
-def _scores_of_values(model: Any, rows: Vectors, known: Codes) -> Vectors:
+def _scores_of_values(model: Any, rows: Vectors, known: Ints) -> Vectors:
     """Return a score for each known value, shape (n, known): of what predicts alone 1 or 0."""
     for name in ("decision_function", "predict_proba"):
         if method := find_method(model, name):

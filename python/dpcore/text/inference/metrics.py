@@ -13,11 +13,9 @@ import numpy.typing as npt
 
 from ...bounds import limits
 from ...errors import suggest_arguments
-from ...records import Record
+from ...records import Flags, Ints, Record
 from .attackers import Attacker, Vectors, fit_attacker, make_generator
-from .targets import Codes, Target
-
-Ints = npt.NDArray[np.int64]
+from .targets import Target
 
 _BOOTSTRAP_REPLICATES: Final = 2000
 _BOOTSTRAP_STREAM_KEY: Final = 32
@@ -38,8 +36,6 @@ TOP: Final = 5
 """So many values are named where the true one is to be among them."""
 FALSE_POSITIVES: Final = 0.01
 """Share of false positives at which the true-positive rate is taken."""
-
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -63,7 +59,7 @@ class Measured(Record):
         return f"{self.value:.4f} [{self.low:.4f}, {self.high:.4f}]"
 
 
-def answers_of(scores: Vectors, threshold: float | None) -> Codes:
+def answers_of(scores: Vectors, threshold: float | None) -> Ints:
     """Convert scores to codes: 1 at or above the threshold; without one the scores are codes.
 
     Example:
@@ -73,7 +69,7 @@ def answers_of(scores: Vectors, threshold: float | None) -> Codes:
     return (scores if threshold is None else scores >= threshold).astype(np.int64)
 
 
-def threshold_of(scores: Vectors, truth: Codes, measure: str) -> float:
+def threshold_of(scores: Vectors, truth: Ints, measure: str) -> float:
     """Find the threshold with the best measure, one for all attributes; of equal ones the middle.
 
     It lies between two scores; minus infinity answers always yes, infinity never.
@@ -272,7 +268,7 @@ class Judge:
     confidence: float
     seed: int
 
-    def value(self, answers: Codes) -> float:
+    def value(self, answers: Ints) -> float:
         """Compute the measure of some answers."""
         if self.measure == "accuracy":
             return float((answers == self.truth).mean())
@@ -324,7 +320,7 @@ class Judge:
         hits, wrong = (self._share(found[self.truth[:, 0] == code]) for code in (1, 0))
         return hits, wrong
 
-    def balanced_accuracy(self, answers: Codes) -> Measured:
+    def balanced_accuracy(self, answers: Ints) -> Measured:
         """Average the shares of right answers among the texts of either value (Newcombe, 1998)."""
         right = answers[:, 0] == self.truth[:, 0]
         one, other = (self._share(right[self.truth[:, 0] == code]) for code in (0, 1))
@@ -336,7 +332,7 @@ class Judge:
     def _share(self, right: Any) -> Measured:
         return _measure_share(right, self.confidence)
 
-    def accuracy(self, answers: Codes) -> Measured:
+    def accuracy(self, answers: Ints) -> Measured:
         """Compute the share of right answers: with exact limits, or as the mean over attributes."""
         right = (answers == self.truth).sum(axis=1)
         if self.target.several:
@@ -344,7 +340,7 @@ class Judge:
             return self._resampled(right[:, np.newaxis], lambda sums: sums[..., 0] / width, True)
         return self._share(right)
 
-    def f1(self, answers: Codes) -> Measured:
+    def f1(self, answers: Ints) -> Measured:
         """Compute F1 of the positive value, micro over attributes or macro over values."""
         return self._resampled_f1([answers], self._f1_of)
 
@@ -375,7 +371,7 @@ class Judge:
         low, high = (math.tanh(middle + sign * reach) for sign in (-1.0, 1.0))
         return Measured(found, min(low, found), max(high, found), "Bonett and Wright")
 
-    def gain(self, answers: Codes, floor: Codes) -> Measured:
+    def gain(self, answers: Ints, floor: Ints) -> Measured:
         """Measure how much better answers are than a floor's on the same texts.
 
         Accuracy: a sign test (`compare_shares`). F1: both on the same resampled texts.
@@ -392,7 +388,7 @@ class Judge:
     def _tail(self) -> float:
         return (1.0 - self.confidence) / 2.0
 
-    def _cells(self, truth: Codes, answers: Codes) -> Any:
+    def _cells(self, truth: Ints, answers: Ints) -> Any:
         """Count true positives, false positives and false negatives, shape (n, 3 * groups).
 
         Micro: one group, a sum over all attributes; macro: one for each value, a sparse matrix.
@@ -417,14 +413,14 @@ class Judge:
     def _f1_of(self, sums: Any) -> Any:
         return _mean_f1(sums.reshape(*sums.shape[:-1], -1, 3))
 
-    def _resampled_f1(self, given: Sequence[Codes], statistic: Callable[[Any], Any]) -> Measured:
+    def _resampled_f1(self, given: Sequence[Ints], statistic: Callable[[Any], Any]) -> Measured:
         """Resample a statistic of the cells of one answer, or of several side by side."""
         if self.target.binary:
             rows = np.hstack([self._cells(self.truth, one) for one in given])
             return self._resampled(rows, statistic)
         from scipy.sparse import hstack
 
-        def expand(kinds: Codes) -> Any:
+        def expand(kinds: Ints) -> Any:
             truth = kinds[:, :1]
             cells = [self._cells(truth, one[:, np.newaxis]) for one in kinds.T[1:]]
             return hstack(cells, format="csr")
@@ -566,7 +562,7 @@ def main_task(
 
 
 def groups_of(
-    target: Target, truth: Codes, answers: Codes, main: Flags | None, confidence: float
+    target: Target, truth: Ints, answers: Ints, main: Flags | None, confidence: float
 ) -> tuple[Group, ...]:
     """Return a group for each value; for several attributes, for each one's positive value only.
 

@@ -18,7 +18,7 @@ from ...errors import choice, claim_level, confidence_level, delta_level, invali
 from ...mechanisms.declarations import mechanism_attribute
 from ...progress import Progress
 from ...recorded.run import audit_outputs
-from ...records import Pair
+from ...records import Ints, Pair
 from ...results.outputs_audits import OutputsAudit
 from ...streams import Rng, seed_of
 from . import metrics, record
@@ -38,7 +38,7 @@ from .attackers import (
 )
 from .metrics import CORRELATION, RANKINGS, TOP, Judge, Ranking, answers_of, threshold_of
 from .record import Floor, Inference, NumberFigures, OfAttribute, RankFigures, Scores
-from .targets import Codes, Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
+from .targets import Kind, Parts, Target, floor_answers, floor_ranks, floor_scores, parts_of
 
 Neighbours = Literal["any two texts", "words"]
 NEIGHBOURS: Final[tuple[Neighbours, ...]] = get_args(Neighbours)
@@ -103,8 +103,8 @@ def why_not(target: Target, neighbours: str | None, smallest: int) -> str | None
 
 
 def certify(
-    valid: tuple[Vectors, Codes],
-    test: tuple[Vectors, Codes],
+    valid: tuple[Vectors, Ints],
+    test: tuple[Vectors, Ints],
     target: Target,
     claim: float | None,
     delta: float,
@@ -155,7 +155,7 @@ def certify(
     )
 
 
-def _split_by_truth(scores: Vectors, truth: Codes) -> tuple[Any, Any]:
+def _split_by_truth(scores: Vectors, truth: Ints) -> tuple[Any, Any]:
     return scores[truth[:, 0] == 0, 0], scores[truth[:, 0] == 1, 0]
 
 
@@ -498,7 +498,7 @@ def _number_groups(column: Any, parts: Parts) -> Any:
     return groups if len(both) == int(groups.max()) + 1 else None
 
 
-def _measure_ranks(parts: Parts, judge: Judge, ranks: Codes) -> RankFigures:
+def _measure_ranks(parts: Parts, judge: Judge, ranks: Ints) -> RankFigures:
     """Measure the ranks of the true values of the test texts."""
     known = np.unique(parts.truth[0])
     unknown = int((~np.isin(parts.truth[2], known)).sum())
@@ -523,7 +523,7 @@ def _measure_scores(judge: Judge, best: _BestAttacker, scores: Vectors, valid: J
     )
 
 
-def _measure_attributes(parts: Parts, judge: Judge, answers: Codes) -> tuple[OfAttribute, ...]:
+def _measure_attributes(parts: Parts, judge: Judge, answers: Ints) -> tuple[OfAttribute, ...]:
     """Return the figures of each attribute if there are several, else an empty tuple."""
     found, target = [], judge.target
     if not target.several:

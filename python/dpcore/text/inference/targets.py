@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from ...errors import about, choice, invalid, mistyped, show
 from ...packages import has_all
+from ...records import Ints
 from ..corpus import SPLITS, Corpus, likeness
-
-Codes = npt.NDArray[np.int64]
 
 _UNNAMED_COLUMN: Final = "attribute"
 """Name of a column that was handed over without one."""
@@ -87,7 +86,7 @@ class Parts:
     """
 
     texts: tuple[tuple[str, ...], ...]
-    rows: tuple[Codes, ...]
+    rows: tuple[Ints, ...]
     truth: tuple[Any, ...]
     labels: tuple[npt.NDArray[Any], ...] | None
     left_out: dict[str, int]
@@ -213,8 +212,8 @@ def _check_values(target: Target, truth: tuple[Any, ...], left_out: dict[str, in
 
 
 def floor_answers(
-    truth: Codes, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
-) -> Codes:
+    truth: Ints, cells: npt.NDArray[Any], asked: npt.NDArray[Any], target: Target, measure: str
+) -> Ints:
     """Return the best answers that use only the cell of a text; they are learnt on train.
 
     Accuracy: the most frequent value in each cell. F1 of attributes of two values: yes for the
@@ -230,7 +229,7 @@ def floor_answers(
         measure: "accuracy" or "f1".
 
     Returns:
-        Codes, shape (m, attributes).
+        Ints, shape (m, attributes).
 
     Example:
         >>> target = Target(("a",), ((0, 1),))
@@ -245,7 +244,7 @@ def floor_answers(
     return np.vstack([each, whole])[found]
 
 
-def _find_cells(cells: Any, asked: Any) -> tuple[int, Codes, Codes]:
+def _find_cells(cells: Any, asked: Any) -> tuple[int, Ints, Ints]:
     """Return the numbers of cells.
 
     Returns:
@@ -279,7 +278,7 @@ def floor_scores(
     return answers[found]
 
 
-def floor_ranks(truth: Codes, cells: Any, asked: Any, wanted: Codes, values: int) -> Codes:
+def floor_ranks(truth: Ints, cells: Any, asked: Any, wanted: Ints, values: int) -> Ints:
     """Return for each text the rank of its value, by frequency in its cell of train.
 
     Args:
@@ -303,7 +302,7 @@ def floor_ranks(truth: Codes, cells: Any, asked: Any, wanted: Codes, values: int
     return ranks[found, wanted]
 
 
-def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Codes:
+def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]) -> Ints:
     """Return the rank of every value in each row, 1 for the highest score.
 
     Of equal scores the first value comes first.
@@ -322,7 +321,7 @@ def rank_values(scores: npt.NDArray[np.float64], is_known: npt.NDArray[np.bool_]
     return np.minimum(ranks, int(is_known.sum()) + 1)
 
 
-def _answer_by_cell(truth: Codes, place: Any, cells: int, target: Target, measure: str) -> Codes:
+def _answer_by_cell(truth: Ints, place: Any, cells: int, target: Target, measure: str) -> Ints:
     """Choose the answer of each cell, shape (cells, attributes)."""
     values = max(map(len, target.values))
     counts = np.zeros((cells, truth.shape[1], values), np.int64)

@@ -21,12 +21,12 @@ from ...claims import of as claim_of
 from ...errors import choice, confidence_level, instance, integer, invalid, real, suggest_arguments
 from ...mechanisms.texts import texts_of
 from ...packages import require_module
-from ...records import Record, list_shown_fields
+from ...records import Floats, Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...streams import Rng, seed_of
 from ..corpus import Vocabulary, training_texts, words_of
 from ..redaction.masking import MASK, fingerprint_texts
-from .settings import FitPlan, Floats, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
+from .network import FitPlan, Ids, Rows, TextRows, ignore_order_warnings, make_accountant
 
 if TYPE_CHECKING:
     from ...training import OpacusStep

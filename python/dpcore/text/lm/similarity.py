@@ -13,11 +13,10 @@ import numpy as np
 
 from ...errors import instance, invalid, numeric, suggest_arguments
 from ...mechanisms.texts import texts_of
-from ...records import Record, list_shown_fields
+from ...records import Floats, Record, list_shown_fields
 from ...report.encoding import encode_value
 from ...report.text import align_rows
 from .model import NextWordModel
-from .settings import Floats
 
 _MIN_SINGULAR_VALUE: Final = 1e-10
 """Smallest singular value of a direction that PWCCA reads, as a share of the largest."""

@@ -14,15 +14,12 @@ import numpy.typing as npt
 from ...divergence import Estimate, renyi
 from ...errors import suggest_arguments
 from ...packages import require_module
-from ...records import Record, Shown, frozen_array
+from ...records import Floats, Ints, Record, Shown, frozen_array
 from ..corpus import Corpus
 from ..inference import Attacker, Inference, infer
 from ..inference.attackers import TRANSFORMS, attackers_of, vectors_of
 from ..tfidf import TfidfSVD
 from .masking import MASK, split_words
-
-Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 ORDERS: Final = (1.0, 2.0)
 """Orders of the divergences of every split and of permuted labels: KL and D_2."""

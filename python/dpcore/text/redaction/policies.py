@@ -19,7 +19,7 @@ from ...errors import flag, instance, integer, invalid, mistyped, real, suggest_
 from ...mechanisms.declarations import name_of
 from ...mechanisms.texts import texts_of
 from ...packages import has_all, require_module
-from ...records import Record, frozen_array
+from ...records import Floats, Record, frozen_array
 from ...streams import Rng, seed_of
 from ..corpus import words_of
 from ..words.embedding import Embedding
@@ -35,7 +35,6 @@ _MIN_TEXTS_PER_KEYWORD: Final = 2
 """Texts in which a word must occur to have a weight."""
 
 _PhraseIndex = dict[str, list[tuple[str, ...]]]
-Floats = npt.NDArray[np.float64]
 _THRESHOLD_SHARPNESS: Final = 50.0
 """Factor T of the soft threshold ``sigmoid(T (rank - k-th rank))``."""
 _DOCUMENTS_PER_BATCH: Final = 64

@@ -18,14 +18,13 @@ from ... import _core
 from ...calibration import RealEpsilon
 from ...errors import flag, integer, invalid, mistyped, numeric, suggest_arguments
 from ...packages import has_all
-from ...records import Record, set_fields
+from ...records import Floats, Record, set_fields
 from ..reading import File, missing_file, open_file
 
 Vectors = dict[str, npt.NDArray[np.float64]]
 
 _VECTOR_FORMAT = "word2vec-JSON (MIT)"
 
-Floats = npt.NDArray[np.float64]
 _MAX_DIRECT_DIM: Final = 4
 """Dimensions up to which distances are sums of squared differences, with no product of matrices."""
 _CANCELLATION_SHARE: Final = 1e-6

@@ -19,12 +19,12 @@ import numpy.typing as npt
 
 from ...errors import choice, flag, instance, integer, invalid, mistyped, real, suggest_arguments
 from ...mechanisms.texts import texts_of
-from ...records import Pair, Record
+from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, seed_of
 from ...tables.table_audit import audit_table
 from ..corpus import training_texts, words_of
 from .embedding import Embedding
-from .losses import Floats, Numbers, measure_words, split_rows
+from .losses import measure_words, split_rows
 from .mechanism import MetricMechanism, TableMechanism, WordMechanism, nearest_words, require_rows
 from .metric_noise import MetricLaplace, NoisyMechanism, Vickrey
 
@@ -56,13 +56,13 @@ class MetricExponential(MetricMechanism, TableMechanism):
         """The distance beyond which the score treats words alike; infinite where it does not."""
         return math.inf
 
-    def _scores_of(self, numbers: Numbers, sign: float = -1.0) -> Floats:
+    def _scores_of(self, numbers: Ints, sign: float = -1.0) -> Floats:
         scores = self.vectors.distances(numbers)
         np.minimum(scores, self.gamma, out=scores)
         scores *= sign * 0.5 * self.epsilon
         return scores
 
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         scores = self._scores_of(numbers)
         scores -= _log_sums(scores)[:, None]
         return scores
@@ -73,7 +73,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
         numbers, parts = np.arange(len(self.vectors)), split_rows(*self.shape)
         return np.concatenate([_log_sums(self._scores_of(numbers[part])) for part in parts])
 
-    def loss_rows(self, start: int, stop: int) -> tuple[Floats, Numbers]:
+    def loss_rows(self, start: int, stop: int) -> tuple[Floats, Ints]:
         """Compute the exact worst loss of words against all, and where it is attained.
 
         Args:
@@ -98,7 +98,7 @@ class MetricExponential(MetricMechanism, TableMechanism):
         parts = split_rows(*self.shape)
         return max(float(self.loss_rows(part.start, part.stop)[0].max()) for part in parts)
 
-    def largest_losses(self, numbers: Numbers) -> Floats:
+    def largest_losses(self, numbers: Ints) -> Floats:
         """Compute the largest loss of words against any other, in the worse direction.
 
         Args:
@@ -283,7 +283,7 @@ class SanTextPlus(MetricMechanism, TableMechanism):
     def _is_sensitive(self) -> npt.NDArray[np.bool_]:
         return np.isin(self.words, self.sensitive)
 
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         rows = self.vectors.distances(numbers)
         rows *= -0.5 * self.epsilon
         rows[:, ~self._is_sensitive] = -np.inf
@@ -358,12 +358,12 @@ class CusText(TableMechanism):
             notes += ("the words have different lists of outputs: the loss is infinite",)
         return notes
 
-    def _distances(self, first: Numbers, second: Numbers) -> Floats:
+    def _distances(self, first: Ints, second: Ints) -> Floats:
         differ: Floats = (first != second).astype(np.float64)
         return differ
 
     @cached_property
-    def _lists(self) -> Numbers:
+    def _lists(self) -> Ints:
         """Outputs of every word, shape `(V, k)`; -1 in the places that a short list lacks."""
         left = np.arange(len(self.vectors))
         if self.mapping == "aggressive":
@@ -375,12 +375,12 @@ class CusText(TableMechanism):
             left = np.setdiff1d(left, cluster, assume_unique=True)
         return lists
 
-    def _nearest_words(self, numbers: Numbers, among: Numbers) -> Numbers:
+    def _nearest_words(self, numbers: Ints, among: Ints) -> Ints:
         """Return the k nearest of some words to each of others, ties to the lowest numbers."""
         vectors, depth = self.vectors.vectors, min(self.k, len(among))
         return among[nearest_words(vectors, vectors[:0], numbers, among, depth)[0]]
 
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         vectors, lists = self.vectors.vectors, self._lists[numbers]
         there = lists >= 0
         apart = np.linalg.norm(vectors[numbers][:, None] - vectors[lists], axis=2)

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from ...bounds import limits
 from ...calibration import L2Laplace, real_epsilon
@@ -16,13 +15,10 @@ from ...calibration.pure import l2_laplace_divergences
 from ...divergence import canonne_kamath_steinke
 from ...errors import choice, confidence_level, suggest_arguments
 from ...mechanisms.declarations import mechanism_attribute
-from ...records import Record
+from ...records import Floats, Ints, Record
 from ...report.encoding import encode_value
 from ...sensitivity import Ball
 from ...streams import Rng, seed_of
-
-Floats = npt.NDArray[np.float64]
-Numbers = npt.NDArray[np.int64]
 
 UNKNOWN: Final = ("error", "drop", "keep", "uniform")
 
@@ -246,7 +242,7 @@ def make_text_report(
 
 
 def _compare_words(
-    mechanism: Any, words: Numbers, delta: float, unknown: str
+    mechanism: Any, words: Ints, delta: float, unknown: str
 ) -> tuple[Floats, float, Floats]:
     """Return losses of two words: in both directions, at delta, and divergences in both."""
     is_known = words.max() < len(mechanism.vectors)
@@ -269,8 +265,8 @@ def _compare_words(
 
 
 def measure_words(
-    mechanism: Any, numbers: Numbers, draws: int, seed: int | None
-) -> tuple[Floats, Floats, Numbers]:
+    mechanism: Any, numbers: Ints, draws: int, seed: int | None
+) -> tuple[Floats, Floats, Ints]:
     """Return N_w, limits of it, shape `(n, 2)`, and S_w; on draws where there is no table."""
     size, total = len(mechanism.vectors), 1 if mechanism.has_table else draws
     kept, support = np.zeros(len(numbers)), np.empty(len(numbers), np.int64)
@@ -293,7 +289,7 @@ def measure_words(
     return kept, np.array([limits(int(k), draws, tail) for k in counts]), support
 
 
-def _worst_losses(mechanism: Any, numbers: Numbers, unknown: str) -> Floats:
+def _worst_losses(mechanism: Any, numbers: Ints, unknown: str) -> Floats:
     """Return the largest loss of some words against any other, in the worse direction."""
     worst, size = np.zeros(len(numbers)), len(mechanism.vectors)
     if unknown == "keep" or (unknown == "uniform" and not mechanism.has_table):

@@ -27,20 +27,20 @@ from ...errors import (
     suggest_arguments,
 )
 from ...mechanisms.texts import texts_of
-from ...records import Pair, Record
+from ...records import Floats, Ints, Pair, Record
 from ...streams import Rng, check_size, seed_of
 from ..corpus import Tokeniser, words_of
 from ..rewriter import Rewriter
 from . import losses
 from .embedding import Embedding
-from .losses import CONFIDENCE, UNKNOWN, Floats, Numbers, TextLoss, TextReport, split_rows
+from .losses import CONFIDENCE, UNKNOWN, TextLoss, TextReport, split_rows
 
 _LENGTH_NOTE: Final = "the number of words of a text is released"
 
 _MAX_PREPARED_ENTRIES: Final = 2**22
 """Prepared entries of a mechanism, 12 bytes each: 50 MB."""
 
-_PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Numbers]
+_PreparedRows = tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint32], Ints]
 """Thresholds and entries of rows, shape `(n, V)`, and the place of each word's row or -1."""
 
 _MAX_ROW_OUTPUTS: Final = 2**16
@@ -113,7 +113,7 @@ class WordMechanism(Record):
     def __repr__(self) -> str:
         return self.name
 
-    def __call__(self, x: Any, size: int, rng: Rng = None) -> Numbers:
+    def __call__(self, x: Any, size: int, rng: Rng = None) -> Ints:
         """Draw outputs on an input.
 
         Args:
@@ -122,7 +122,7 @@ class WordMechanism(Record):
             rng: None, an int seed or a numpy Generator, of which one seed is taken.
 
         Returns:
-            Numbers of words, shape `(size,)` for a word and `(size, n)` for a text of n words.
+            Ints of words, shape `(size,)` for a word and `(size, n)` for a text of n words.
 
         Raises:
             TypeError: if x is of another kind.
@@ -133,7 +133,7 @@ class WordMechanism(Record):
         out = self._draw(inputs, size * len(inputs), seed_of(rng))
         return out.reshape(size, len(inputs)) if self._is_text(x) else out
 
-    def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Numbers:
+    def replace(self, numbers: npt.ArrayLike, rng: Rng = None) -> Ints:
         """Replace each of several words by one output.
 
         Args:
@@ -141,7 +141,7 @@ class WordMechanism(Record):
             rng: None, an int seed or a numpy Generator.
 
         Returns:
-            Numbers of words, shape `(n,)`.
+            Ints of words, shape `(n,)`.
 
         Raises:
             TypeError: if `numbers` are not whole numbers.
@@ -303,13 +303,13 @@ class WordMechanism(Record):
         return losses.make_text_report(self, numbers, unknown, strange, rng)
 
     @abstractmethod
-    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+    def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         """Draw `size` outputs; draw i is on word `inputs[i % len(inputs)]`.
 
         The number after the last word stands for an unknown one, which is replaced uniformly.
         """
 
-    def _distances(self, first: Numbers, second: Numbers) -> Floats:
+    def _distances(self, first: Ints, second: Ints) -> Floats:
         """Return distances of words to others, in the metric of the claim, shape `(n,)`."""
         rows = self.vectors.vectors
         found: Floats = np.linalg.norm(rows[first] - rows[second], axis=1)
@@ -356,7 +356,7 @@ class WordMechanism(Record):
 
     def _read_two(
         self, a: Any, b: Any, unknown: str = "error"
-    ) -> tuple[Numbers, Numbers, np.ndarray[Any, np.dtype[np.bool_]]]:
+    ) -> tuple[Ints, Ints, np.ndarray[Any, np.dtype[np.bool_]]]:
         """Return the numbers of the words of two inputs, and where the words differ."""
         words, first = self._read_words("a", a, unknown)
         others, second = self._read_words("b", b, unknown)
@@ -468,7 +468,7 @@ class TableMechanism(WordMechanism):
         """
         return TableWithUnknown(self)
 
-    def rows_with_unknown(self, numbers: Numbers) -> Floats:
+    def rows_with_unknown(self, numbers: Ints) -> Floats:
         """Compute log probabilities of words, shape `(n, outputs)`; number V is an unknown word."""
         rows = np.full((len(numbers), self.shape[1]), -np.log(self.shape[1]))
         known = numbers < self.shape[0]
@@ -477,10 +477,10 @@ class TableMechanism(WordMechanism):
         return rows
 
     @abstractmethod
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         """Return log probabilities of the rows of some words, shape `(n, outputs)`."""
 
-    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+    def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         wanted, most = np.arange(self.shape[0] + 1), max(1, _MAX_PREPARED_ENTRIES // self.shape[1])
         if len(wanted) > most:
             wanted = np.flatnonzero(np.bincount(inputs, minlength=len(wanted)))
@@ -509,7 +509,7 @@ class TableMechanism(WordMechanism):
             _core.prepare_rows(rows, thresholds[part], entries[part], _core.cores())
         return thresholds, entries, slots
 
-    def _read_pair(self, pair: Pair) -> list[Numbers]:
+    def _read_pair(self, pair: Pair) -> list[Ints]:
         """Return numbers of the words of both inputs."""
         pair = instance("pair", pair, Pair)
         inputs = (("x", pair.x), ("x_prime", pair.x_prime))
@@ -556,15 +556,15 @@ class MetricMechanism(WordMechanism):
         return self.vectors.distances(require_rows(len(self.vectors), start, stop))
 
 
-def require_rows(words: int, start: int, stop: int) -> Numbers:
+def require_rows(words: int, start: int, stop: int) -> Ints:
     """Return the numbers of the rows `start` to `stop`, checked."""
     stop = integer("stop", stop, 0, words)
     return np.arange(integer("start", start, 0, stop), stop)
 
 
 def nearest_words(
-    rows: Floats, others: Floats, queries: Numbers, points: Numbers, depth: int
-) -> tuple[Numbers, Floats]:
+    rows: Floats, others: Floats, queries: Ints, points: Ints, depth: int
+) -> tuple[Ints, Floats]:
     """Return the points nearest to queries, ties to the first, and their squared distances.
 
     Args:
@@ -709,7 +709,7 @@ def _read_word_numbers(
     return found
 
 
-def _score_originals(mechanism: Any, originals: Numbers, outputs: Numbers) -> Floats:
+def _score_originals(mechanism: Any, originals: Ints, outputs: Ints) -> Floats:
     """Return log likelihoods, or distances below 0, shape `(outputs, originals)`."""
     ranks = np.zeros((len(outputs), len(originals)))
     needed = np.unique(originals)

@@ -11,8 +11,8 @@ import numpy as np
 
 from ... import _core
 from ...errors import invalid, real, suggest_arguments
+from ...records import Floats, Ints
 from .embedding import Embedding
-from .losses import Floats, Numbers
 from .mechanism import MetricMechanism, TableMechanism, nearest_words
 
 _MAX_BLOCK_NUMBERS: Final = 2**20
@@ -56,7 +56,7 @@ class NoisyMechanism(MetricMechanism):
             requirement = f"at least {least:.3g}: longer noise exceeds the precision of float64"
             raise invalid("epsilon", requirement, self.epsilon)
 
-    def _draw(self, inputs: Numbers, size: int, seed: int) -> Numbers:
+    def _draw(self, inputs: Ints, size: int, seed: int) -> Ints:
         words = len(self.vectors)
         out = np.empty(size, np.int64)
         strange = inputs == words
@@ -75,13 +75,13 @@ class NoisyMechanism(MetricMechanism):
             out = np.where(np.resize(strange, size), uniform, out)
         return out
 
-    def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Numbers, Floats]:
+    def _nearest_words(self, noisy: Floats, depth: int) -> tuple[Ints, Floats]:
         """Return the words nearest to noisy vectors, and squared distances; ties to the lowest."""
         queries, points = np.arange(len(noisy)), len(noisy) + np.arange(len(self.vectors))
         return nearest_words(noisy, self.vectors.vectors, queries, points, depth)
 
     @abstractmethod
-    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
         """Return the output for each noisy vector."""
 
 
@@ -113,7 +113,7 @@ class MetricLaplace(NoisyMechanism):
         (array([[0.816, 0.143, 0.041]]), array([2, 2, 2, 1]))
     """
 
-    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
         return self._nearest_words(noisy, 1)[0][:, 0]
 
 
@@ -123,7 +123,7 @@ class MetricLaplaceOnLine(TableMechanism, MetricLaplace):
     # Draws are those of every dimension, and no table has to be prepared for them.
     _draw = NoisyMechanism._draw
 
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         # Vectors of several dimensions have no such shape.
         line = self.vectors.vectors.reshape(len(self.vectors))
         order = np.argsort(line)
@@ -181,7 +181,7 @@ class Vickrey(NoisyMechanism):
         super().__post_init__()
         object.__setattr__(self, "t", real("t", self.t, low=0.0, high=1.0))
 
-    def _choose_words(self, noisy: Floats, coins: Floats) -> Numbers:
+    def _choose_words(self, noisy: Floats, coins: Floats) -> Ints:
         words, squares = self._nearest_words(noisy, 2)
         second = self._share_of_second(*np.sqrt(squares).T)
         return np.where(coins < second, words[:, 1], words[:, 0])
@@ -199,7 +199,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
 
     _draw = NoisyMechanism._draw
 
-    def _rows_of(self, numbers: Numbers) -> Floats:
+    def _rows_of(self, numbers: Ints) -> Floats:
         """Integrate both shares over intervals, of which each is on one side of an input."""
         low, high, nearest = self._intervals
         line = self.vectors.vectors.reshape(len(self.vectors))
@@ -219,7 +219,7 @@ class VickreyOnLine(TableMechanism, Vickrey):
         return rows
 
     @cached_property
-    def _intervals(self) -> tuple[Floats, Floats, Numbers]:
+    def _intervals(self) -> tuple[Floats, Floats, Ints]:
         """Ends of intervals and, shape `(n, 2)`, the two words that are nearest in each of them."""
         line = np.sort(self.vectors.vectors[:, 0])
         # The nearest words change half-way between two neighbours, and between every other two.
